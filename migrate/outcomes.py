@@ -1,0 +1,97 @@
+"""In: nothing. Out: the frozen records that every other module speaks in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(str, Enum):
+    """What became of one torch-derived reference; the five add up to the number of sites."""
+
+    CONVERTED = "converted"
+    KEPT = "kept"
+    HELPER = "helper"
+    FLAGGED = "flagged"
+    OUT_OF_SCOPE = "out of scope"
+
+
+class Verdict(str, Enum):
+    """The closed list of parity verdicts, best first."""
+
+    PASS = "PASS"
+    KERNEL = "KERNEL"
+    NONDET = "NONDET"
+    NOT_RUN = "NOT_RUN"
+    UNMATCHED = "UNMATCHED"
+    BLOCKED = "BLOCKED"
+    PROPAGATED = "PROPAGATED"
+    DTYPE = "DTYPE"
+    SHAPE = "SHAPE"
+    DIVERGED = "DIVERGED"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A half-open range of byte offsets in the UTF-8 text of a module."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of the original text inside an edit; edits nested in it are applied as well.
+
+    ``parens`` asks for parentheses around it, for a place that binds tighter than it.
+    """
+
+    span: Span
+    parens: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """One torch-derived reference in the input. Line and column count from 1, in characters."""
+
+    name: str
+    span: Span
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A decided change: the span becomes the parts, one after another.
+
+    ``needs`` lists what the new text uses: import roots ("mindspore.nn") and helpers
+    ("helpers.batch_norm").
+    """
+
+    site: Site
+    outcome: Outcome
+    parts: tuple[str | Piece, ...] | None
+    row: str = ""
+    needs: frozenset[str] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A site that is not converted: a stable code, the reason, and what to do next.
+
+    ``keep`` leaves the text as it is (it may be right, but nobody proved it); otherwise nothing
+    of torch may stay and the statement raises.
+    """
+
+    site: Site
+    code: str
+    reason: str
+    next_step: str = ""
+    keep: bool = False
+
+    @property
+    def message(self) -> str:
+        """The text that the TODO comment and the exception carry."""
+        tail = f"; {self.next_step}" if self.next_step else ""
+        return f"{self.code} {self.site.name}: {self.reason}{tail}"
