@@ -1,0 +1,187 @@
+"""In: what conversion and verification found. Out: the one result model (its JSON schema is versioned)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from migrate.outcomes import Outcome, Verdict
+
+SCHEMA_VERSION = 1
+
+
+class Frozen(BaseModel):
+    """A record that is not changed once it is made; unknown keys are an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Entry(Frozen):
+    """One torch-derived reference of the input and what became of it.
+
+    Lines and columns count from 1; ``output_line`` is 0 where nothing of it is left.
+    """
+
+    name: str
+    outcome: Outcome
+    line: int
+    column: int
+    output_line: int = 0
+    row: str = ""
+    target: str = ""
+    code: str = ""
+    reason: str = ""
+    next_step: str = ""
+    note: str = ""
+
+
+class Ledger(Frozen):
+    """How many references met each outcome; ``total`` is counted apart, before any decision."""
+
+    total: int = 0
+    converted: int = 0
+    kept: int = 0
+    helper: int = 0
+    flagged: int = 0
+    out_of_scope: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        parts = self.converted + self.kept + self.helper + self.flagged + self.out_of_scope
+        return parts == self.total
+
+
+class CellPlace(Frozen):
+    """Where a Module class of the input stands, and its Cell in the output (1-based lines)."""
+
+    name: str
+    line: int
+    end_line: int
+    output_line: int
+    output_end_line: int
+
+
+class FileResult(Frozen):
+    """One file: paths are relative to the input and output roots, with forward slashes."""
+
+    source: str
+    output: str = ""
+    status: Literal["converted", "copied", "skipped", "failed"] = "converted"
+    reason: str = ""
+    lines: int = 0
+    source_sha256: str = ""
+    output_sha256: str = ""
+    ledger: Ledger = Ledger()
+    entries: tuple[Entry, ...] = ()
+    helpers: tuple[str, ...] = ()
+    cells: tuple[CellPlace, ...] = ()
+
+
+class Record(Frozen):
+    """What a conversion decided: ``torch2ms.json``, read by verify, report and weights.
+
+    ``source_root`` is the absolute input path, and ``kind`` says whether it is a file or a folder.
+    ``weights`` maps the torch class of each row used to {torch tensor name: MindSpore name} and
+    ``layouts`` to {torch tensor name: change of shape}; names that are missing stay as they are.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str = ""
+    facts: dict[str, str] = Field(default_factory=dict)
+    kind: Literal["file", "folder"] = "file"
+    source_root: str = ""
+    target: Literal["portable", "mint"] = "portable"
+    helpers: Literal["inline", "module"] = "module"
+    files: tuple[FileResult, ...] = ()
+    weights: dict[str, dict[str, str]] = Field(default_factory=dict)
+    layouts: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+    @property
+    def ledger(self) -> Ledger:
+        sums = {
+            field: sum(getattr(file.ledger, field) for file in self.files)
+            for field in Ledger.model_fields
+        }
+        return Ledger(**sums)
+
+
+class Check(Frozen):
+    """One comparison of one Cell on one rung in one mode.
+
+    ``local`` is the error when the Cell is fed what its torch partner received, ``cumulative``
+    the error inside the whole model, both in the Euclidean norm relative to the float64 torch
+    result; ``own`` is torch's own float32 error and ``limit`` what was allowed. ``elements``
+    counts the numbers compared: zero is a failure.
+    """
+
+    rung: str
+    mode: Literal["pynative", "graph"]
+    torch_path: str
+    mindspore_path: str = ""
+    torch_class: str = ""
+    mindspore_class: str = ""
+    torch_line: int = 0
+    mindspore_line: int = 0
+    source: str = ""
+    order: int = 0
+    verdict: Verdict
+    elements: int = 0
+    local: float | None = None
+    cumulative: float | None = None
+    own: float | None = None
+    limit: float | None = None
+    detail: str = ""
+
+
+class Guilty(Frozen):
+    """The first Cell whose local check fails."""
+
+    rung: str
+    mode: str
+    torch: str
+    mindspore: str
+    torch_place: str = ""
+    mindspore_place: str = ""
+    call: str = ""
+    cause: str = ""
+
+
+class Rung(Frozen):
+    """One rung of the ladder in one mode, with its worst verdict."""
+
+    name: str
+    mode: str
+    verdict: Verdict
+    checks: int = 0
+    elements: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+
+
+class ModelResult(Frozen):
+    """One verified model: how it was built, and what every Cell of it showed."""
+
+    name: str
+    source: str
+    build: str
+    inputs: tuple[str, ...]
+    verdict: Verdict
+    guilty: Guilty | None = None
+    rungs: tuple[Rung, ...] = ()
+    checks: tuple[Check, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    weights_total: int = 0
+    weights_matched: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+
+
+class Verification(Frozen):
+    """One run of verify over everything that was asked for: ``torch2ms.verify.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str = ""
+    verdict: Verdict = Verdict.NOT_RUN
+    environment: dict[str, str] = Field(default_factory=dict)
+    models: tuple[ModelResult, ...] = ()
