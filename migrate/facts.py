@@ -1,0 +1,225 @@
+"""In: mappings/facts/*.json and helper sources. Out: signatures of torch, MindSpore and helper names.
+
+A facts file is ``{"format", "framework", "release", "names": {name: [kind, source, {overload: text}]},
+"aliases": {name: name}}``. A signature's text is written as in a Python stub without the name:
+``(input: Tensor, dim: list[int] | None = None, *, out: Tensor | None = None) -> Tensor``; a named
+tuple is ``-> namedtuple(values=Tensor, indices=Tensor)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+
+
+class FactsError(ValueError):
+    """A facts file or signature that cannot be read; the message says where, what, why, next."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter. ``kind``: pos, any, kw, args, kwargs; ``default`` is source, None: required.
+
+    ``type``: Tensor, int, float, bool, str, Scalar, int[], Tensor[], dtype, ... or "" (unknown);
+    ``optional``: None is admitted as well.
+    """
+
+    name: str
+    kind: str
+    default: str | None
+    type: str
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One overload ("" is the plain one); ``fields`` names the parts of a named-tuple result."""
+
+    params: tuple[Param, ...]
+    result: str
+    overload: str
+    fields: tuple[str, ...] = ()
+
+    def param(self, name: str) -> Param | None:
+        """The parameter of that name; None: there is none."""
+        return next((param for param in self.params if param.name == name), None)
+
+
+def parse_signature(text: str, overload: str = "") -> Signature:
+    """``"name(a, b=1) -> Tensor"``, with or without the name, as a Signature. Raises FactsError."""
+    _, bracket, rest = text.partition("(")
+    try:
+        function = ast.parse(f"def f{bracket}{rest}: pass").body[0]
+    except SyntaxError as error:
+        raise FactsError(f"signature {text!r} is not Python: {error.msg}") from error
+    if not isinstance(function, ast.FunctionDef):
+        raise FactsError(f"signature {text!r} is not a function signature")
+    return replace(signature_of(function), overload=overload)
+
+
+def signature_of(function: ast.FunctionDef, method: bool = False) -> Signature:
+    """The Signature of a ``def`` (without its first parameter for a ``method``)."""
+    given = function.args
+    plain = [*given.posonlyargs, *given.args]
+    kinds = ["pos"] * len(given.posonlyargs) + ["any"] * len(given.args)
+    gap = len(plain) - len(given.defaults)
+    defaults = [None if i < gap else given.defaults[i - gap] for i in range(len(plain))]
+    params = [_param(a, k, d) for a, k, d in zip(plain, kinds, defaults, strict=True)]
+    if method:
+        params = params[1:]
+    if given.vararg:
+        params.append(_param(given.vararg, "args", None))
+    keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    params += [_param(a, "kw", d) for a, d in keywords]
+    if given.kwarg:
+        params.append(_param(given.kwarg, "kwargs", None))
+    result, fields = _result(function.returns)
+    return Signature(tuple(params), result, "", fields)
+
+
+def _param(argument: ast.arg, kind: str, default: ast.expr | None) -> Param:
+    name, optional = type_name(argument.annotation)
+    source = None if default is None else ast.unparse(default)
+    return Param(argument.arg, kind, source, name, optional or source == "None")
+
+
+def _result(node: ast.expr | None) -> tuple[str, tuple[str, ...]]:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "namedtuple":
+        fields = tuple(keyword.arg or "" for keyword in node.keywords)
+        types = ", ".join(type_name(keyword.value)[0] for keyword in node.keywords)
+        return f"tuple[{types}]", fields
+    name, _ = type_name(node)
+    return ("None" if isinstance(node, ast.Constant) and node.value is None else name), ()
+
+
+def type_name(node: ast.expr | None) -> tuple[str, bool]:
+    """An annotation as (type, None admitted): ``list[int] | None`` is ``("int[]", True)``."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return "", node is not None
+    if isinstance(node, ast.Constant):
+        return str(node.value), False
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        sides = [node.left, node.right]
+        left = [s for s in sides if not (isinstance(s, ast.Constant) and s.value is None)]
+        return (type_name(left[0])[0] if len(left) == 1 else ""), len(left) < len(sides)
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "list":
+        return type_name(node.slice)[0] + "[]", False
+    return ast.unparse(node), False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The generated facts of one framework; the file is read when first needed."""
+
+    path: Path
+
+    @cached_property
+    def _content(self) -> Mapping[str, Any]:
+        if not self.path.is_file():
+            return {"names": {}, "aliases": {}, "release": ""}
+        content = json.loads(self.path.read_text(encoding="utf-8"))
+        if content.get("format") != FORMAT:
+            raise FactsError(
+                f"{self.path}: format {content.get('format')!r} where {FORMAT} is understood; "
+                "write the facts again with: torch2ms table facts"
+            )
+        return dict(content)
+
+    @cached_property
+    def names(self) -> Mapping[str, list[Any]]:
+        """Every public name -> [kind, source of the fact, {overload: signature text}]."""
+        return dict(self._content["names"])
+
+    @property
+    def release(self) -> str:
+        """The version of the framework, "" when there are no facts."""
+        return str(self._content["release"])
+
+    def canonical(self, name: str) -> str:
+        """The documented name of the same object; the name itself when no other is known."""
+        return str(self._content["aliases"].get(name, name))
+
+    def kind(self, name: str) -> str:
+        """function, class, method, property, constant, module; "" when there is no such name."""
+        entry = self.names.get(self.canonical(name))
+        return str(entry[0]) if entry else ""
+
+    @cached_property
+    def _parsed(self) -> dict[str, tuple[Signature, ...]]:
+        return {}
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """All overloads, the plain one first; () when the name is unknown or is not called."""
+        name = self.canonical(name)
+        if name not in self._parsed:
+            entry = self.names.get(name)
+            texts = entry[2] if entry else {}
+            parsed = [parse_signature(text, label) for label, text in texts.items()]
+            self._parsed[name] = tuple(sorted(parsed, key=lambda one: one.overload != ""))
+        return self._parsed[name]
+
+
+@dataclass(frozen=True)
+class HelperFiles:
+    """The top-level definitions of ``migrate/helpers`` and their signatures, read by ast."""
+
+    folder: Path
+
+    @cached_property
+    def paths(self) -> Mapping[str, Path]:
+        """Name of a helper -> the file that defines it. Raises FactsError on a double name."""
+        found: dict[str, Path] = {}
+        for path in sorted(self.folder.glob("*.py")):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if not line.startswith(("def ", "class ")):
+                    continue
+                name = line.split(" ", 1)[1].partition("(")[0].partition(":")[0].strip()
+                if name in found and not name.startswith("_"):
+                    raise FactsError(
+                        f"{path}: helper {name} is also defined in {found[name].name}; "
+                        "one of the two needs another name"
+                    )
+                found.setdefault(name, path)
+        return found
+
+    @cached_property
+    def _trees(self) -> dict[Path, ast.Module]:
+        return {}
+
+    def definition(self, name: str) -> ast.FunctionDef | ast.ClassDef | None:
+        """The syntax tree of a helper; None: no such helper."""
+        path = self.paths.get(name)
+        if path is None:
+            return None
+        if path not in self._trees:
+            self._trees[path] = ast.parse(path.read_text(encoding="utf-8"))
+        for node in self._trees[path].body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+                return node
+        return None
+
+    def bases(self, name: str) -> tuple[str, ...]:
+        """The bases of a helper class as written; () for a function or an unknown name."""
+        node = self.definition(name)
+        if not isinstance(node, ast.ClassDef):
+            return ()
+        return tuple(ast.unparse(base) for base in node.bases)
+
+    def signature(self, name: str, member: str = "__init__") -> Signature | None:
+        """A function's own signature, or that of a class's ``member``; None: it has none itself."""
+        node = self.definition(name)
+        if isinstance(node, ast.FunctionDef):
+            return signature_of(node)
+        if node is None:
+            return None
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == member:
+                return signature_of(part, method=True)
+        return None
