@@ -55,6 +55,7 @@ class Signature:
 def parse_signature(text: str, overload: str = "") -> Signature:
     """``"name(a, b=1) -> Tensor"``, with or without the name, as a Signature. Raises FactsError."""
     _, bracket, rest = text.partition("(")
+    rest = rest.replace("from: float", "from_: float").replace("from: int", "from_: int")
     try:
         function = ast.parse(f"def f{bracket}{rest}: pass").body[0]
     except SyntaxError as error:

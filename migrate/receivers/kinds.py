@@ -1,0 +1,183 @@
+"""In: nothing. Out: the kinds of value that flow analysis tells apart, as small frozen sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_ALTERNATIVES = 8
+MAX_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One alternative of what an expression may be.
+
+    ``kind`` is one of: Tensor, Module (``name`` is its class), Object (instance of a class of the
+    project), Optimizer, ref (``name`` is a torch name; ``direct`` when the expression spells it),
+    class and function (``name`` is a key of the project), project (a module of it), method
+    (``name`` is its function or torch name), partial, foreign (``name`` is a dotted name outside
+    torch and the project), instance (of something foreign), list, tuple, dict, Size, int, float,
+    bool, str, None, dtype, device, unknown. ``items`` holds the kinds of the elements: one for a
+    list, one for each place of a tuple (``fixed``), the values of a dict.
+    """
+
+    kind: str
+    name: str = ""
+    items: tuple[Kind, ...] = ()
+    keys: tuple[str, ...] = ()
+    direct: bool = False
+    fixed: bool = False
+
+
+Kind = frozenset[Atom]
+
+
+def kind(name: str, of: str = "", *items: Kind) -> Kind:
+    return frozenset((Atom(name, of, items),))
+
+
+NOTHING: Kind = frozenset()
+UNKNOWN: Kind = kind("unknown")
+TENSOR: Kind = kind("Tensor")
+INT: Kind = kind("int")
+FLOAT: Kind = kind("float")
+BOOL: Kind = kind("bool")
+STR: Kind = kind("str")
+NONE: Kind = kind("None")
+DTYPE: Kind = kind("dtype")
+DEVICE: Kind = kind("device")
+SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
+MODULE: Kind = kind("Module")
+
+_SIMPLE = {
+    "Tensor": TENSOR,
+    "int": INT,
+    "float": FLOAT,
+    "bool": BOOL,
+    "str": STR,
+    "None": NONE,
+    "Size": SIZE,
+    "dtype": DTYPE,
+    "device": DEVICE,
+    "Module": MODULE,
+    "Scalar": frozenset((Atom("int"), Atom("float"))),
+    "number": frozenset((Atom("int"), Atom("float"))),
+}
+
+
+def join(*kinds: Kind) -> Kind:
+    """The alternatives of all, or unknown where there are too many to be of use."""
+    merged = frozenset().union(*kinds)
+    if len(merged) <= 1:
+        return merged
+    merged = _merge_lists(merged)
+    return merged if len(merged) <= MAX_ALTERNATIVES else UNKNOWN
+
+
+def _merge_lists(alternatives: Kind) -> Kind:
+    """Lists (and lists of Modules) of one name become one list of joined elements."""
+    groups: dict[tuple[str, str], list[Atom]] = {}
+    for atom in alternatives:
+        if atom.kind in ("list", "dict", "Module") and not atom.fixed:
+            groups.setdefault((atom.kind, atom.name), []).append(atom)
+    for (what, name), atoms in groups.items():
+        if len(atoms) > 1:
+            items = join(*(i for a in atoms for i in a.items))
+            keys = frozenset().union(*(a.keys for a in atoms))
+            one = Atom(what, name, (items,) if items else (), tuple(sorted(keys)))
+            alternatives = (alternatives - frozenset(atoms)) | {one}
+    return alternatives
+
+
+def sequence(what: str, element: Kind) -> Kind:
+    """A list, set, iterator or variable tuple of one kind of element."""
+    return frozenset((Atom(what, items=(shallow(element),)),))
+
+
+def fixed_tuple(places: tuple[Kind, ...]) -> Kind:
+    return frozenset((Atom("tuple", items=tuple(shallow(p) for p in places), fixed=True),))
+
+
+def depth(value: Kind) -> int:
+    return max((1 + max(map(depth, a.items), default=0) for a in value), default=0)
+
+
+def shallow(value: Kind) -> Kind:
+    """Nesting beyond a few levels is forgotten, so that loops come to an end."""
+    return value if depth(value) < MAX_DEPTH else UNKNOWN
+
+
+def indirect(value: Kind) -> Kind:
+    """What a variable holds: its later uses do not spell the torch name."""
+    if not any(a.direct for a in value):
+        return value
+    return frozenset(
+        Atom(a.kind, a.name, a.items, a.keys, False, a.fixed) if a.direct else a for a in value
+    )
+
+
+def without_none(value: Kind) -> Kind:
+    return frozenset(a for a in value if a.kind != "None")
+
+
+def is_all(value: Kind, *names: str) -> bool:
+    """Whether every alternative, None apart, is of one of the kinds; False for nothing known."""
+    rest = without_none(value)
+    return bool(rest) and all(a.kind in names for a in rest)
+
+
+def element(value: Kind) -> Kind:
+    """What iterating over the value, or indexing it by a number, gives."""
+    found: list[Kind] = []
+    for atom in without_none(value):
+        if atom.kind in ("Tensor", "str"):
+            found.append(frozenset((atom,)))
+        elif atom.kind in ("list", "tuple", "Size", "Module", "iterator"):
+            found.append(join(*atom.items) if atom.items else UNKNOWN)
+        elif atom.kind == "dict":
+            found.append(STR)
+        else:
+            found.append(UNKNOWN)
+    return join(*found) if found else UNKNOWN
+
+
+def place(value: Kind, index: int) -> Kind:
+    """What ``value[index]`` gives for a literal index."""
+    found: list[Kind] = []
+    for atom in without_none(value):
+        if atom.fixed and -len(atom.items) <= index < len(atom.items):
+            found.append(atom.items[index])
+        else:
+            found.append(element(frozenset((atom,))))
+    return join(*found) if found else UNKNOWN
+
+
+def from_text(text: str) -> Kind:
+    """The kind that a type name of the table or the facts stands for."""
+    text = text.strip()
+    if text in _SIMPLE:
+        return _SIMPLE[text]
+    if text.endswith("?"):
+        return join(from_text(text[:-1]), NONE)
+    if text.endswith("[]"):
+        return sequence("list", from_text(text[:-2]))
+    head, bracket, inner = text.partition("[")
+    if bracket and head in ("tuple", "list", "Optional"):
+        parts = tuple(from_text(p) for p in _split(inner.rstrip()[:-1]) if p.strip() != "...")
+        if head == "Optional":
+            return join(parts[0], NONE)
+        if head == "list" or "..." in inner.split(","):
+            return sequence(head, join(*parts))
+        return fixed_tuple(parts) if "..." not in inner else sequence("tuple", join(*parts))
+    return UNKNOWN
+
+
+def _split(text: str) -> list[str]:
+    """The parts between the outermost commas."""
+    parts, level, last = [], 0, 0
+    for index, char in enumerate(text):
+        level += (char == "[") - (char == "]")
+        if char == "," and level == 0:
+            parts.append(text[last:index])
+            last = index + 1
+    return [*parts, text[last:]]

@@ -1,0 +1,49 @@
+"""In: nothing. Out: what the evaluation of one function may ask about the rest of the program."""
+
+from __future__ import annotations
+
+import ast
+from typing import Protocol
+
+from migrate.program import Class, Function, Program
+from migrate.receivers.kinds import Kind
+from migrate.receivers.results import Results
+from migrate.table import Table
+
+
+class World(Protocol):
+    """The whole-program side of the analysis; see ``inference``."""
+
+    program: Program
+    table: Table
+    results: Results
+    roots: frozenset[str]
+    kinds: dict[int, Kind]
+
+    def global_kind(self, path: str, name: str) -> Kind: ...
+
+    def outer_kind(self, function: Function, name: str) -> Kind: ...
+
+    def member(self, key: str, name: str) -> Kind: ...
+
+    def inherited(self, key: str, name: str) -> Kind: ...
+
+    def torch_bases(self, key: str) -> tuple[str, ...]: ...
+
+    def is_module(self, key: str) -> bool: ...
+
+    def returns(self, function: Function, call: ast.Call | None = None) -> Kind: ...
+
+    def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind: ...
+
+    def function_of(self, key: str) -> Function | None: ...
+
+    def class_of(self, key: str) -> Class | None: ...
+
+    def imported(self, path: str, module: str, level: int, name: str | None) -> Kind: ...
+
+    def only_tensors_have(self, attribute: str) -> bool: ...
+
+    def class_body(self, key: str, variables: dict[str, Kind]) -> None: ...
+
+    def star(self, path: str, module: str, level: int) -> dict[str, Kind]: ...
