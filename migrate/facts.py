@@ -1,7 +1,8 @@
-"""In: mappings/facts/*.json and helper sources. Out: signatures of torch, MindSpore and helper names.
+"""In: mappings/facts/*.json and helper sources. Out: signatures of torch, MindSpore, helpers.
 
-A facts file is ``{"format", "framework", "release", "names": {name: [kind, source, {overload: text}]},
-"aliases": {name: name}}``. A signature's text is written as in a Python stub without the name:
+A facts file is ``{"format", "framework", "release", "names": {name: entry}, "aliases": {name:
+name}}``, an entry ``[kind, source, {overload: text}]``, followed by the bases for a class. The text of
+a signature is written as in a Python stub without the name:
 ``(input: Tensor, dim: list[int] | None = None, *, out: Tensor | None = None) -> Tensor``; a named
 tuple is ``-> namedtuple(values=Tensor, indices=Tensor)``.
 """
@@ -151,6 +152,11 @@ class Facts:
         """function, class, method, property, constant, module; "" when there is no such name."""
         entry = self.names.get(self.canonical(name))
         return str(entry[0]) if entry else ""
+
+    def bases(self, name: str) -> tuple[str, ...]:
+        """The bases of a class, nearest first, under their public names; () for anything else."""
+        entry = self.names.get(self.canonical(name), [])
+        return tuple(self.canonical(base) for base in (entry[3] if len(entry) > 3 else ()))
 
     @cached_property
     def _parsed(self) -> dict[str, tuple[Signature, ...]]:

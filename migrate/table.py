@@ -102,6 +102,10 @@ class Table:
         """function, class, method, property, constant, module; "" when torch has no such name."""
         return self.torch.kind(name)
 
+    def bases(self, name: str) -> tuple[str, ...]:
+        """The bases of a torch class, nearest first: LSTM -> RNNBase, Module."""
+        return self.torch.bases(name)
+
     def target_is_class(self, name: str) -> bool:
         """Whether a target ("mindspore.nn.Conv2d", "helpers.BatchNorm2d") is a class."""
         root, _, rest = name.partition(".")

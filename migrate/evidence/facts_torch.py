@@ -1,4 +1,4 @@
-"""In: the installed torch with its stubs and torchgen. Out: the facts of every public torch name."""
+"""In: the installed torch with its stubs and torchgen. Out: the facts of all public torch names."""
 
 from __future__ import annotations
 
@@ -13,78 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from migrate.evidence import native
-from migrate.evidence.signature_text import from_callable, from_def
+from migrate.evidence.namespaces import BY_HAND, FULL, NAMES_ONLY, PRIVATE, SPACES, WITH_MEMBERS
+from migrate.evidence.signature_text import default_source, from_callable, from_def
 
-FULL = (
-    "torch",
-    "torch.nn",
-    "torch.nn.functional",
-    "torch.nn.init",
-    "torch.nn.utils",
-    "torch.nn.utils.rnn",
-    "torch.nn.utils.parametrizations",
-    "torch.nn.utils.parametrize",
-    "torch.nn.attention",
-    "torch.nn.parallel",
-    "torch.linalg",
-    "torch.special",
-    "torch.fft",
-    "torch.optim",
-    "torch.optim.lr_scheduler",
-    "torch.optim.swa_utils",
-    "torch.distributions",
-    "torch.utils.data",
-    "torch.utils.data.distributed",
-    "torch.utils.checkpoint",
-    "torch.autograd",
-    "torch.autograd.function",
-    "torch.autograd.functional",
-    "torch.cuda",
-    "torch.cuda.amp",
-    "torch.amp",
-    "torch.jit",
-    "torch.backends",
-    "torch.backends.cudnn",
-    "torch.backends.cuda",
-    "torch.backends.mps",
-    "torch.random",
-    "torch.hub",
-    "torch.func",
-)
-NAMES_ONLY = (
-    "torch.distributed",
-    "torch.multiprocessing",
-    "torch.compiler",
-    "torch.fx",
-    "torch.onnx",
-    "torch.profiler",
-    "torch.quantization",
-    "torch.sparse",
-    "torch.mps",
-    "torch.version",
-    "torch.types",
-)
-# Names that start with an underscore and yet are written in model code.
-PRIVATE = {
-    "torch.nn.init": (
-        "_calculate_fan_in_and_fan_out",
-        "_calculate_correct_fan",
-        "_no_grad_trunc_normal_",
-    ),
-    "torch.optim.lr_scheduler": ("_LRScheduler",),
-    "torch": ("_assert",),
-}
-# The classes of the torch namespace itself whose members are listed; the rest is for compilers.
-WITH_MEMBERS = ("Tensor", "Generator", "Size", "device", "dtype", "finfo", "iinfo")
-# Tensor methods whose Python binding is written by hand and differs from the yaml file.
-BY_HAND = ("to",)
-SPACES = {
-    "torch": "",
-    "torch.nn.functional": "nn",
-    "torch.linalg": "linalg",
-    "torch.special": "special",
-    "torch.fft": "fft",
-}
 Entry = list[Any]
 
 
@@ -99,8 +30,7 @@ class Sources:
 
 def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
     """(names, aliases, version) of the installed torch; see ``migrate.facts`` for the notation."""
-    import torch
-
+    torch = importlib.import_module("torch")
     sources = _sources(Path(torch.__file__).parent)
     names: dict[str, Entry] = {}
     for space in (*FULL, *NAMES_ONLY):
@@ -112,9 +42,16 @@ def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
                 names[path] = [_kind(value), "inspect", {}]
                 continue
             names[path] = _entry(value, path, space, sources)
-            if isinstance(value, type) and (space != "torch" or name in WITH_MEMBERS):
+            if isinstance(value, type) and _has_members(value, space, name):
                 names.update(_members(value, path, sources))
     return names, _aliases(names), torch.__version__.partition("+")[0]
+
+
+def _has_members(value: type, space: str, name: str) -> bool:
+    """Whether the methods of a class are listed; torch.cuda.FloatTensor and such are Tensors."""
+    if space == "torch":
+        return name in WITH_MEMBERS
+    return not (space == "torch.cuda" and name.endswith("Tensor"))
 
 
 def _public(module: ModuleType, space: str) -> Iterator[str]:
@@ -174,7 +111,7 @@ def _dispatched(value: Any) -> Any:
     return _dispatched(value.__closure__[code.co_freevars.index("if_false")].cell_contents)
 
 
-def _class_entry(value: type, path: str, sources: Sources) -> Entry:
+def _class_entry(value: Any, path: str, sources: Sources) -> Entry:
     found = from_callable(value.__init__, method=True, default=_default)
     source = "inspect"
     if not found and inspect.isfunction(value.__new__):
@@ -185,7 +122,8 @@ def _class_entry(value: type, path: str, sources: Sources) -> Entry:
         )
         found, source = _stub(stubs, method=True), "pyi"
     if not found and value.__init__ is object.__init__:
-        found, source = {"": "()"}, "inspect"
+        takes_all = value.__new__ is not object.__new__
+        found, source = {"": "(*args, **kwargs)" if takes_all else "()"}, "inspect"
     bases = [f"{base.__module__}.{base.__qualname__}" for base in value.__mro__[1:-1]]
     return ["class", source, found, [base for base in bases if base.startswith("torch")]]
 
@@ -227,8 +165,6 @@ def _member(value: type, member: Any, path: str, name: str, sources: Sources) ->
 
 
 def _default(value: Any) -> str:
-    from migrate.evidence.signature_text import default_source
-
     if isinstance(value, ModuleType):
         return value.__name__
     return default_source(value)
@@ -236,7 +172,7 @@ def _default(value: Any) -> str:
 
 def _stub(stubs: tuple[ast.FunctionDef, ...], method: bool = False) -> dict[str, str]:
     """Texts of stubs, labelled by the first parameter where that tells them apart."""
-    texts = {}
+    texts: dict[str, str] = {}
     for stub in stubs:
         plain = [*stub.args.posonlyargs, *stub.args.args][1 if method else 0 :]
         first = plain[0].arg if plain else ""

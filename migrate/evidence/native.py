@@ -6,8 +6,10 @@ is called ``input``, creation functions take dtype, layout, device, pin_memory a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +46,21 @@ class Native:
 
 def read_natives() -> tuple[Native, ...]:
     """All overloads that Python code can reach, ``out=`` folded into its functional form."""
-    import torchgen
-    from torchgen.gen import parse_native_yaml
-    from torchgen.model import SchemaKind
-
-    folder = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
-    parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml"))
+    generator = importlib.import_module("torchgen.gen")
+    schema_kind = importlib.import_module("torchgen.model").SchemaKind
+    folder = Path(str(generator.__file__)).parent / "packaged" / "ATen" / "native"
+    parsed = generator.parse_native_yaml(
+        str(folder / "native_functions.yaml"), str(folder / "tags.yaml")
+    )
     with_out = {
         str(one.func.signature())
         for one in parsed.native_functions
-        if one.func.kind() == SchemaKind.out and "generated" not in one.tags
+        if one.func.kind() == schema_kind.out and "generated" not in one.tags
     }
     found = [
         _native(one, str(one.func.signature()) in with_out)
         for one in parsed.native_functions
-        if one.func.kind() != SchemaKind.out and "Dimname" not in str(one.func)
+        if one.func.kind() != schema_kind.out and "Dimname" not in str(one.func)
     ]
     return tuple(found)
 
@@ -104,10 +106,13 @@ def _piece(argument: Any, kind: str, function: bool) -> Piece:
     optional = text.endswith("?")
     text = text.removesuffix("?")
     text, bracket, _ = text.partition("[")
+    text = text.removesuffix("?")
     text = TYPES.get(text, text)
     text = f"list[{text}]" if bracket else text
     name = "input" if argument.name == "self" and function else argument.name
     default = None if argument.default is None else _default(str(argument.default))
+    if iskeyword(name):
+        name, kind = f"{name}_", "pos"  # nobody can write it as a keyword
     return Piece(name, kind, f"{text} | None" if optional else text, default)
 
 
@@ -162,7 +167,7 @@ def _as_method(pieces: list[Piece]) -> list[Piece]:
 
 
 def _without_scalar_twins(natives: list[Native]) -> list[Native]:
-    """``add(x, 2)`` goes to ``add.Tensor``: its Scalar form, with ``alpha`` by position, is hidden."""
+    """``add(x, 2)`` goes to ``add.Tensor``; the Scalar form, alpha by position, is hidden."""
     labels = {one.label: one for one in natives}
     tensor, scalar = labels.get("Tensor"), labels.get("Scalar")
     if tensor is None or scalar is None:
