@@ -1,0 +1,251 @@
+"""In: torch.nn's arguments of activations. Out: Cells that take them and compute the same."""
+
+import mindspore as ms
+from mindspore import nn, ops
+
+
+def implicit_dim(ndim):
+    """The axis that torch takes for softmax when ``dim`` is None."""
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+class ReLU(nn.ReLU):
+    """Reproduces torch.nn.ReLU; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+
+class ReLU6(nn.ReLU6):
+    """Reproduces torch.nn.ReLU6; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+
+class SiLU(nn.SiLU):
+    """Reproduces torch.nn.SiLU; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+
+class Mish(nn.Mish):
+    """Reproduces torch.nn.Mish; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+
+class Hardswish(nn.Cell):
+    """Reproduces torch.nn.Hardswish; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def construct(self, x):
+        return ops.hardswish(x)
+
+
+class Hardsigmoid(nn.Cell):
+    """Reproduces torch.nn.Hardsigmoid; ``inplace`` has no effect."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def construct(self, x):
+        return ops.hardsigmoid(x)
+
+
+class Hardtanh(nn.Cell):
+    """Reproduces torch.nn.Hardtanh; ``inplace`` has no effect."""
+
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
+        super().__init__()
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
+
+    def construct(self, x):
+        return ops.hardtanh(x, self.min_val, self.max_val)
+
+
+class GELU(nn.GELU):
+    """Reproduces torch.nn.GELU: erf by default, tanh on request."""
+
+    def __init__(self, approximate="none"):
+        super().__init__(approximate == "tanh")
+
+
+class LeakyReLU(nn.Cell):
+    """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect."""
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def construct(self, x):
+        return ops.leaky_relu(x, self.negative_slope)
+
+
+class ELU(nn.Cell):
+    """Reproduces torch.nn.ELU for any alpha; ``inplace`` has no effect."""
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x):
+        # expm1 of the positive side could overflow and poison the gradient of where
+        negative = self.alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)))
+        return ops.where(x > 0, x, negative)
+
+
+class CELU(nn.Cell):
+    """Reproduces torch.nn.CELU; ``inplace`` has no effect."""
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x):
+        negative = self.alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)) / self.alpha)
+        return ops.where(x > 0, x, negative)
+
+
+class SELU(nn.Cell):
+    """Reproduces torch.nn.SELU by its formula (the kernel's gradient is wrong on CPU)."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def construct(self, x):
+        alpha, scale = 1.6732632423543772848, 1.0507009873554804934
+        negative = alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)))
+        return scale * ops.where(x > 0, x, negative)
+
+
+class GLU(nn.Cell):
+    """Reproduces torch.nn.GLU."""
+
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x):
+        first, second = x.chunk(2, self.dim)
+        return first * ops.sigmoid(second)
+
+
+class PReLU(nn.Cell):
+    """Reproduces torch.nn.PReLU for inputs of any rank; one slope, or one a channel (axis 1)."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = ms.Parameter(ops.full((num_parameters,), init, dtype=dtype or ms.float32))
+
+    def construct(self, x):
+        slope = self.weight
+        if self.num_parameters > 1 and x.ndim > 2:
+            slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
+        if x.ndim == 0:
+            slope = slope.reshape(())
+        return ops.where(x > 0, x, slope * x)
+
+
+class RReLU(nn.Cell):
+    """Reproduces torch.nn.RReLU: a random slope in training, the mean slope otherwise."""
+
+    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+        super().__init__()
+        self.lower, self.upper = lower, upper
+
+    def construct(self, x):
+        if not self.training:
+            return ops.leaky_relu(x, (self.lower + self.upper) / 2)
+        slope = self.lower + (self.upper - self.lower) * ops.rand(x.shape)
+        return ops.where(x >= 0, x, slope.astype(x.dtype) * x)
+
+
+class Softmax(nn.Cell):
+    """Reproduces torch.nn.Softmax; without ``dim`` torch's implicit axis is taken."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x):
+        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
+        return ops.softmax(x, dim) if x.ndim > 0 else ops.ones_like(x)
+
+
+class LogSoftmax(nn.Cell):
+    """Reproduces torch.nn.LogSoftmax; without ``dim`` torch's implicit axis is taken."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x):
+        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
+        # the gradient of log_softmax hangs on a 0-d tensor, where the result is 0
+        return ops.log_softmax(x, dim) if x.ndim > 0 else ops.zeros_like(x)
+
+
+class Softmin(nn.Cell):
+    """Reproduces torch.nn.Softmin; without ``dim`` torch's implicit axis is taken."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x):
+        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
+        return ops.softmax(-x, dim) if x.ndim > 0 else ops.ones_like(x)
+
+
+class Softplus(nn.Cell):
+    """Reproduces torch.nn.Softplus: linear where beta * x is above the threshold."""
+
+    def __init__(self, beta=1.0, threshold=20.0):
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def construct(self, x):
+        scaled = x * self.beta
+        linear = scaled > self.threshold
+        curved = ops.log1p(ops.exp(ops.where(linear, ops.zeros_like(x), scaled))) / self.beta
+        return ops.where(linear, x, curved)
+
+
+class Hardshrink(nn.Cell):
+    """Reproduces torch.nn.Hardshrink."""
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def construct(self, x):
+        return ops.where(ops.abs(x) > self.lambd, x, ops.zeros_like(x))
+
+
+class Softshrink(nn.Cell):
+    """Reproduces torch.nn.Softshrink."""
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def construct(self, x):
+        return ops.where(ops.abs(x) > self.lambd, x - ops.sign(x) * self.lambd, ops.zeros_like(x))
+
+
+class Threshold(nn.Cell):
+    """Reproduces torch.nn.Threshold; ``inplace`` has no effect."""
+
+    def __init__(self, threshold, value, inplace=False):
+        super().__init__()
+        self.threshold, self.value = threshold, value
+
+    def construct(self, x):
+        return ops.where(x > self.threshold, x, ops.full_like(x, self.value))

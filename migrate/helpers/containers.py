@@ -1,0 +1,220 @@
+"""In: Cells and Parameters. Out: containers that behave as torch.nn's, children named by path."""
+
+import mindspore as ms
+from mindspore import nn
+
+
+class Sequential(nn.SequentialCell):
+    """Reproduces torch.nn.Sequential exactly; also as a base class.
+
+    A child that is set as an attribute or added by name joins the chain; a slice shares its
+    Cells, whose Parameters keep their names.
+    """
+
+    def insert_child_to_cell(self, child_name, child_cell):
+        super().insert_child_to_cell(child_name, child_cell)
+        if "cell_list" in self.__dict__:
+            self._is_dynamic_name.append(False)
+            self.cell_list = list(self._cells.values())
+
+    def update_parameters_name(self, prefix="", recurse=True):
+        self._names_below = prefix
+        super().update_parameters_name(prefix, recurse)
+
+    def __getitem__(self, index):
+        if not isinstance(index, slice):
+            return list(self._cells.values())[index]
+        part = Sequential()
+        for name, cell in list(self._cells.items())[index]:
+            part.insert_child_to_cell(name, cell)
+        return part
+
+    def __iter__(self):
+        return iter(list(self._cells.values()))
+
+    def append(self, module):
+        name = str(len(self._cells))
+        module.update_parameters_name(self.__dict__.get("_names_below", "") + name + ".")
+        self.insert_child_to_cell(name, module)
+        return self
+
+    def extend(self, sequential):
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        self._insert(index, module)
+        return self
+
+    def pop(self, key):
+        module = self[key]
+        del self[key]
+        return module
+
+
+class ModuleList(nn.CellList):
+    """Reproduces torch.nn.ModuleList exactly; takes any iterable, slices keep Parameter names."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def update_parameters_name(self, prefix="", recurse=True):
+        self._names_below = prefix
+        super().update_parameters_name(prefix, recurse)
+
+    def __getitem__(self, index):
+        if not isinstance(index, slice):
+            return list(self._cells.values())[index]
+        part = ModuleList()
+        for number, cell in enumerate(list(self._cells.values())[index]):
+            part.insert_child_to_cell(str(number), cell)
+        return part
+
+    def __add__(self, other):
+        joined = ModuleList()
+        for number, cell in enumerate(list(self) + list(other)):
+            joined.insert_child_to_cell(str(number), cell)
+        return joined
+
+    def append(self, module):
+        name = str(len(self._cells))
+        if module is not None:
+            module.update_parameters_name(self.__dict__.get("_names_below", "") + name + ".")
+        self.insert_child_to_cell(name, module)
+        return self
+
+    def extend(self, modules):
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def pop(self, key):
+        module = self[key]
+        del self[key]
+        return module
+
+
+class ModuleDict(nn.CellDict):
+    """Reproduces torch.nn.ModuleDict exactly; values may be containers, as in torch."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def update_parameters_name(self, prefix="", recurse=True):
+        self._names_below = prefix
+        super().update_parameters_name(prefix, recurse)
+
+    def _validate_cell_type(self, cell):
+        if not isinstance(cell, nn.Cell):
+            raise TypeError(f"ModuleDict holds Cells, not {type(cell).__name__}")
+
+    def _update_cell_para_name(self, key, cell):
+        cell.update_parameters_name(self.__dict__.get("_names_below", "") + key + ".")
+
+
+def add_module(cell, name, module):
+    """Reproduces torch.nn.Module.add_module(name, module) for any Cell; returns None.
+
+    In a SequentialCell the new child joins the chain, in a CellList it is one more element.
+    """
+    if module is not None:
+        module.update_parameters_name(cell.__dict__.get("_names_below", "") + name + ".")
+    cell.insert_child_to_cell(name, module)
+    if isinstance(cell, nn.SequentialCell) and not isinstance(cell, Sequential):
+        cell._is_dynamic_name.append(False)
+        cell.cell_list = list(cell._cells.values())
+
+
+class ParameterList(nn.Cell):
+    """Reproduces torch.nn.ParameterList: Parameters by position, named "0", "1", ...
+
+    Tensors become Parameters, as in torch. Values of other types are refused.
+    """
+
+    def __init__(self, values=None):
+        super().__init__()
+        for value in [] if values is None else list(values):
+            self.append(value)
+
+    def append(self, value):
+        if not isinstance(value, ms.Tensor):
+            raise TypeError(f"ParameterList holds Tensors, not {type(value).__name__}")
+        name = str(len(self._params))
+        parameter = value if isinstance(value, ms.Parameter) else ms.Parameter(value)
+        parameter.name = name
+        self.insert_param_to_cell(name, parameter)
+        return self
+
+    def extend(self, values):
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __getitem__(self, index):
+        return list(self._params.values())[index]
+
+    def __setitem__(self, index, value):
+        name = str(index % len(self._params))
+        value = value if isinstance(value, ms.Parameter) else ms.Parameter(value)
+        value.name = self._params[name].name
+        self._params[name] = value
+
+    def __len__(self):
+        return len(self._params)
+
+    def __iter__(self):
+        return iter(list(self._params.values()))
+
+
+class ParameterDict(nn.Cell):
+    """Reproduces torch.nn.ParameterDict: Parameters by key; Tensors become Parameters."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        if parameters is not None:
+            self.update(parameters)
+
+    def update(self, parameters):
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in pairs:
+            self[key] = value
+
+    def __getitem__(self, key):
+        return self._params[key]
+
+    def __setitem__(self, key, value):
+        parameter = value if isinstance(value, ms.Parameter) else ms.Parameter(value)
+        parameter.name = key
+        self.insert_param_to_cell(key, parameter)
+
+    def __delitem__(self, key):
+        del self._params[key]
+
+    def __len__(self):
+        return len(self._params)
+
+    def __iter__(self):
+        return iter(list(self._params))
+
+    def __contains__(self, key):
+        return key in self._params
+
+    def get(self, key, default=None):
+        return self._params.get(key, default)
+
+    def pop(self, key):
+        return self._params.pop(key)
+
+    def keys(self):
+        return self._params.keys()
+
+    def values(self):
+        return self._params.values()
+
+    def items(self):
+        return self._params.items()
