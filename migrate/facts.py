@@ -1,8 +1,8 @@
 """In: mappings/facts/*.json and helper sources. Out: signatures of torch, MindSpore, helpers.
 
 A facts file is ``{"format", "framework", "release", "names": {name: entry}, "aliases": {name:
-name}}``, an entry ``[kind, source, {overload: text}]``, followed by the bases for a class. The text of
-a signature is written as in a Python stub without the name:
+name}}``, an entry ``[kind, source, {overload: text}]``, followed by the bases for a class. The text
+of a signature is written as in a Python stub without the name:
 ``(input: Tensor, dim: list[int] | None = None, *, out: Tensor | None = None) -> Tensor``; a named
 tuple is ``-> namedtuple(values=Tensor, indices=Tensor)``.
 """
@@ -18,6 +18,15 @@ from pathlib import Path
 from typing import Any
 
 FORMAT = 1
+# Other keywords that torch's C functions accept (its numpy compatibility); a test executes each.
+NUMPY_KEYWORDS = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}
 
 
 class FactsError(ValueError):

@@ -178,8 +178,13 @@ class Table:
         return read_toml(path) if path.is_file() else {}
 
     def needs_torch(self, import_name: str) -> str:
-        """The next step for an import whose library needs torch; "": nothing is known of it."""
-        entry = self._libraries.get(import_name.partition(".")[0], {})
+        """The next step for an import whose library needs torch; "": nothing is known of it.
+
+        The longest listed prefix counts: safetensors.torch needs torch, safetensors does not.
+        """
+        parts = import_name.split(".")
+        prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+        entry = next((self._libraries[one] for one in prefixes if one in self._libraries), {})
         return str(entry.get("next", ""))
 
 

@@ -74,7 +74,7 @@ def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
             path = f"{space}.{name}"
             names[path] = _entry(value, path)
             if isinstance(value, type) and "construct" in vars(value):
-                texts = from_callable(value.construct, method=True, default=_default)
+                texts = from_callable(value.__dict__["construct"], method=True, default=_default)
                 names[f"{path}.construct"] = ["method", "inspect", texts]
             if path in MEMBERS:
                 names.update(_members(value, path))
