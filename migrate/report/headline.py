@@ -1,0 +1,109 @@
+"""In: ledger, coverage and verification. Out: the sentences at the top of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from migrate.outcomes import Verdict
+from migrate.report.coverage import FINE, Coverage
+from migrate.result import Ledger, Record, Verification
+
+
+@dataclass(frozen=True)
+class Headline:
+    """``tone`` is good, warn or bad; ``badge`` two or three words, ``text`` one sentence."""
+
+    tone: str
+    badge: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the three numbers that are never added to each other."""
+
+    title: str
+    done: int
+    total: int
+    unit: str
+    lines: tuple[str, ...]
+
+
+def headline(record: Record, verification: Verification | None, seen: Coverage) -> Headline:
+    """The worst thing that is true comes first."""
+    failed = sum(file.status == "failed" for file in record.files)
+    if failed:
+        return Headline("bad", "Files failed", f"{_plural(failed, 'file')} could not be converted.")
+    flagged = record.ledger.flagged
+    act = f" {_plural(flagged, 'reference')} flagged: a person must act." if flagged else ""
+    if verification is None:
+        return Headline(
+            "warn", "NOT verified", f"Converted, but nothing was run in either framework.{act}"
+        )
+    if not seen.elements:
+        return Headline("bad", "NOT verified", f"Verification ran, but compared no number.{act}")
+    if verification.verdict not in FINE:
+        text = f"The worst verdict is {verification.verdict.value}: the output is not proved.{act}"
+        return Headline("bad", verification.verdict.value, text)
+    if flagged or seen.classes_matched < len(seen.classes):
+        missing = len(seen.classes) - seen.classes_matched
+        rest = (
+            f" {_plural(missing, 'Module class')} did not run or did not match." if missing else ""
+        )
+        text = f"What ran matches torch.{rest}{act}"
+        return Headline("warn", "Verified in part", text)
+    return Headline("good", "Verified", "Every Module class ran in both frameworks and matched.")
+
+
+def cards(record: Record, verification: Verification | None, seen: Coverage) -> tuple[Card, ...]:
+    """Converted, executed and verified, each with its own total."""
+    return (_converted(record.ledger), _executed(verification, seen), _verified(verification, seen))
+
+
+def _converted(ledger: Ledger) -> Card:
+    return Card(
+        "Converted",
+        ledger.converted + ledger.helper + ledger.kept,
+        ledger.total,
+        "torch references decided",
+        (
+            f"{ledger.converted:,} converted, {ledger.helper:,} by a helper, {ledger.kept:,} kept",
+            f"{ledger.flagged:,} flagged, {ledger.out_of_scope:,} out of scope",
+        ),
+    )
+
+
+def _executed(verification: Verification | None, seen: Coverage) -> Card:
+    if verification is None:
+        lines: tuple[str, ...] = ("Nothing was run. Next: torch2ms verify",)
+    else:
+        lines = (
+            f"{seen.executed:,} of {seen.inside:,} references inside classes lie in those that ran",
+            "Code outside Module classes is not run here",
+        )
+    return Card(
+        "Executed", seen.classes_executed, len(seen.classes), "Module classes ran in both", lines
+    )
+
+
+def _verified(verification: Verification | None, seen: Coverage) -> Card:
+    if verification is None:
+        return Card("Verified", 0, 0, "checks", ("NOT verified: conversion alone proves nothing",))
+    kernel = sum(
+        check.verdict is Verdict.KERNEL for model in verification.models for check in model.checks
+    )
+    return Card(
+        "Verified",
+        seen.checks_matched,
+        seen.checks,
+        "checks within their limit",
+        (
+            f"{seen.classes_matched:,} of {len(seen.classes):,} Module classes match everywhere",
+            f"{seen.elements:,} numbers compared; {kernel:,} checks met a known coarse kernel",
+        ),
+    )
+
+
+def _plural(number: int, noun: str) -> str:
+    tail = "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else tail}"

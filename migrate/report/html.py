@@ -1,0 +1,152 @@
+"""In: a record, a verification and both trees. Out: one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from migrate.report import coverage, headline, ledger
+from migrate.report.diff import Block, blocks
+from migrate.report.heatmap import CellRow, HeatMap, heat_map
+from migrate.report.sources import texts
+from migrate.result import FileResult, ModelResult, Record, Verification
+
+# Bytes of diff and squares of heat map that keep the page well under 2 MB.
+DIFF_BUDGET = 1_100_000
+SQUARE_BUDGET = 1_500
+ROW_COST = 140
+
+
+@dataclass(frozen=True)
+class FileView:
+    """A file and its diff; ``message`` stands in place of what cannot be shown."""
+
+    number: int
+    file: FileResult
+    blocks: tuple[Block, ...]
+    message: str
+    edited: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """A verified model and its heat map; ``hidden`` rows that are fine were left out for size."""
+
+    model: ModelResult
+    map: HeatMap
+    hidden: int
+
+
+def page(
+    record: Record, verification: Verification | None, source_root: Path, output_root: Path
+) -> str:
+    """The page: no network, no file beside it. Never raises for missing or odd files."""
+    seen = coverage.coverage(record, verification)
+    files = tuple(_file_views(record, source_root, output_root))
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            record=record,
+            verification=verification,
+            headline=headline.headline(record, verification, seen),
+            cards=headline.cards(record, verification, seen),
+            seen=seen,
+            columns=ledger.COLUMNS,
+            by_file=ledger.by_file(record),
+            by_api=ledger.by_api(record),
+            complaints=ledger.complaints(record),
+            groups=ledger.flag_groups(record),
+            notes=ledger.notes(record),
+            files=files,
+            numbers={view.file.source: view.number for view in files},
+            aside=[f for f in record.files if f.status != "converted"],
+            models=tuple(_model_views(verification)),
+            commands=commands(record, verification, output_root),
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("migrate.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _file_views(record: Record, source_root: Path, output_root: Path) -> Iterator[FileView]:
+    left = DIFF_BUDGET
+    number = 0
+    for file in record.files:
+        if file.status != "converted":
+            continue
+        number += 1
+        view = _fit(_file_view(number, file, source_root, output_root), left)
+        left -= _cost(view.blocks)
+        yield view
+
+
+def _file_view(number: int, file: FileResult, source_root: Path, output_root: Path) -> FileView:
+    found = texts(file, source_root, output_root)
+    if found.problem:
+        return FileView(number, file, (), found.problem, 0, 0)
+    parts = blocks(found.before, found.after, file.entries, file.source.endswith(".py"))
+    rows = [row for block in parts for row in block.rows]
+    edited = sum(row.kind != "same" for row in rows)
+    return FileView(number, file, parts, found.warning, edited, len(rows) - edited)
+
+
+def _cost(parts: Sequence[Block]) -> int:
+    return sum(
+        ROW_COST + len(row.left_html) + len(row.right_html) + 250 * len(row.entries)
+        for block in parts
+        for row in block.rows
+    )
+
+
+def _fit(view: FileView, left: int) -> FileView:
+    """Leave out unchanged lines, then the whole diff, rather than grow the page."""
+    if _cost(view.blocks) <= left:
+        return view
+    kept = tuple(block for block in view.blocks if not block.folded)
+    if _cost(kept) <= left:
+        message = "Unchanged stretches are left out to keep this page small."
+        return replace(view, blocks=kept, message=f"{view.message} {message}".strip())
+    message = "The diff is left out to keep this page small; compare both files with any diff tool."
+    return replace(view, blocks=(), message=f"{view.message} {message}".strip())
+
+
+def _model_views(verification: Verification | None) -> Iterator[ModelView]:
+    left = SQUARE_BUDGET
+    for model in verification.models if verification else ():
+        heat = heat_map(model)
+        hidden: list[CellRow] = []
+        if len(heat.rows) * len(heat.columns) > left:
+            hidden = [row for row in heat.rows if row.fine]
+            heat = replace(heat, rows=tuple(row for row in heat.rows if not row.fine))
+        left -= len(heat.rows) * len(heat.columns)
+        yield ModelView(model, heat, len(hidden))
+
+
+def commands(
+    record: Record, verification: Verification | None, output_root: Path
+) -> tuple[str, ...]:
+    """The command lines that give this result again."""
+    out = quote(str(output_root))
+    target = "" if record.target == "portable" else f" --target {record.target}"
+    found = [f"torch2ms convert {quote(record.source_root)} -o {out}{target} --force"]
+    for model in verification.models if verification else ():
+        inputs = "".join(f" --input {quote(spec)}" for spec in model.inputs)
+        build = f" --build {quote(model.build)}" if model.build else ""
+        found.append(f"torch2ms verify {out}{build}{inputs}")
+    if verification is None:
+        found.append(f"torch2ms verify {out}")
+    return (*dict.fromkeys(found), f"torch2ms report {out} -o report.html")
