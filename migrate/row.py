@@ -24,6 +24,10 @@ POLICY_DROP = frozenset(
         "requires_grad",
     }
 )
+# Arguments that a row need not name: a call that gives another value than None is refused.
+POLICY_REFUSE = frozenset({"generator", "out"})
+# The codes of flags: what kind of thing has no target.
+CODES = ("API", "DEF", "DTY", "INP", "GRF", "DAT", "LOP", "OPT", "DEV", "CKP", "RNG", "ENV")
 
 
 class TableError(ValueError):
