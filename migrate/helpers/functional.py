@@ -1,0 +1,213 @@
+"""In: tensors. Out: activations, norms and distances with torch's signatures and defaults."""
+
+import math
+
+import mindspore as ms
+from mindspore import ops
+
+
+def relu(input, inplace=False):
+    """torch.nn.functional.relu; a new tensor also where ``inplace`` is set."""
+    return ops.relu(input)
+
+
+def relu6(input, inplace=False):
+    """torch.nn.functional.relu6."""
+    return ops.relu6(input)
+
+
+def gelu(input, *, approximate="none"):
+    """torch.nn.functional.gelu: by erf, or by tanh with approximate='tanh'."""
+    return ops.gelu(input, approximate)
+
+
+def silu(input, inplace=False):
+    """torch.nn.functional.silu."""
+    return ops.silu(input)
+
+
+def mish(input, inplace=False):
+    """torch.nn.functional.mish."""
+    return ops.mish(input)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """torch.nn.functional.leaky_relu: slope 0.01 below zero."""
+    return ops.leaky_relu(input, negative_slope)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """torch.nn.functional.elu for any ``alpha``."""
+    if alpha == 1.0:
+        return ops.elu(input)
+    return ops.where(input > 0, input, alpha * ops.expm1(ops.minimum(input, 0.0)))
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """torch.nn.functional.celu."""
+    return ops.celu(input, alpha)
+
+
+def selu(input, inplace=False):
+    """torch.nn.functional.selu, by its formula: the gradient of ops.selu is wrong below zero."""
+    negative = 1.6732632423543772 * ops.expm1(ops.minimum(input, 0.0))
+    return 1.0507009873554805 * ops.where(input > 0, input, negative)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """torch.nn.functional.hardtanh."""
+    return ops.hardtanh(input, min_val, max_val)
+
+
+def hardswish(input, inplace=False):
+    """torch.nn.functional.hardswish."""
+    return ops.hardswish(input)
+
+
+def hardsigmoid(input, inplace=False):
+    """torch.nn.functional.hardsigmoid."""
+    return ops.hardsigmoid(input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """torch.nn.functional.threshold: ``value`` where the input is not above ``threshold``."""
+    return ops.threshold(input, threshold, value)
+
+
+def glu(input, dim=-1):
+    """torch.nn.functional.glu: the first half times the sigmoid of the second."""
+    return ops.glu(input, dim)
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """torch.nn.functional.softmax; without ``dim`` the axis follows torch's old rule."""
+    return ops.softmax(input, implied_dim(input, dim), dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """torch.nn.functional.log_softmax; without ``dim`` the axis follows torch's old rule."""
+    if dtype is not None:
+        input = input.astype(dtype)
+    return ops.log_softmax(input, implied_dim(input, dim))
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """torch.nn.functional.softmin; without ``dim`` the axis follows torch's old rule."""
+    return ops.softmax(-input, implied_dim(input, dim), dtype=dtype)
+
+
+def implied_dim(input, dim):
+    """The axis that torch takes when none is named: 0 for 0, 1 and 3 axes, else 1."""
+    if dim is not None:
+        return dim
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def linear(input, weight, bias=None):
+    """torch.nn.functional.linear: input @ weight.T + bias."""
+    return ops.dense(input, weight, bias)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """torch.nn.functional.normalize: the input over its p-norm along ``dim``, at least ``eps``."""
+    return input / ops.maximum(vector_norm(input, p, dim, True), eps)
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """torch.linalg.vector_norm over ``dim`` (all axes when None); gradient 0 where the norm is 0."""
+    if dtype is not None:
+        x = x.astype(dtype)
+    if ord == math.inf:
+        return ops.amax(x.abs(), dim, keepdim)
+    if ord == -math.inf:
+        return ops.amin(x.abs(), dim, keepdim)
+    if ord == 0:
+        return (x != 0).astype(x.dtype).sum(dim, keepdims=keepdim)
+    if ord == 1:
+        return x.abs().sum(dim, keepdims=keepdim)
+    size = ops.square(x) if ord == 2 else ops.pow(x.abs(), ord)
+    total = size.sum(dim, keepdims=keepdim)
+    flat = total == 0
+    root = ops.where(flat, ops.ones_like(total), total)
+    root = ops.sqrt(root) if ord == 2 else ops.pow(root, 1.0 / ord)
+    return ops.where(flat, ops.zeros_like(total), root)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """torch.nn.functional.layer_norm over the last ``len(normalized_shape)`` axes."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    mean = input.mean(axes, True)
+    centred = input - mean
+    variance = ops.square(centred).mean(axes, True)
+    result = centred * ops.rsqrt(variance + eps)
+    if weight is not None:
+        result = result * weight
+    return result if bias is None else result + bias
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """torch.nn.functional.rms_norm over the last ``len(normalized_shape)`` axes."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    if eps is None:
+        eps = 1.1920928955078125e-07 if input.dtype == ms.float32 else 2.220446049250313e-16
+    result = input * ops.rsqrt(ops.square(input).mean(axes, True) + eps)
+    return result if weight is None else result * weight
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """torch.nn.functional.group_norm over channel groups of axis 1."""
+    grouped = input.reshape((input.shape[0], num_groups, -1))
+    centred = grouped - grouped.mean(-1, True)
+    variance = ops.square(centred).mean(-1, True)
+    result = (centred * ops.rsqrt(variance + eps)).reshape(input.shape)
+    channels = (1, -1) + (1,) * (input.ndim - 2)
+    if weight is not None:
+        result = result * weight.reshape(channels)
+    return result if bias is None else result + bias.reshape(channels)
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """torch.nn.functional.local_response_norm: each channel over its ``size`` neighbours."""
+    squares = ops.square(input)
+    before, after = size // 2, (size - 1) // 2
+    edge = (input.shape[0], before) + input.shape[2:]
+    far = (input.shape[0], after) + input.shape[2:]
+    if before > 0:
+        squares = ops.cat((ops.full(edge, 0.0, dtype=input.dtype), squares), 1)
+    if after > 0:
+        squares = ops.cat((squares, ops.full(far, 0.0, dtype=input.dtype)), 1)
+    total = squares[:, : input.shape[1]]
+    for shift in range(1, size):
+        total = total + squares[:, shift : shift + input.shape[1]]
+    return input / ops.pow(k + alpha * total / size, beta)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """torch.nn.functional.cosine_similarity along ``dim``; the inputs broadcast."""
+    first = ops.maximum(vector_norm(x1, 2, dim, True), eps)
+    second = ops.maximum(vector_norm(x2, 2, dim, True), eps)
+    return ((x1 / first) * (x2 / second)).sum(dim)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """torch.nn.functional.pairwise_distance: the p-norm of x1 - x2 + eps along the last axis."""
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def one_hot(input, num_classes=-1):
+    """torch.nn.functional.one_hot as int64; with -1 the number of classes is data (PyNative only)."""
+    if num_classes == -1:
+        num_classes = int(input.max()) + 1
+    return ops.one_hot(input, num_classes).astype(ms.int64)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """torch.nn.functional.gumbel_softmax; with ``hard`` one-hot, with the gradient of the soft one."""
+    noise = -ops.log(-ops.log(ops.rand_like(logits).clamp(1e-20, 1.0 - 6e-8)))
+    soft = ops.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    winner = soft.argmax(dim).astype(ms.int32)
+    depth = soft.shape[dim]
+    sharp = ops.one_hot(winner, depth, axis=-1 if dim % soft.ndim == soft.ndim - 1 else dim)
+    return ops.stop_gradient(sharp.astype(soft.dtype) - soft) + soft

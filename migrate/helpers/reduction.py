@@ -1,0 +1,180 @@
+"""In: tensors. Out: torch's reductions, sorts and counts, with torch's dtypes and results."""
+
+import mindspore as ms
+from mindspore import ops
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """torch.topk: (values, int64 indices) along ``dim``; equal values may come in another order."""
+    values, indices = ops.topk(input, k, dim, largest, sorted)
+    return values, indices.astype(ms.int64)
+
+
+def sort(input, dim=-1, descending=False, stable=False):
+    """torch.sort: (values, int64 indices) along ``dim``; always stable."""
+    if input.ndim == 0:
+        return input, ops.zeros_like(input, dtype=ms.int64)
+    values, indices = ops.sort(input, dim, descending)
+    return values, indices.astype(ms.int64)
+
+
+def argsort(input, dim=-1, descending=False, stable=False):
+    """torch.argsort: int64 indices along ``dim``; always stable."""
+    return sort(input, dim, descending)[1]
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """torch.kthvalue: (k-th smallest value along ``dim``, its int64 index)."""
+    values, indices = sort(input, dim)
+    if input.ndim == 0:
+        return values, indices
+    values, indices = values.swapaxes(dim, -1), indices.swapaxes(dim, -1)
+    values = values[..., k - 1 : k].swapaxes(dim, -1)
+    indices = indices[..., k - 1 : k].swapaxes(dim, -1)
+    if keepdim:
+        return values, indices
+    return values.squeeze(dim), indices.squeeze(dim)
+
+
+def median_of(input, dim, keepdim=False):
+    """torch.median along ``dim``: (lower median, its int64 index); NaN is not given precedence."""
+    count = 1 if input.ndim == 0 else input.shape[dim]
+    return kthvalue(input, (count + 1) // 2, dim, keepdim)
+
+
+def median(input):
+    """torch.median of all elements: the lower of the two middle values, 0-d."""
+    return median_of(input.reshape((-1,)), 0)[0]
+
+
+def correction_of(unbiased, correction):
+    """The divisor's correction: torch takes either a flag or a number, 1 when neither is given."""
+    if correction is not None:
+        return correction
+    return 0 if unbiased is False else 1
+
+
+def reduced_axes(input, dim):
+    """``dim`` as a tuple of axes counted from 0; all axes when it is None or empty."""
+    if isinstance(dim, int):
+        dim = (dim,)
+    if dim is None or len(dim) == 0:
+        return tuple(range(input.ndim))
+    return tuple([axis + input.ndim if axis < 0 else axis for axis in dim])
+
+
+def element_count(input, axes):
+    """How many elements each result of a reduction over ``axes`` is made of."""
+    count = 1
+    for axis in axes:
+        count = count * input.shape[axis]
+    return count
+
+
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """torch.var_mean: (variance, mean) over ``dim``; unbiased unless told otherwise."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if input.ndim == 0:
+        return input * 0 / (1 - correction_of(unbiased, correction)), input
+    axes = reduced_axes(input, dim)
+    mean = input.mean(axes, True)
+    free = element_count(input, axes) - correction_of(unbiased, correction)
+    total = ops.square(input - mean).sum(axes, keepdims=keepdim)
+    spread = total / free if free > 0 else total / 0.0
+    return spread, mean if keepdim else mean.reshape(spread.shape)
+
+
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """torch.var over ``dim``; unbiased unless told otherwise."""
+    return var_mean(input, dim, unbiased, keepdim, correction=correction)[0]
+
+
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """torch.std over ``dim``; unbiased unless told otherwise."""
+    return ops.sqrt(var_mean(input, dim, unbiased, keepdim, correction=correction)[0])
+
+
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """torch.std_mean: (standard deviation, mean) over ``dim``; unbiased unless told otherwise."""
+    spread, mean = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return ops.sqrt(spread), mean
+
+
+def aminmax(input, *, dim=None, keepdim=False):
+    """torch.aminmax: (minimum, maximum) of all elements or along ``dim``."""
+    return ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim)
+
+
+def count_nonzero(input, dim=None):
+    """torch.count_nonzero as int64, over all elements or ``dim``."""
+    return ops.sum((input != 0).astype(ms.int64), dim)
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """torch.nanmean: the mean of the elements that are not NaN."""
+    if dtype is not None:
+        input = input.astype(dtype)
+    there = ops.logical_not(ops.isnan(input))
+    total = ops.where(there, input, ops.zeros_like(input)).sum(dim, keepdims=keepdim)
+    return total / there.astype(input.dtype).sum(dim, keepdims=keepdim)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """torch.nansum: the sum of the elements that are not NaN."""
+    if dtype is not None:
+        input = input.astype(dtype)
+    return ops.where(ops.isnan(input), ops.zeros_like(input), input).sum(dim, keepdims=keepdim)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False):
+    """torch.unique without ``dim``: always sorted; inverse and counts are int64. PyNative only."""
+    values = ops.unique(input.reshape((-1,)))[0]
+    values = ops.sort(values)[0] if values.shape[0] > 1 else values
+    same = input.reshape((-1, 1)) == values.reshape((1, -1))
+    inverse = same.astype(ms.float32).argmax(1).astype(ms.int64).reshape(input.shape)
+    counts = same.astype(ms.int64).sum(0)
+    if return_inverse and return_counts:
+        return values, inverse, counts
+    if return_inverse:
+        return values, inverse
+    return (values, counts) if return_counts else values
+
+
+def between(data, place, interpolation):
+    """The values of ``data`` (sorted along the last axis) at the real-valued places of ``place``."""
+    low, high = ops.floor(place), ops.ceil(place)
+    below = data.index_select(-1, low.astype(ms.int64))
+    above = data.index_select(-1, high.astype(ms.int64))
+    if interpolation == "lower":
+        return below
+    if interpolation == "higher":
+        return above
+    if interpolation == "nearest":
+        return data.index_select(-1, ops.round(place).astype(ms.int64))
+    if interpolation == "midpoint":
+        return below + (above - below) * 0.5
+    return below + (above - below) * (place - low)
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """torch.quantile of one ``q`` or a 1-d tensor of them; NaN is not given precedence."""
+    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise ValueError("quantile: unknown interpolation")
+    axis = 0 if dim is None else dim % input.ndim
+    data = input.reshape((-1,)) if dim is None else input.swapaxes(axis, -1)
+    data = ops.sort(data)[0] if data.shape[-1] > 1 else data
+    levels = q if isinstance(q, ms.Tensor) else ms.tensor(q, input.dtype)
+    found = between(data, levels.reshape((-1,)) * (data.shape[-1] - 1), interpolation)
+    if dim is None:
+        result = found.reshape((-1,) + (1,) * input.ndim) if keepdim else found
+    else:
+        result = kept_axis(found, axis, keepdim)
+    return result if levels.ndim > 0 else result.squeeze(0)
+
+
+def kept_axis(found, axis, keepdim):
+    """The levels of ``found`` (last axis) moved to the front, the reduced ``axis`` kept or dropped."""
+    moved = found.unsqueeze(0).swapaxes(0, -1).squeeze(-1).unsqueeze(-1)
+    moved = moved.swapaxes(axis + 1, -1)
+    return moved if keepdim else moved.squeeze(axis + 1)
