@@ -1,0 +1,6 @@
+"""In: ``python -m migrate ARGUMENTS``. Out: the same as ``torch2ms ARGUMENTS``."""
+
+from migrate.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

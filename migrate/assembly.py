@@ -1,0 +1,202 @@
+"""In: what became of each file. Out: the conversion as a whole: record, outputs, failures."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from migrate import __version__, helper_copy
+from migrate.outputs import Output, mode_of
+from migrate.result import FileResult, Record
+from migrate.rewrite import Rewritten
+from migrate.source import Source
+from migrate.table import Table
+from migrate.tree import Found, Tree
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A file that has no output; ``internal``: through a fault of this tool."""
+
+    path: str
+    where: str
+    what: str
+    why: str
+    next_step: str
+    internal: bool = False
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Everything that convert decided; ``originals`` are the input bytes of changed files.
+
+    ``record_name`` is where the record belongs, relative to the output root ``root``.
+    """
+
+    record: Record
+    root: Path
+    record_name: str
+    outputs: tuple[Output, ...]
+    failures: tuple[Failure, ...] = ()
+    originals: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """Exit code: 3 internal error, 2 unreadable input, 1 something flagged, 0 clean."""
+        if self.failures:
+            return 3 if any(failure.internal for failure in self.failures) else 2
+        return 1 if self.record.ledger.flagged else 0
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a conversion is put together from. ``tree.root`` is the folder that paths are below.
+
+    ``sources``: the Python files that could be read, ``raw``: their bytes; ``made``: those that
+    were converted;
+    ``module``: the path of the module of helpers; ``users``: the files that import from it.
+    """
+
+    source: Path
+    output: Path
+    target: Literal["portable", "mint"]
+    tree: Tree
+    sources: Mapping[str, Source]
+    raw: Mapping[str, bytes]
+    made: Mapping[str, Rewritten]
+    failures: tuple[Failure, ...]
+    module: str
+    users: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _File:
+    """The parts of one file: its result for the record and its output, when it has one."""
+
+    result: FileResult
+    output: Output | None = None
+
+
+def assemble(parts: Parts, rows: Table) -> Conversion:
+    """Put outputs and record together; nothing is written."""
+    single = not parts.source.is_dir()
+    root, record_name, names = parts.output, "torch2ms.json", {}
+    if single and parts.output.suffix == ".py":
+        root = parts.output.parent
+        names[parts.source.name] = parts.output.name
+        record_name = f"{parts.output.stem}.torch2ms.json"
+    helpers = _helper_module(parts)
+    files = [_file(parts, found, names.get(found.path, found.path)) for found in parts.tree.files]
+    if helpers:
+        files = [file for file in files if file.result.source != parts.module] + [helpers]
+    skipped = [
+        FileResult(source=item.path, status="skipped", reason=item.reason)
+        for item in parts.tree.skipped
+    ]
+    weights, layouts = _weights(parts, rows)
+    record = Record(
+        tool_version=__version__,
+        facts={"torch": rows.torch.release, "mindspore": rows.mindspore.release},
+        kind="file" if single else "folder",
+        source_root=str(parts.source.resolve()),
+        target=parts.target,
+        helpers="module" if helpers else "inline",
+        files=(*(file.result for file in files), *skipped),
+        weights=weights,
+        layouts=layouts,
+    )
+    originals = {path: parts.raw[path] for path in parts.made}
+    outputs = tuple(file.output for file in files if file.output)
+    return Conversion(record, root, record_name, outputs, parts.failures, originals)
+
+
+def _file(parts: Parts, found: Found, output: str) -> _File:
+    path, place = found.path, parts.tree.root / found.path
+    failure = next((item for item in parts.failures if item.path == path), None)
+    if failure:
+        reason = f"{failure.what}: {failure.why}"
+        return _File(FileResult(source=path, status="failed", reason=reason))
+    if path in parts.made:
+        return _converted(parts, path, output)
+    if found.kind == "link":
+        text = _link_text(parts.source, place, parts.output)
+        result = FileResult(source=path, output=output, status="copied", reason="a link")
+        return _File(result, Output(output, link=text))
+    digest = hashlib.sha256(place.read_bytes()).hexdigest()
+    result = FileResult(
+        source=path,
+        output=output,
+        status="copied",
+        reason="helpers of an earlier conversion" if path in parts.sources else "",
+        source_sha256=digest,
+        output_sha256=digest,
+    )
+    return _File(result, Output(output, source=place, mode=mode_of(place)))
+
+
+def _converted(parts: Parts, path: str, output: str) -> _File:
+    made, place = parts.made[path], parts.tree.root / path
+    original = parts.raw[path]
+    unchanged = made.data == original and not made.ledger.total
+    result = FileResult(
+        source=path,
+        output=output,
+        status="copied" if unchanged else "converted",
+        reason="does not use torch" if unchanged else "",
+        lines=len(original.splitlines()),
+        source_sha256=hashlib.sha256(original).hexdigest(),
+        output_sha256=hashlib.sha256(made.data).hexdigest(),
+        ledger=made.ledger,
+        entries=made.entries,
+        helpers=tuple(sorted(made.helpers)),
+        cells=made.cells,
+    )
+    return _File(result, Output(output, made.data, mode=mode_of(place)))
+
+
+def _helper_module(parts: Parts) -> _File | None:
+    """The module of helpers; together with those of an earlier conversion at the same place."""
+    wanted = {name for path in parts.users for name in parts.made[path].helpers}
+    if not wanted:
+        return None
+    if parts.module in parts.sources:
+        wanted |= helper_copy.names_in(parts.sources[parts.module].data)
+    data = helper_copy.module_text(wanted).encode("utf-8")
+    result = FileResult(
+        source="",
+        output=parts.module,
+        status="copied",
+        reason="helpers that the converted files use",
+        output_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    return _File(result, Output(parts.module, data))
+
+
+def _link_text(root: Path, link: Path, output: Path) -> str:
+    """Where a link should point in the output: to the output's copy, or out of it as before."""
+    text = os.readlink(link)
+    inside = root.resolve()
+    target = Path(os.path.normpath(link.parent.resolve() / text))
+    if target != inside and inside not in target.parents:
+        return str(target) if not os.path.isabs(text) else text
+    return str(output.resolve() / target.relative_to(inside)) if os.path.isabs(text) else text
+
+
+def _weights(
+    parts: Parts, rows: Table
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """torch class -> {torch tensor: MindSpore name}, and the same for changes of shape."""
+    weights: dict[str, dict[str, str]] = {}
+    layouts: dict[str, dict[str, str]] = {}
+    for key in sorted({key for made in parts.made.values() for key in made.weights}):
+        name = key.partition(":")[0]
+        for row in rows.rows(name):
+            if row.key == key and row.weights:
+                weights.setdefault(name, {}).update(row.weights)
+            if row.key == key and row.layout:
+                layouts.setdefault(name, {}).update(row.layout)
+    return weights, layouts

@@ -1,0 +1,78 @@
+"""In: the arguments of ``torch2ms convert``. Out: files, the record, findings, an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+from migrate import outputs, project, record
+from migrate.commands import findings
+from migrate.outputs import Output
+
+Progress = Callable[[int, int], None]
+_SLOW = 40  # files from which progress is worth a line
+
+
+@dataclass(frozen=True)
+class Options:
+    """What concerns the command and not the conversion."""
+
+    diff: bool = False
+    strict: bool = False
+    force: bool = False
+
+
+def run(request: project.Request, options: Options) -> int:
+    """Convert, write, say what happened. Gives the exit code; raises Problem (nothing written)."""
+    with _progress() as progress:
+        conversion = project.convert(request, progress)
+    stream = sys.stderr if options.diff else sys.stdout
+    writes = not options.diff and not (options.strict and conversion.status)
+    # The record comes last: where it lies, everything that it names lies as well.
+    files = (
+        *conversion.outputs,
+        Output(conversion.record_name, record.text(conversion.record)),
+    )
+    if writes:
+        outputs.check(files, conversion.root, request.source, options.force)
+    _say(stream, findings.failures(conversion, request.source))
+    _say(stream, findings.flagged(conversion.record, request.source))
+    if options.diff:
+        sys.stdout.writelines(findings.differences(conversion))
+    if writes:
+        outputs.write(files, conversion.root)
+    _say(stream, findings.totals(conversion))
+    _say(stream, findings.skipped(conversion.record))
+    if writes:
+        _say(stream, findings.next_commands(conversion, request.output))
+    elif not options.diff:
+        _say(stream, [f"Nothing is written to {request.output}: --strict, and not all is clean"])
+    return conversion.status
+
+
+def _say(stream: TextIO, lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, file=stream)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on a terminal, a line now and then elsewhere; nothing for a few files."""
+    if not sys.stderr.isatty():
+        yield _lines
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("converting", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines(done: int, total: int) -> None:
+    step = max(1, total // 10)
+    if total >= _SLOW and (done // step != (done - 1) // step or done == total):
+        print(f"converting: {done} of {total} files", file=sys.stderr)

@@ -1,0 +1,114 @@
+"""In: a conversion. Out: its findings, totals and differences as lines of text."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from migrate.assembly import Conversion
+from migrate.outcomes import Outcome
+from migrate.outputs import Output
+from migrate.result import Entry, FileResult, Record
+
+_ALL = 30  # flags that are listed one by one
+_FIRST = 3  # places a code that are listed when there are more
+
+
+def place(source: Path, file: FileResult, entry: Entry) -> str:
+    """Where an entry stands, as a terminal links it."""
+    path = os.path.join(source, file.source) if source.is_dir() else str(source)
+    return f"{path}:{entry.line}:{entry.column}"
+
+
+def failures(conversion: Conversion, source: Path) -> Iterator[str]:
+    """One line for each file that has no output."""
+    for item in conversion.failures:
+        where = os.path.join(source, item.where) if source.is_dir() else str(source)
+        yield f"{where}: {item.what}: {item.why}; {item.next_step}"
+
+
+def flagged(record: Record, source: Path) -> Iterator[str]:
+    """Every flag, or the first places of each code when there are many."""
+    found: dict[str, list[str]] = {}
+    for file in record.files:
+        for entry in file.entries:
+            if entry.outcome is Outcome.FLAGGED:
+                step = f"; {entry.next_step}" if entry.next_step else ""
+                text = f"{place(source, file, entry)} {entry.code} {entry.name}: {entry.reason}"
+                found.setdefault(entry.code, []).append(text + step)
+    total = sum(map(len, found.values()))
+    for code in sorted(found, key=lambda key: (-len(found[key]), key)):
+        lines = found[code]
+        if total <= _ALL:
+            yield from lines
+            continue
+        yield from lines[:_FIRST]
+        if len(lines) > _FIRST:
+            yield f"  ... {code}: {len(lines) - _FIRST} more places"
+
+
+def totals(conversion: Conversion) -> Iterator[str]:
+    """What was counted: files, and references by outcome."""
+    record = conversion.record
+    counts = {
+        status: sum(1 for file in record.files if file.status == status and file.source)
+        for status in ("converted", "copied", "skipped", "failed")
+    }
+    lines = sum(file.lines for file in record.files if file.status == "converted")
+    parts = [f"{counts['converted']} converted ({lines:,} lines)"]
+    parts += [f"{counts[name]} {name}" for name in ("copied", "skipped", "failed") if counts[name]]
+    yield "Files:      " + ", ".join(parts)
+    ledger = record.ledger
+    yield (
+        f"References: {ledger.total:,} = {ledger.converted:,} converted + {ledger.helper:,} by "
+        f"helpers + {ledger.kept:,} kept + {ledger.flagged:,} flagged + "
+        f"{ledger.out_of_scope:,} out of scope"
+    )
+    if not ledger.total:
+        yield "            nothing in it refers to torch"
+    notes = {entry.note for file in record.files for entry in file.entries if entry.note}
+    if notes:
+        yield f"Notes:      {len(notes)} API differences that change no number (see the report)"
+
+
+def skipped(record: Record) -> Iterator[str]:
+    """What was left out, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for file in record.files:
+        if file.status == "skipped":
+            reasons.setdefault(file.reason, []).append(file.source)
+    for reason, paths in sorted(reasons.items()):
+        more = f", ... ({len(paths)})" if len(paths) > _FIRST else ""
+        yield f"Skipped:    {reason}: {', '.join(paths[:_FIRST])}{more}"
+
+
+def next_commands(conversion: Conversion, out: Path) -> Iterator[str]:
+    """What a user does next."""
+    shown = shlex.quote(str(out))
+    if any(file.cells for file in conversion.record.files):
+        yield f"Next:       torch2ms verify {shown}"
+        yield f"            torch2ms report {shown} -o report.html"
+    else:
+        yield f"Next:       torch2ms report {shown} -o report.html"
+
+
+def differences(conversion: Conversion) -> Iterator[str]:
+    """A unified diff of every file that changes, and of every file that is added."""
+    sources = {file.output: file.source for file in conversion.record.files if file.output}
+    for output in conversion.outputs:
+        if output.content is not None:
+            yield from _difference(conversion, output, sources.get(output.path, ""))
+
+
+def _difference(conversion: Conversion, output: Output, source: str) -> Iterator[str]:
+    before = conversion.originals.get(source, b"").decode("utf-8", "replace")
+    after = (output.content or b"").decode("utf-8", "replace")
+    old = f"a/{source}" if source else "/dev/null"
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{output.path}"
+    )
+    for line in lines:
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"

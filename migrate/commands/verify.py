@@ -1,0 +1,132 @@
+"""In: the arguments of ``torch2ms verify``. Out: a verdict for every model, and the result file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate import __version__, record, settings
+from migrate.errors import Problem
+from migrate.outcomes import Verdict
+from migrate.outputs import write_atomically
+from migrate.record import Located
+from migrate.result import ModelResult, Verification
+from migrate.settings import VerifySettings
+
+if TYPE_CHECKING:
+    from migrate.parity.request import VerifyRequest
+
+_ORDER = tuple(Verdict)
+_PASSED = _ORDER.index(Verdict.NOT_RUN)
+_UNMATCHED = 8  # names listed
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says; None: not given, then pyproject.toml and the defaults count."""
+
+    build: tuple[str, ...] = ()
+    input: tuple[str, ...] = ()
+    mode: str | None = None
+    jobs: int | None = None
+    timeout: float | None = None
+    k: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    torch_python: Path | None = None
+
+
+def run(out: Path, given: Given, json: Path | None) -> int:
+    """Verify, print, write torch2ms.verify.json. Gives the exit code; raises Problem."""
+    located = record.locate(out)
+    found = settings.nearest(located.root, Path.cwd()).verify
+    requests = tuple(_requests(located, given, found))
+    result = _merged([_verify(request) for request in requests])
+    for target in (located.verification, *([json] if json else [])):
+        data = record.text(result)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, lambda path, data=data: path.write_bytes(data))  # type: ignore[misc]
+    for line in lines(result, out):
+        print(line)
+    return 1 if _ORDER.index(result.verdict) >= _PASSED else 0
+
+
+def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator[VerifyRequest]:
+    """One request for what the command line asks, else one for each model of the settings."""
+    from migrate.parity.request import VerifyRequest
+
+    common = VerifyRequest(located.path, located.root, file=located.file)
+    for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed"):
+        value = getattr(given, name, None)
+        value = getattr(found, name) if value is None else value
+        if value is not None:
+            common = replace(common, **{name: value})
+    mode = given.mode or found.mode or "both"
+    common = replace(common, modes=("pynative", "graph") if mode == "both" else (mode,))
+    models = [m for m in found.model if not located.file or m.file in ("", located.file)]
+    if given.build or given.input or not models:
+        builds, inputs = given.build or found.build, given.input or found.input
+        yield replace(common, builds=builds, inputs=inputs)
+        return
+    for model in models:
+        file = model.file or located.file
+        yield replace(common, builds=(model.build,), inputs=model.input, file=file)
+
+
+def _verify(request: VerifyRequest) -> Verification:
+    from migrate.parity.ladder import verify
+    from migrate.parity.request import VerifyError
+
+    try:
+        return verify(request, lambda line: print(line, file=sys.stderr))
+    except VerifyError as error:
+        raise Problem(error.where, error.what, error.why, error.next_step) from error
+    except ValueError as error:
+        raise Problem(
+            "--input", "not an input", str(error), "see torch2ms verify --help"
+        ) from error
+
+
+def _merged(results: list[Verification]) -> Verification:
+    if len(results) == 1:
+        return results[0]
+    return Verification(
+        tool_version=__version__,
+        verdict=max((item.verdict for item in results), key=_ORDER.index),
+        environment=results[0].environment,
+        models=tuple(model for item in results for model in item.models),
+    )
+
+
+def lines(result: Verification, out: Path) -> Iterator[str]:
+    """What verify found, model by model."""
+    for model in result.models:
+        yield from _model_lines(model)
+    elements = sum(check.elements for model in result.models for check in model.checks)
+    checks = sum(len(model.checks) for model in result.models)
+    yield (
+        f"{result.verdict.value}: {len(result.models)} models, {checks:,} checks, "
+        f"{elements:,} numbers compared"
+    )
+    yield f"Next: torch2ms report {out} -o report.html"
+
+
+def _model_lines(model: ModelResult) -> Iterator[str]:
+    yield f"{model.verdict.value:<10} {model.source}: {model.build}  ({', '.join(model.inputs)})"
+    if model.detail:
+        yield f"           {model.detail}"
+    if model.weights_total:
+        yield f"           weights: {model.weights_matched} of {model.weights_total} matched"
+    for name in model.unmatched[:_UNMATCHED]:
+        yield f"           without partner: {name}"
+    for mode in sorted({rung.mode for rung in model.rungs}, reverse=True):
+        shown = ", ".join(f"{r.name} {r.verdict.value}" for r in model.rungs if r.mode == mode)
+        yield f"           {mode}: {shown}"
+    if model.guilty:
+        guilty = model.guilty
+        yield f"           first guilty Cell: {guilty.mindspore} ({guilty.rung}, {guilty.mode})"
+        yield f"             {guilty.torch_place} -> {guilty.mindspore_place}"
+        yield f"             {guilty.cause}"

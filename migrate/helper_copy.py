@@ -1,0 +1,291 @@
+"""In: names of helpers that an output uses. Out: their text with all it needs, and imports.
+
+A helper is a top-level definition of a file in ``migrate/helpers/``. What it uses is found by ast:
+other definitions and constants of its file, helpers of other files, imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from migrate import __version__
+
+_MARK = "# torch2ms helpers"
+_INLINE = f"# torch2ms helpers {__version__}: what MindSpore lacks, written in MindSpore."
+_MODULE = f"{_MARK} {__version__}: written by torch2mindspore, which knows this file by this line."
+_DOCSTRING = '"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""'
+_ALIASES = {"mindspore": "ms", "numpy": "np"}
+_INSIDE = "migrate.helpers"
+_SHARED = ("nn", "ops", "mint", "amp", "dataset", "numpy", "Tensor", "Parameter")
+
+
+class HelperError(Exception):
+    """A helper that does not exist or cannot be copied; says where, what, why, next."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One top-level definition or constant; ``uses`` are definitions, ``imports`` import roots."""
+
+    name: str
+    file: str
+    order: int
+    text: str
+    uses: tuple[str, ...]
+    imports: frozenset[str]
+    future: bool = False
+
+
+def inline(
+    names: Iterable[str], rename: Mapping[str, str] | None = None
+) -> tuple[str, frozenset[str]]:
+    """The text of helpers to stand in a converted file, and the import roots that it needs.
+
+    Args:
+        names: "batch_norm" or "helpers.batch_norm".
+        rename: other names for what the text binds or imports (see ``bound``), where the file uses
+            those names itself: ``{"Conv2d": "torch_Conv2d", "nn": "ms_nn"}``.
+
+    Returns:
+        (text, roots). The text starts with a marker comment and ends with a newline. A root is
+        "mindspore" (bound as ``ms``), "mindspore.nn" and the like (bound under its last part) or a
+        plain module ("math"); other imports stand in the text itself.
+
+    Raises:
+        HelperError: a name is not that of a helper, or cannot be renamed safely.
+    """
+    chosen = _closure(names)
+    other = rename or {}
+    roots = frozenset(root for item in chosen for root in item.imports)
+    shared = frozenset(root for root in roots if _is_shared(root))
+    head = [_INLINE, *_import_lines(roots - shared, other)]
+    parts = [_renamed(item, other) for item in chosen]
+    return "\n".join(head) + "\n\n\n" + "\n\n\n".join(parts) + "\n", shared
+
+
+def bound(names: Iterable[str]) -> frozenset[str]:
+    """Every name that the text of these helpers binds or imports. Raises HelperError."""
+    chosen = _closure(names)
+    return frozenset(
+        {item.name for item in chosen} | {_binding(r) for item in chosen for r in item.imports}
+    )
+
+
+def _is_shared(root: str) -> bool:
+    module, _, name = root.rpartition(".")
+    return not module or (module == "mindspore" and name in _SHARED)
+
+
+def _renamed(item: Definition, rename: Mapping[str, str]) -> str:
+    """The text of a definition with other names for what it shares with its file."""
+    concerned = {*item.uses, item.name, *map(_binding, item.imports)} & rename.keys()
+    if not concerned:
+        return item.text
+    tree = ast.parse(item.text)
+    statement = tree.body[0]
+    lines = [line.encode() for line in item.text.splitlines()]
+    places: list[tuple[int, int, str]] = []
+    for node in ast.walk(tree):
+        is_own = node is statement or (isinstance(node, ast.Name) and node.id == item.name)
+        if isinstance(node, ast.Name) and node.id in concerned:
+            if not isinstance(node.ctx, ast.Load) and not is_own:
+                raise _unrenamable(item, node.id)
+            places.append((node.lineno, node.col_offset, node.id))
+        elif isinstance(node, ast.arg) and node.arg in concerned:
+            raise _unrenamable(item, node.arg)
+    if item.name in concerned and isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        column = len("def " if isinstance(statement, ast.FunctionDef) else "class ")
+        places.append((statement.lineno, column, item.name))
+    for line, column, name in sorted(places, reverse=True):
+        text = lines[line - 1]
+        end = column + len(name.encode())
+        lines[line - 1] = text[:column] + rename[name].encode() + text[end:]
+    return b"\n".join(lines).decode()
+
+
+def _unrenamable(item: Definition, name: str) -> HelperError:
+    return HelperError(
+        f"migrate/helpers/{item.file}: {item.name}: {name!r} is also the name of a variable or "
+        "argument in it, so it cannot be renamed for a file that uses it; choose another there"
+    )
+
+
+def module_text(names: Iterable[str]) -> str:
+    """A whole module of helpers, marked on its first line. Raises HelperError as ``inline``."""
+    chosen = _closure(names)
+    roots = {root for item in chosen for root in item.imports}
+    lines = [_MODULE, _DOCSTRING, ""]
+    if any(item.future for item in chosen):
+        lines += ["from __future__ import annotations", ""]
+    lines += [*_import_lines(roots, {}), "", "", ""]
+    return "\n".join(lines) + "\n\n\n".join(item.text for item in chosen) + "\n"
+
+
+def is_ours(data: bytes) -> bool:
+    """Whether a file is a module of helpers that a conversion wrote."""
+    return data.startswith(_MARK.encode())
+
+
+def names_in(data: bytes) -> frozenset[str]:
+    """The helpers that a marked module defines and that still exist."""
+    tree = ast.parse(data)
+    defined = {name for node in tree.body for name in _bound(node)}
+    return frozenset(defined & library().keys())
+
+
+def closure(names: Iterable[str]) -> tuple[str, ...]:
+    """The names with everything they use, in the order of their text. Raises HelperError."""
+    return tuple(item.name for item in _closure(names))
+
+
+def _closure(names: Iterable[str]) -> tuple[Definition, ...]:
+    known = library()
+    done: dict[str, Definition] = {}
+    begun: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in begun:
+            return
+        begun.add(name)
+        for used in known[name].uses:
+            add(used)
+        done[name] = known[name]
+
+    wanted = {name.removeprefix("helpers.") for name in names}
+    missing = sorted(wanted - known.keys())
+    if missing:
+        raise HelperError(
+            f"migrate/helpers: no helper {missing[0]!r}: a row or a rule names it; "
+            "write it there, or correct the row"
+        )
+    for name in sorted(wanted, key=lambda key: (known[key].file, known[key].order)):
+        add(name)
+    return tuple(done.values())
+
+
+@cache
+def library() -> Mapping[str, Definition]:
+    """Every definition of migrate/helpers by name. Raises HelperError when two files clash."""
+    found: dict[str, Definition] = {}
+    for path in sorted((Path(__file__).parent / "helpers").glob("*.py")):
+        for item in read_helpers(path.name, path.read_text(encoding="utf-8")):
+            other = found.setdefault(item.name, item)
+            if other is not item and other.text != item.text:
+                raise HelperError(
+                    f"migrate/helpers/{item.file}: {item.name!r} is defined in {other.file} too: "
+                    "copies of both would clash in one output; rename one, or import it"
+                )
+    return found
+
+
+def read_helpers(file: str, text: str) -> tuple[Definition, ...]:
+    """The definitions of one helper file, in order. Raises HelperError."""
+    tree = ast.parse(text, file)
+    lines = text.splitlines()
+    imported: dict[str, str] = {}
+    inside: dict[str, str] = {}
+    future = False
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            future = True
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            _read_import(file, node, imported, inside)
+    local = {name: name for node in tree.body for name in _bound(node)}
+    own = {**inside, **local}
+    found = []
+    for order, node in enumerate(tree.body):
+        for name in _bound(node):
+            used = sorted(
+                {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}.items(),
+                key=lambda pair: (pair[1].lineno, pair[1].col_offset),
+            )
+            uses = tuple(own[key] for key, _ in used if key in own and own[key] != name)
+            roots = frozenset(imported[key] for key, _ in used if key in imported)
+            body = _text(node, lines)
+            found.append(Definition(name, file, order, body, uses, roots, future))
+    return tuple(found)
+
+
+def _bound(node: ast.stmt) -> tuple[str, ...]:
+    """The name that a top-level statement defines, if it can be a helper or a constant of one."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return (node.name,)
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id != "__all__":
+        return (targets[0].id,)
+    return ()
+
+
+def _read_import(
+    file: str,
+    node: ast.Import | ast.ImportFrom,
+    imported: dict[str, str],
+    inside: dict[str, str],
+) -> None:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            root, bound = alias.name, alias.asname or alias.name.split(".")[0]
+        else:
+            module = node.module or ""
+            root, bound = f"{module}.{alias.name}", alias.asname or alias.name
+            if node.level or module.startswith(_INSIDE):
+                if bound != alias.name or module == _INSIDE:
+                    raise _uncopiable(file, node, f"{alias.name} as {bound}")
+                inside[bound] = alias.name
+                continue
+        if bound != _binding(root):
+            raise _uncopiable(file, node, ast.unparse(node))
+        imported[bound] = root
+
+
+def _binding(root: str) -> str:
+    return _ALIASES.get(root, root.rpartition(".")[2])
+
+
+def _uncopiable(file: str, node: ast.stmt, shown: str) -> HelperError:
+    return HelperError(
+        f"migrate/helpers/{file}:{node.lineno}: {shown!r} cannot be copied into an output, where "
+        "names are bound as 'import mindspore as ms' and 'from x import y'; import it that way"
+    )
+
+
+def _text(node: ast.stmt, lines: list[str]) -> str:
+    """The lines of a definition, from the comment or decorator right above it."""
+    decorators = getattr(node, "decorator_list", [])
+    start = min([node.lineno, *(item.lineno for item in decorators)])
+    while start > 1 and lines[start - 2].startswith("#"):
+        start -= 1
+    assert node.end_lineno is not None
+    return "\n".join(lines[start - 1 : node.end_lineno])
+
+
+def _import_lines(roots: Iterable[str], rename: Mapping[str, str]) -> list[str]:
+    """Import statements for the roots: the standard library, then the rest, each sorted."""
+    lines: set[str] = set()
+    parts: dict[str, set[str]] = {}
+    for root in roots:
+        module, _, name = root.rpartition(".")
+        alias = rename.get(_binding(root), _binding(root))
+        text = name or root
+        shown = text if alias == text else f"{text} as {alias}"
+        if module:
+            parts.setdefault(module, set()).add(shown)
+        else:
+            lines.add(f"import {shown}")
+    lines |= {f"from {m} import {', '.join(sorted(n))}" for m, n in parts.items()}
+    standard = {line for line in lines if line.split()[1].split(".")[0] in sys.stdlib_module_names}
+
+    def order(line: str) -> tuple[bool, str]:
+        return line.startswith("from"), line
+
+    first, second = sorted(standard, key=order), sorted(lines - standard, key=order)
+    return [*first, *([""] if first and second else []), *second]

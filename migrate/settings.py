@@ -1,0 +1,99 @@
+"""In: the nearest pyproject.toml. Out: what its [tool.torch2ms] says, checked."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from migrate.errors import Problem
+from migrate.result import Frozen
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class ModelSettings(Frozen):
+    """One model to verify: ``build`` is evaluated in each side's own module of ``file``."""
+
+    build: str
+    input: tuple[str, ...] = ()
+    file: str = ""
+
+
+class VerifySettings(Frozen):
+    """[tool.torch2ms.verify]: the options of verify, and [[tool.torch2ms.verify.model]]."""
+
+    build: tuple[str, ...] = ()
+    input: tuple[str, ...] = ()
+    mode: Literal["both", "pynative", "graph"] | None = None
+    jobs: int | None = None
+    timeout: float | None = None
+    k: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    seed: int | None = None
+    torch_python: Path | None = None
+    model: tuple[ModelSettings, ...] = ()
+
+
+class Settings(Frozen):
+    """[tool.torch2ms]: ``mappings`` are files with rows of the user, ``exclude`` as --exclude."""
+
+    mappings: tuple[Path, ...] = ()
+    exclude: tuple[str, ...] = ()
+    verify: VerifySettings = Field(default_factory=VerifySettings)
+
+
+def nearest(*starts: Path) -> Settings:
+    """The settings of the first pyproject.toml with [tool.torch2ms], upward from each start.
+
+    Raises:
+        Problem: it is not valid TOML, or holds a key or value that is not known.
+    """
+    seen: set[Path] = set()
+    for start in starts:
+        place = start.resolve()
+        for folder in (place, *place.parents):
+            path = folder / "pyproject.toml"
+            if path in seen or not path.is_file():
+                continue
+            seen.add(path)
+            section = _section(path)
+            if section is not None:
+                return _checked(path, section)
+    return Settings()
+
+
+def _section(path: Path) -> dict[str, Any] | None:
+    """[tool.torch2ms] of a file; None: it has none."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem(str(path), "cannot be read", str(error), "correct that file") from error
+    section = content.get("tool", {}).get("torch2ms")
+    return section if section is None or isinstance(section, dict) else {"torch2ms": section}
+
+
+def _checked(path: Path, section: dict[str, Any]) -> Settings:
+    try:
+        found = Settings.model_validate(section)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(["tool.torch2ms", *(str(part) for part in first["loc"])])
+        raise Problem(
+            f"{path}: {place}", "not a setting", first["msg"], _advice(str(first["loc"][-1]))
+        ) from error
+    rows = tuple(path.parent / item for item in found.mappings)
+    return found.model_copy(update={"mappings": rows})
+
+
+def _advice(key: str) -> str:
+    known = [*Settings.model_fields, *VerifySettings.model_fields, *ModelSettings.model_fields]
+    near = difflib.get_close_matches(key, [name for name in known if name != key], 1)
+    return f"did you mean {near[0]!r}?" if near else "correct or remove it"
