@@ -6,6 +6,7 @@ import json
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -476,8 +477,53 @@ def test_the_shipped_schema_is_the_generated_one() -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == report.schema()
 
 
+def test_markdown_escapes_and_tells_the_same_story() -> None:
+    record = make_record()
+    text = report.render(record, make_verification(make_check()), Path(), Path(), "md")
+    assert text.startswith("# Files failed: `/home/me/project`")
+    assert "- **API104** `pkg/net.py:10`" in text and "\\<script\\>" in text
+    assert "| `Net()` | PASS | 1 of 1 |" in text
+    assert "| Sum | 3 | 1 | 0 | 1 | 0 | 5 |" in text
+    assert "NOT verified" in report.render(record, None, Path(), Path(), "md")
+
+
+def test_sarif_has_a_place_for_every_flag_and_failure() -> None:
+    guilty = Guilty(
+        rung="r", mode="graph", torch="fc", mindspore="fc", torch_place="pkg/net.py:11", cause="x"
+    )
+    verification = make_verification(make_check(), guilty=guilty)
+    text = report.render(make_record(), verification, Path(), Path(), "sarif")
+    (run,) = json.loads(text)["runs"]
+    found = [
+        (r["ruleId"], r["level"], r["locations"][0]["physicalLocation"]) for r in run["results"]
+    ]
+    assert [(code, level) for code, level, _ in found] == [
+        ("API104", "warning"),
+        ("FAILED", "error"),
+        ("PARITY", "error"),
+    ]
+    assert found[0][2]["region"] == {"startLine": 10, "startColumn": 21}
+    assert found[2][2]["region"]["startLine"] == 11
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {c for c, _, _ in found}
+
+
+def test_junit_counts_failures_and_never_passes_what_did_not_run() -> None:
+    checks = (
+        make_check(),
+        make_check(torch_path="a", verdict=Verdict.DIVERGED, detail="\x00 & <b>"),
+        make_check(torch_path="b", verdict=Verdict.NOT_RUN, elements=0),
+        make_check(torch_path="c", elements=0),
+    )
+    text = report.render(make_record(), make_verification(*checks), Path(), Path(), "junit")
+    suite = ElementTree.fromstring(text)[0]
+    counts = [suite.get(name) for name in ("tests", "failures", "skipped")]
+    assert counts == ["4", "2", "1"]
+    nothing = ElementTree.fromstring(report.render(make_record(), None, Path(), Path(), "junit"))
+    assert nothing[0].get("skipped") == "1"
+
+
 def test_unknown_format_names_the_known_ones(trees: tuple[Path, Path]) -> None:
-    with pytest.raises(ValueError, match="html, json"):
+    with pytest.raises(ValueError, match="html, json, md, sarif, junit"):
         report.render(make_record(), None, *trees, "pdf")
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_report import make_check, make_record, make_verification, trees
 
 from migrate import report
 from migrate.outcomes import Verdict
-from tests.test_report import make_check, make_record, make_verification, trees
 
 __all__ = ["trees"]
 

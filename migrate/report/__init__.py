@@ -1,15 +1,18 @@
-"""In: the record of a conversion, its verification, both trees. Out: the report as HTML or JSON."""
+"""In: the record of a conversion, its verification, both trees. Out: the report as text."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from migrate.report.document import schema, to_json
+from migrate.report.junit import to_junit
+from migrate.report.markdown import to_markdown
+from migrate.report.sarif import to_sarif
 from migrate.result import Record, Verification
 
 __all__ = ["FORMATS", "render", "schema"]
 
-FORMATS = ("html", "json")
+FORMATS = ("html", "json", "md", "sarif", "junit")
 
 
 def render(
@@ -25,11 +28,18 @@ def render(
     where one file was converted, that file; files that are missing there are reported in the page.
     Raises ValueError for a format that does not exist.
     """
-    if format == "json":
-        return to_json(record, verification)
-    if format == "html":
-        # jinja2 and pygments are only needed here
-        from migrate.report.html import page
+    match format:
+        case "html":
+            # jinja2 and pygments are only needed here
+            from migrate.report.html import page
 
-        return page(record, verification, source_root, output_root)
+            return page(record, verification, source_root, output_root)
+        case "json":
+            return to_json(record, verification)
+        case "md":
+            return to_markdown(record, verification)
+        case "sarif":
+            return to_sarif(record, verification)
+        case "junit":
+            return to_junit(verification)
     raise ValueError(f"report format {format!r} does not exist; choose one of {', '.join(FORMATS)}")

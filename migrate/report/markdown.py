@@ -1,0 +1,88 @@
+"""In: a record and a verification. Out: a short report in Markdown, for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from migrate.report import coverage, headline, ledger
+from migrate.result import Record, Verification
+
+MOST_FLAGS = 50
+
+
+def to_markdown(record: Record, verification: Verification | None) -> str:
+    """Summary, flags, parity and ledger; text of the user is escaped."""
+    seen = coverage.coverage(record, verification)
+    top = headline.headline(record, verification, seen)
+    parts = [
+        f"# {top.badge}: `{record.source_root}`",
+        top.text,
+        *(f"**The ledger does not add up.** {_escape(c)}" for c in ledger.complaints(record)),
+        _cards(headline.cards(record, verification, seen)),
+        "## Flags",
+        _flags(record),
+        "## Parity",
+        _parity(verification),
+        "## Ledger",
+        _ledger(record),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _escape(text: str) -> str:
+    special = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+    return " ".join(text.split()).translate(special)
+
+
+def _cards(cards: Sequence[headline.Card]) -> str:
+    rows = [
+        (card.title, f"{card.done} of {card.total}" if card.total else "none", card.unit)
+        for card in cards
+    ]
+    return _table(("", "", "what is counted"), rows)
+
+
+def _flags(record: Record) -> str:
+    flags = [flag for group in ledger.flag_groups(record) for flag in group.flags]
+    if not flags:
+        return "None."
+    lines = [
+        f"- **{f.entry.code}** `{f.file}:{f.entry.line}` {_escape(f.entry.name)}: "
+        f"{_escape(f.entry.reason)}{_next(f.entry.next_step)}"
+        for f in flags[:MOST_FLAGS]
+    ]
+    more = len(flags) - len(lines)
+    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+
+
+def _next(step: str) -> str:
+    return f". Next: {_escape(step)}" if step else ""
+
+
+def _parity(verification: Verification | None) -> str:
+    if verification is None:
+        return "**NOT verified**: nothing was run."
+    rows = [
+        (
+            f"`{model.build}`",
+            model.verdict.value,
+            f"{sum(c.verdict in coverage.MATCHED for c in model.checks)} of {len(model.checks)}",
+            _escape(f"{model.guilty.torch}: {model.guilty.cause}") if model.guilty else "",
+        )
+        for model in verification.models
+    ]
+    return _table(("Model", "Verdict", "Checks within the limit", "First guilty Cell"), rows)
+
+
+def _ledger(record: Record) -> str:
+    head = ("File", *(c.replace("_", " ") for c in ledger.COLUMNS), "total")
+    lines = [*ledger.by_file(record), ledger.Tally("Sum", record.ledger)]
+    fields = (*ledger.COLUMNS, "total")
+    return _table(
+        head, [(_escape(t.label), *(getattr(t.ledger, field) for field in fields)) for t in lines]
+    )
