@@ -54,8 +54,8 @@ window.addEventListener("hashchange", () => {
   document.title = JSON.stringify({
     background: rgb(getComputedStyle(document.body).backgroundColor),
     texts: written.length,
-    faint: written.filter((el) => el.isConnected).map((el) => [contrast(el), el.className, el.textContent.slice(0, 30)])
-      .filter(([c]) => c < 4.5),
+    faint: written.filter((el) => el.isConnected && contrast(el) < 4.5)
+      .map((el) => [contrast(el), el.className, el.textContent.slice(0, 30)]),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     folds: [folds, document.querySelectorAll("tbody[hidden]").length],
     fine: [...document.querySelectorAll("tr.fine")].filter((el) => el.offsetParent).length,
