@@ -31,10 +31,18 @@ class SiLU(nn.SiLU):
 
 
 class Mish(nn.Mish):
-    """Reproduces torch.nn.Mish; ``inplace`` has no effect."""
+    """Reproduces torch.nn.Mish; ``inplace`` has no effect.
+
+    tanh(log(1 + e)) is (e^2 + 2e) / (e^2 + 2e + 2), which avoids the coarse tanh kernel.
+    """
 
     def __init__(self, inplace=False):
         super().__init__()
+
+    def construct(self, x):
+        e = ops.exp(ops.minimum(x, ops.full_like(x, 20.0)))
+        grown = e * (e + 2)
+        return x * (grown / (grown + 2))
 
 
 class Hardswish(nn.Cell):
@@ -45,6 +53,50 @@ class Hardswish(nn.Cell):
 
     def construct(self, x):
         return ops.hardswish(x)
+
+
+class Sigmoid(nn.Sigmoid):
+    """Reproduces torch.nn.Sigmoid."""
+
+
+class Tanh(nn.Tanh):
+    """Reproduces torch.nn.Tanh as 2 * sigmoid(2x) - 1: the tanh kernel on CPU is off by 5e-5."""
+
+    def construct(self, x):
+        return 2 * ops.sigmoid(2 * x) - 1
+
+
+def softplus_of(x, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    scaled = x * beta
+    linear = scaled > threshold
+    curved = ops.log1p(ops.exp(ops.where(linear, ops.zeros_like(x), scaled))) / beta
+    return ops.where(linear, x, curved)
+
+
+class LogSigmoid(nn.Cell):
+    """Reproduces torch.nn.LogSigmoid without overflow."""
+
+    def construct(self, x):
+        return -softplus_of(-x)
+
+
+class Softsign(nn.Softsign):
+    """Reproduces torch.nn.Softsign."""
+
+
+class Tanhshrink(nn.Tanhshrink):
+    """Reproduces torch.nn.Tanhshrink; sigmoid stands for the coarse tanh kernel."""
+
+    def construct(self, x):
+        return x + 1 - 2 * ops.sigmoid(2 * x)
+
+
+class Softmax2d(nn.Cell):
+    """Reproduces torch.nn.Softmax2d for (N, C, H, W) and (C, H, W)."""
+
+    def construct(self, x):
+        return ops.softmax(x, -3)
 
 
 class Hardsigmoid(nn.Cell):
@@ -156,7 +208,7 @@ class PReLU(nn.Cell):
 class RReLU(nn.Cell):
     """Reproduces torch.nn.RReLU: a random slope in training, the mean slope otherwise."""
 
-    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+    def __init__(self, lower=0.125, upper=0.3333333333333333, inplace=False):
         super().__init__()
         self.lower, self.upper = lower, upper
 
@@ -212,10 +264,7 @@ class Softplus(nn.Cell):
         self.beta, self.threshold = beta, threshold
 
     def construct(self, x):
-        scaled = x * self.beta
-        linear = scaled > self.threshold
-        curved = ops.log1p(ops.exp(ops.where(linear, ops.zeros_like(x), scaled))) / self.beta
-        return ops.where(linear, x, curved)
+        return softplus_of(x, self.beta, self.threshold)
 
 
 class Hardshrink(nn.Cell):

@@ -28,9 +28,22 @@ def pad_images(x, pads, mode):
         return x
     pairs = [pads[i : i + 2] for i in range(0, len(pads), 2)]
     flat = tuple(p for pair in pairs[::-1] for p in pair)
+    if mode == "reflect" and len(pairs) == 3:
+        return reflect_volume(x, pairs)
     if mode == "reflect" or mode == "replicate":
         return ops.pad(x, flat, mode)
     return wrap_images(x, pairs)
+
+
+def reflect_volume(x, pairs):
+    """Pads the last three axes by reflection; the kernel takes two, so depth goes by itself."""
+    depth, height, width = pairs
+    planes = x.reshape((1, -1) + x.shape[-2:])
+    planes = ops.pad(planes, tuple(width) + tuple(height), "reflect")
+    size = planes.shape[-2:]
+    rows = planes.reshape((1, -1, x.shape[-3], size[0] * size[1]))
+    rows = ops.pad(rows, (0, 0) + tuple(depth), "reflect")
+    return rows.reshape(x.shape[:-3] + (rows.shape[2],) + size)
 
 
 def wrap_images(x, pairs):

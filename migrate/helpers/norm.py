@@ -45,10 +45,11 @@ class BatchNorm(_BatchNorm):
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
-                 track_running_stats=True, device=None, dtype=None):
+                 track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, 0.9 if momentum is None else 1 - momentum, affine,
                          dtype=dtype or ms.float32)
         self.momentum, self.affine, self.track_running_stats = momentum, affine, track_running_stats
+        self.beta.requires_grad = bool(affine and bias)
         if not track_running_stats:
             clear_parameters(self, ("moving_mean", "moving_variance"))
         elif momentum is None:
@@ -139,18 +140,17 @@ class RMSNorm(nn.Cell):
 class GroupNorm(nn.GroupNorm):
     """Reproduces torch.nn.GroupNorm exactly, without bias or affine as well."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, bias=True, device=None,
-                 dtype=None):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None,
+                 *, bias=True):
         super().__init__(num_groups, num_channels, float(eps), affine, dtype=dtype or ms.float32)
-        if affine and not bias:
-            self.beta.requires_grad = False
+        self.beta.requires_grad = bool(affine and bias)
 
 
 class InstanceNorm(nn.Cell):
     """Reproduces torch.nn.modules.instancenorm._InstanceNorm for (N, C, ...) and (C, ...)."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False,
-                 track_running_stats=False, device=None, dtype=None):
+                 track_running_stats=False, device=None, dtype=None, *, bias=True):
         super().__init__()
         dtype = dtype or ms.float32
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -158,7 +158,7 @@ class InstanceNorm(nn.Cell):
         self.gamma, self.beta, self.moving_mean, self.moving_variance = None, None, None, None
         if affine:
             self.gamma = ms.Parameter(ops.ones(num_features, dtype))
-            self.beta = ms.Parameter(ops.zeros(num_features, dtype))
+            self.beta = ms.Parameter(ops.zeros(num_features, dtype)) if bias else None
         if track_running_stats:
             self.moving_mean = ms.Parameter(ops.zeros(num_features, dtype), requires_grad=False)
             self.moving_variance = ms.Parameter(ops.ones(num_features, dtype), requires_grad=False)

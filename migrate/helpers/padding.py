@@ -1,7 +1,7 @@
 """In: torch.nn's padding arguments. Out: Cells that pad the last axes, batched or not."""
 
 from mindspore import nn, ops
-from migrate.helpers.convolution import per_axis, wrap_images
+from migrate.helpers.convolution import per_axis, reflect_volume, wrap_images
 
 
 class EdgePad(nn.Cell):
@@ -18,9 +18,11 @@ class EdgePad(nn.Cell):
     def construct(self, x):
         if self.mode == "constant":
             return ops.pad(x, self.padding, "constant", self.value)
+        pairs = [self.padding[i : i + 2] for i in range(2 * self.axes - 2, -1, -2)]
         if self.mode == "circular":
-            pairs = [self.padding[i : i + 2] for i in range(2 * self.axes - 2, -1, -2)]
             return wrap_images(x, pairs)
+        if self.mode == "reflect" and self.axes == 3:
+            return reflect_volume(x, pairs)
         return ops.pad(x, self.padding, self.mode)
 
 

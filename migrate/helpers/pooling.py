@@ -1,7 +1,8 @@
 """In: torch.nn's pooling arguments. Out: pooling Cells with torch's windows and unbatched input."""
 
+import mindspore as ms
 from mindspore import nn, ops
-from migrate.helpers.convolution import per_axis
+from migrate.helpers.convolution import conv_pads, per_axis
 
 
 def flat_windows(x, axes):
@@ -83,7 +84,7 @@ class AvgPool1d(nn.Cell):
 
     def construct(self, x):
         rows = flat_windows(x, 1).expand_dims(2)
-        out = ops.avg_pool2d(rows, (1, self.kernel_size), (1, self.stride), (0, self.padding),
+        out = ops.avg_pool2d(rows, (1, self.kernel_size), (1, self.stride), (0, 0, self.padding, self.padding),
                              self.ceil_mode, self.count_include_pad).squeeze(2)
         return out if x.ndim == 3 else out.squeeze(0)
 
@@ -94,6 +95,7 @@ class AvgPool2d(nn.Cell):
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False,
                  count_include_pad=True, divisor_override=None):
         super().__init__()
+        self.pads = conv_pads(padding, 1, 1, 2)
         self.kernel_size, self.padding = kernel_size, padding
         self.stride = kernel_size if stride is None else stride
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
@@ -102,7 +104,7 @@ class AvgPool2d(nn.Cell):
     def construct(self, x):
         out = ops.avg_pool2d(
             flat_windows(x, 2), per_axis(self.kernel_size, 2), per_axis(self.stride, 2),
-            per_axis(self.padding, 2), self.ceil_mode, self.count_include_pad,
+            self.pads, self.ceil_mode, self.count_include_pad,
             0 if self.divisor_override is None else self.divisor_override)
         return out if x.ndim == 4 else out.squeeze(0)
 
@@ -113,6 +115,7 @@ class AvgPool3d(nn.Cell):
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False,
                  count_include_pad=True, divisor_override=None):
         super().__init__()
+        self.pads = conv_pads(padding, 1, 1, 3)
         self.kernel_size, self.padding = kernel_size, padding
         self.stride = kernel_size if stride is None else stride
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
@@ -121,7 +124,7 @@ class AvgPool3d(nn.Cell):
     def construct(self, x):
         out = ops.avg_pool3d(
             flat_windows(x, 3), per_axis(self.kernel_size, 3), per_axis(self.stride, 3),
-            per_axis(self.padding, 3), self.ceil_mode, self.count_include_pad,
+            self.pads, self.ceil_mode, self.count_include_pad,
             0 if self.divisor_override is None else self.divisor_override)
         return out if x.ndim == 5 else out.squeeze(0)
 
@@ -184,8 +187,10 @@ class AdaptiveMaxPool3d(nn.Cell):
         self.output_size, self.return_indices = per_axis(output_size, 3), return_indices
 
     def construct(self, x):
-        out, places = ops.adaptive_max_pool3d(x, self.output_size, True)
-        return (out, places.astype("int64")) if self.return_indices else out
+        given, axes = self.output_size, x.shape[-3:]
+        size = [axes[i] if given[i] is None else given[i] for i in range(3)]
+        out, places = ops.adaptive_max_pool3d(x, tuple(size), True)
+        return (out, places.astype(ms.int64)) if self.return_indices else out
 
 
 class LPPool1d(nn.Cell):
@@ -200,13 +205,8 @@ class LPPool1d(nn.Cell):
     def construct(self, x):
         rows = ops.pow(flat_windows(x, 1).expand_dims(2), self.norm_type)
         mean = ops.avg_pool2d(rows, self.kernel_size, self.stride, 0, self.ceil_mode).squeeze(2)
-        out = root_of_sum(mean, self.kernel_size[1], self.norm_type)
+        out = ops.pow(mean * self.kernel_size[1], 1.0 / self.norm_type)
         return out if x.ndim == 3 else out.squeeze(0)
-
-
-def root_of_sum(mean, count, norm_type):
-    """(sign of the mean times the sum)^(1/p), where torch's own relu keeps negative sums at 0."""
-    return ops.pow(ops.sign(mean) * ops.relu(ops.abs(mean)) * count, 1.0 / norm_type)
 
 
 class LPPool2d(nn.Cell):
@@ -221,7 +221,8 @@ class LPPool2d(nn.Cell):
     def construct(self, x):
         images = ops.pow(flat_windows(x, 2), self.norm_type)
         mean = ops.avg_pool2d(images, self.kernel_size, self.stride, 0, self.ceil_mode)
-        out = root_of_sum(mean, self.kernel_size[0] * self.kernel_size[1], self.norm_type)
+        count = self.kernel_size[0] * self.kernel_size[1]
+        out = ops.pow(mean * count, 1.0 / self.norm_type)
         return out if x.ndim == 4 else out.squeeze(0)
 
 
@@ -238,5 +239,5 @@ class LPPool3d(nn.Cell):
         volumes = ops.pow(flat_windows(x, 3), self.norm_type)
         mean = ops.avg_pool3d(volumes, self.kernel_size, self.stride, 0, self.ceil_mode)
         count = self.kernel_size[0] * self.kernel_size[1] * self.kernel_size[2]
-        out = root_of_sum(mean, count, self.norm_type)
+        out = ops.pow(mean * count, 1.0 / self.norm_type)
         return out if x.ndim == 5 else out.squeeze(0)
