@@ -16,7 +16,7 @@ from pathlib import Path
 from migrate import __version__
 
 _MARK = "# torch2ms helpers"
-_INLINE = f"# torch2ms helpers {__version__}: what MindSpore lacks, written in MindSpore."
+_INLINE = f"# Helpers from torch2ms {__version__}: what MindSpore lacks, written in MindSpore."
 _MODULE = f"{_MARK} {__version__}: written by torch2mindspore, which knows this file by this line."
 _DOCSTRING = '"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""'
 _ALIASES = {"mindspore": "ms", "numpy": "np"}

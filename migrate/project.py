@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from migrate import helper_copy, parallel, program, rewrite, table
+from migrate import helper_copy, parallel, rewrite, table
 from migrate.assembly import Conversion, Failure, Parts, assemble
 from migrate.errors import Problem
 from migrate.placement import Placement, place
 from migrate.result import Entry
+from migrate.receivers.inference import Inference
 from migrate.rewrite import Options, Rewritten
 from migrate.source import Source, Unreadable, read
 from migrate.tree import Found, Tree, walk
@@ -49,7 +50,7 @@ class ConvertedText:
 def convert_text(text: str, table: table.Table | None = None) -> ConvertedText:
     """Convert the source of one module, helpers inline. Raises Unreadable when it is not Python."""
     source = read("module.py", text.encode("utf-8"))
-    built = program.build({source.path: source}, table or _load(()))
+    built = rewrite.analyse({source.path: source}, table or _load(()))
     made = rewrite.convert(built, source.path, Options("portable", "inline", ""))
     return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
 
@@ -173,9 +174,9 @@ def _place(request: Request, tree: Tree, sources: Mapping[str, Source]) -> Place
     return place(sources, style, {file.path for file in tree.files} - ours)
 
 
-def _build(sources: Mapping[str, Source], rows: table.Table) -> program.Program:
+def _build(sources: Mapping[str, Source], rows: table.Table) -> Inference:
     try:
-        return program.build(sources, rows)
+        return rewrite.analyse(sources, rows)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),
@@ -184,7 +185,7 @@ def _build(sources: Mapping[str, Source], rows: table.Table) -> program.Program:
 
 
 def _convert_one(
-    built: program.Program, path: str, target: Literal["portable", "mint"], placement: Placement
+    built: Inference, path: str, target: Literal["portable", "mint"], placement: Placement
 ) -> Rewritten | Failure:
     line = placement.imports.get(path, "")
     options = Options(target, "module" if line else "inline", line)

@@ -184,7 +184,9 @@ class Table:
         """
         parts = import_name.split(".")
         prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        entry = next((self._libraries[one] for one in prefixes if one in self._libraries), {})
+        entry: Mapping[str, Any] = next(
+            (self._libraries[one] for one in prefixes if one in self._libraries), {}
+        )
         return str(entry.get("next", ""))
 
 

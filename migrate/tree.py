@@ -16,6 +16,7 @@ from migrate.errors import Problem
 SIZE_LIMIT = 20 * 1024 * 1024  # bytes; what is larger is weights or data, not a program
 _CACHES = ("__pycache__", "kernel_meta", "node_modules", "site-packages")
 _BUILDS = ("build", "dist")
+_RECORDS = ("torch2ms.json", "torch2ms.verify.json")
 _PROJECT_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 
 Kind = Literal["python", "notebook", "link", "other"]
@@ -142,6 +143,8 @@ def _reason(entry: os.DirEntry[str], by_rule: str) -> str:
         return "neither file, folder nor link"
     if entry.name.endswith((".pyc", ".pyo")):
         return "cache"
+    if entry.name.endswith(_RECORDS):
+        return "record of an earlier conversion"
     if mode.st_size > SIZE_LIMIT:
         return f"over {SIZE_LIMIT // 1024 // 1024} MB ({mode.st_size / 1024 / 1024:.0f} MB)"
     return by_rule

@@ -1,0 +1,153 @@
+"""In: a torch name and a call of it. Out: the row that admits the call and its binding, or why none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from migrate import calls
+from migrate.calls import BoundCall
+from migrate.table import POLICY_DROP, Row, Table
+from migrate.templates import parse
+
+# kinds that a `when` condition may name
+_WHEN = {
+    "int": {"int"}, "Tensor": {"Tensor"}, "float": {"float"}, "str": {"str"}, "None": {"None"},
+    "dtype": {"dtype"}, "device": {"device", "str"}, "tuple": {"tuple", "list", "Size"},
+    "list": {"tuple", "list", "Size"}, "bool": {"bool"}, "number": {"int", "float", "bool"},
+}  # fmt: skip
+_UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The row and the arguments; ``sure`` when no other row could be meant."""
+
+    row: Row
+    bound: BoundCall
+    sure: bool
+
+
+@dataclass(frozen=True)
+class NotChosen:
+    """No row admits the call. ``ref`` may still be used: the arguments stay as they are."""
+
+    code: str
+    reason: str
+    next_step: str = ""
+    ref: str = ""
+    row: Row | None = None
+    flagged: bool = False
+
+
+def choose(
+    table: Table,
+    name: str,
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+    kinds_of: Callable[[ast.expr], frozenset[str]],
+    target: str,
+) -> list[Chosen] | NotChosen:
+    """The candidates, surest first; more than one when the types do not tell them apart."""
+    rows = table.rows(name)
+    if not rows:
+        return _unknown(table, name)
+    found: list[Chosen] = []
+    ref = next((row.ref for row in rows if row.ref), "")
+    why = NotChosen("API101", "no signature of it admits this call", ref=ref, row=rows[0])
+    for row in rows:
+        bound, unbound = calls.choose(args, keywords, row.signatures, kinds_of)
+        if not bound:
+            why = _better(why, NotChosen("API103", unbound.reason, ref=ref, row=row))
+            continue
+        reason = None
+        for one in bound:
+            sure = _conditions(row, one, kinds_of)
+            reason = _refused(row, one, target) if sure else None
+            if sure and reason is None:
+                certain = sure == calls.YES and _certain(one, kinds_of)
+                found.append(Chosen(row, one, certain))
+                break
+        if reason is not None:
+            why = _better(why, NotChosen("DEF110", reason, ref=ref, row=row))
+    flags = [c for c in found if c.row.flag]
+    if flags and (found[0].row.flag or all(c.row.flag for c in found)):
+        row = flags[0].row
+        return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
+    found = [c for c in found if not c.row.flag]
+    if not found:
+        return why
+    certain_ones = [c for c in found if c.sure]
+    return certain_ones[:1] or found
+
+
+def _better(old: NotChosen, new: NotChosen) -> NotChosen:
+    """The reason nearest to success: a refused value says more than a signature that fails."""
+    return new if old.code != "DEF110" or new.code == "DEF110" else old
+
+
+def _unknown(table: Table, name: str) -> NotChosen:
+    near = table.suggest(name)
+    if table.kind(name):
+        return NotChosen("API101", "the table has no row for it", "add a row, or write it by hand")
+    hint = f"did you mean {near}?" if near else "check the name"
+    return NotChosen("API100", "torch 2.13 has no such public name", hint)
+
+
+def _certain(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> bool:
+    for param in bound.signature.params:
+        value = bound.values.get(param.name)
+        if isinstance(value, ast.expr) and calls.fits(param, kinds_of(value)) != calls.YES:
+            return False
+    return True
+
+
+def _conditions(
+    row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]
+) -> int:
+    """Whether the row's ``when`` holds: NO, MAYBE or YES."""
+    mark = calls.YES
+    for name, wanted in row.when.items():
+        value = bound.values.get(name)
+        if wanted in ("given", "omitted"):
+            if (value is not None) != (wanted == "given"):
+                return calls.NO
+            continue
+        if not isinstance(value, ast.expr):
+            return calls.NO
+        kinds = kinds_of(value)
+        allowed = _WHEN.get(wanted, {wanted})
+        if kinds and kinds <= allowed:
+            continue
+        if not kinds & allowed and not kinds & _UNSURE:
+            return calls.NO
+        mark = calls.MAYBE
+    return mark
+
+
+def _refused(row: Row, bound: BoundCall, target: str) -> str | None:
+    """Why the row cannot take these arguments, or None."""
+    template = row.mint if target == "mint" and row.mint else row.to
+    used = {n.id for n in ast.walk(parse(template)) if isinstance(n, ast.Name)} if template else set()
+    for name, value in bound.values.items():
+        if name in row.only:
+            texts = row.only[name]
+            if not isinstance(value, ast.expr) or not any(_same(value, t) for t in texts):
+                shown = ast.unparse(value) if isinstance(value, ast.expr) else "..."
+                return f"{name}={shown} has no portable target, only {' or '.join(texts)}"
+        elif name not in used and name not in row.drop and name not in POLICY_DROP:
+            if not row.rule and not _is_default(bound, name, value):
+                return f"argument {name!r} has no counterpart"
+    return None
+
+
+def _is_default(bound: BoundCall, name: str, value: ast.expr | tuple[ast.expr, ...]) -> bool:
+    param = bound.signature.param(name)
+    return bool(param and param.default and isinstance(value, ast.expr)
+                and _same(value, param.default))  # fmt: skip
+
+
+def _same(node: ast.expr, text: str) -> bool:
+    """Whether an expression is literally the value that a text spells."""
+    return ast.dump(node) == ast.dump(parse(text))

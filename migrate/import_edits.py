@@ -1,0 +1,174 @@
+"""In: the import statements of a file and what its new text needs. Out: the edits of its imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from migrate.names import root_of
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.scene import Scene
+from migrate.sites import Form, Reference
+
+
+def edits(
+    scene: Scene, references: Sequence[Reference], bindings: dict[int, str], block: str
+) -> list[Edit]:
+    """Replace torch imports by ``block`` at the first of them; ``bindings`` replace flagged names.
+
+    ``bindings`` maps the id of a flagged alias to the assignment that takes its place.
+    """
+    gone = {id(r.node) for r in references if r.form is Form.IMPORT} | _reexported(scene)
+    statements = [n for n in scene.file.imports if any(id(a) in gone for a in n.names)]
+    anchor = _anchor(scene, statements)
+    found: list[Edit] = []
+    placed = not block
+    removed = {id(s) for s in statements if all(id(a) in gone for a in s.names)}
+    for statement in statements:
+        lines = [bindings[id(a)] for a in statement.names if id(a) in bindings]
+        kept = [a for a in statement.names if id(a) not in gone]
+        if not placed and statement is anchor:
+            lines.insert(0, block)
+            placed = True
+        if kept:
+            lines.append(_with_names(scene, statement, kept))
+        found.append(_replace(scene, statement, lines, removed))
+    if not placed:
+        found.append(_insert(scene, statements, block))
+    return found
+
+
+def _reexported(scene: Scene) -> set[int]:
+    """Names imported from a file of the project that are torch's own."""
+    found = set()
+    for node in scene.file.imports:
+        if not isinstance(node, ast.ImportFrom) or root_of(node.module or "") in ("torch",):
+            continue
+        for alias in node.names:
+            kind = scene.inference.imported(
+                scene.file.path, node.module or "", node.level, alias.name
+            )
+            if kind and all(a.direct for a in kind) and alias.name != "*":
+                found.add(id(alias))
+    return found
+
+
+def _anchor(
+    scene: Scene, statements: Sequence[ast.Import | ast.ImportFrom]
+) -> ast.Import | ast.ImportFrom | None:
+    """The first torch import at the top of the file: the new imports go there."""
+    tops = [s for s in statements if scene.parent(s) is scene.source.tree]
+    first_use = next(
+        (n for n in scene.source.tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))
+         and not _is_docstring(n)), None)  # fmt: skip
+    if not tops:
+        return None
+    late = first_use is not None and tops[0].lineno > first_use.lineno
+    nested = [s for s in statements if s.lineno < tops[0].lineno]
+    return None if late and (nested or _uses_before(scene, tops[0])) else tops[0]
+
+
+def _uses_before(scene: Scene, statement: ast.stmt) -> bool:
+    return False
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _with_names(
+    scene: Scene, statement: ast.Import | ast.ImportFrom, kept: Sequence[ast.alias]
+) -> str:
+    names = ", ".join(scene.source.text_of(a) for a in kept)
+    if isinstance(statement, ast.Import):
+        return f"import {names}"
+    return f"from {'.' * statement.level}{statement.module or ''} import {names}"
+
+
+def _replace(
+    scene: Scene, statement: ast.stmt, lines: list[str], removed: set[int]
+) -> Edit:
+    """The statement becomes the lines; without any it goes, with its line when nothing else is on it."""
+    source = scene.source
+    span = source.span(statement)
+    start = source.line_start(source.line_of(span.start))
+    indent = source.data[start : span.start].decode()
+    site = Site("import", span, source.line_of(span.start), 1)
+    if lines:
+        text = (source.newline + indent).join("\n".join(lines).split("\n"))
+        return Edit(site, Outcome.CONVERTED, (text,))
+    if _sole(scene, statement, removed):
+        return Edit(site, Outcome.CONVERTED, ("pass",))
+    end = source.data.find(b"\n", span.end)
+    rest = source.data[span.end : end if end >= 0 else len(source.data)]
+    if indent.strip() or rest.strip():
+        after = span.end + (len(rest) - len(rest.lstrip(b"; \t")) if rest.strip()[:1] == b";" else 0)
+        place = Span(span.start, after)
+        return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))
+    place = Span(start, end + 1 if end >= 0 else len(source.data))
+    return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))
+
+
+def _sole(scene: Scene, statement: ast.stmt, removed: set[int]) -> bool:
+    """Whether nothing else is left in the block; the first of several that go stays as ``pass``."""
+    parent = scene.parent(statement)
+    if parent is None or isinstance(parent, ast.Module):
+        return False
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and statement in block:
+            return all(id(s) in removed for s in block) and block[0] is statement
+    return False
+
+
+def leading_end(scene: Scene) -> int:
+    """The offset behind the docstring and imports at the top of the file (start of a line)."""
+    last: ast.stmt | None = None
+    for node in scene.source.tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_docstring(node) or _guarded(node):
+            last = node
+            continue
+        break
+    if last is None:
+        return _after_header_comments(scene)
+    end = scene.source.data.find(b"\n", scene.source.span(last).end)
+    return end + 1 if end >= 0 else len(scene.source.data)
+
+
+def _guarded(node: ast.stmt) -> bool:
+    """``try: import x`` and ``if TYPE_CHECKING: import x`` at the top of a file."""
+    if not isinstance(node, (ast.Try, ast.If)):
+        return False
+    return all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in node.body)
+
+
+def _after_header_comments(scene: Scene) -> int:
+    body = scene.source.tree.body
+    if not body:
+        return len(scene.source.data)
+    decorators = getattr(body[0], "decorator_list", ())
+    first = min(scene.source.span(n).start for n in (body[0], *decorators))
+    return scene.source.line_start(scene.source.line_of(first))
+
+
+def _insert(scene: Scene, statements: Sequence[ast.stmt], block: str) -> Edit:
+    """No torch import at the top: after the docstring and ``__future__``, before all else."""
+    last: ast.stmt | None = None
+    for node in scene.source.tree.body:
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if future or (_is_docstring(node) and last is None):
+            last = node
+            continue
+        break
+    source = scene.source
+    if last is None:
+        place = _after_header_comments(scene)
+    else:
+        end = source.data.find(b"\n", source.span(last).end)
+        place = end + 1 if end >= 0 else len(source.data)
+    site = Site("import", Span(place, place), source.line_of(place), 1)
+    text = block.replace("\n", source.newline) + source.newline
+    return Edit(site, Outcome.CONVERTED, (text,))
+
+
+__all__ = ["Piece", "edits", "leading_end"]

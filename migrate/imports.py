@@ -1,0 +1,90 @@
+"""In: the names a file uses. Out: how it spells MindSpore and helper names, and its import lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+# import root -> (module it is imported from, its usual name)
+_ROOTS = {
+    "mindspore": ("", "ms"),
+    "mindspore.nn": ("mindspore", "nn"),
+    "mindspore.ops": ("mindspore", "ops"),
+    "mindspore.mint": ("mindspore", "mint"),
+    "mindspore.amp": ("mindspore", "amp"),
+    "mindspore.dataset": ("mindspore", "dataset"),
+    "mindspore.numpy": ("mindspore", "numpy"),
+    "mindspore.Tensor": ("mindspore", "Tensor"),
+    "mindspore.Parameter": ("mindspore", "Parameter"),
+    "mindspore.common.initializer": ("mindspore.common", "initializer"),
+    "mindspore.experimental.optim": ("mindspore.experimental", "optim"),
+}
+_DIRECT = ("mindspore.Tensor", "mindspore.Parameter")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one file names what it uses.
+
+    ``taken`` are the names that the file binds itself (its torch imports apart); ``direct`` the
+    roots that it already imported by their own name (``from torch import Tensor``).
+    """
+
+    taken: frozenset[str]
+    direct: frozenset[str] = frozenset()
+    _memo: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def local(self, name: str) -> tuple[str, str]:
+        """(text, import root) for a full name: "mindspore.nn.ReLU" is ("nn.ReLU", "mindspore.nn")."""
+        if name.startswith("helpers."):
+            return self.helper(name), name
+        root = self._root(name)
+        alias = self.alias(root)
+        return alias + name[len(root) :], root
+
+    def _root(self, name: str) -> str:
+        for root in sorted(_ROOTS, key=len, reverse=True):
+            if root in _DIRECT and root not in self.direct:
+                continue
+            if name == root or name.startswith(root + "."):
+                return root
+        return name.partition(".")[0]
+
+    def alias(self, root: str) -> str:
+        """The local name of an import root; another than usual where the file uses that one."""
+        if root not in self._memo:
+            _, usual = _ROOTS.get(root, ("", root))
+            other = f"ms_{usual}" if usual != "ms" else "mindspore"
+            candidates = [usual, other, *(f"{other}{n}" for n in range(2, 9))]
+            self._memo[root] = next(c for c in candidates if c not in self.taken)
+        return self._memo[root]
+
+    def helper(self, name: str) -> str:
+        """The local name of a helper ("helpers.rearrange")."""
+        own = name.partition(".")[2]
+        if own not in self.taken:
+            return own
+        return next(c for c in (f"torch_{own}", f"torch_{own}_") if c not in self.taken)
+
+    def lines(self, roots: Iterable[str]) -> list[str]:
+        """The import statements for the roots, sorted as a person would."""
+        plain: list[str] = []
+        named: dict[str, list[str]] = {}
+        for root in sorted(set(roots)):
+            if root.startswith("helpers."):
+                continue
+            module, usual = _ROOTS.get(root, ("", root))
+            alias = self.alias(root)
+            if not module:
+                plain.append(f"import {root}" + (f" as {alias}" if alias != root else ""))
+                continue
+            text = usual if alias == usual else f"{usual} as {alias}"
+            named.setdefault(module, []).append(text)
+        return plain + [
+            f"from {module} import {', '.join(sorted(items, key=_import_order))}"
+            for module, items in sorted(named.items())
+        ]
+
+
+def _import_order(text: str) -> tuple[bool, str]:
+    return (text[:1].islower(), text.lower())

@@ -1,0 +1,59 @@
+"""In: a worker's commands. Out: requests as JSON lines on stdin answered on the real stdout.
+
+User code prints; so the real stdout is kept aside for answers and everything printed goes to
+stderr. Each answer line is ``{"kind": "event" | "done" | "error", ...}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TextIO
+
+Payload = dict[str, Any]
+Emit = Callable[[Payload], None]
+Command = Callable[[Payload, Emit], Payload]
+
+
+def serve(commands: dict[str, Command]) -> None:
+    """Answer requests until stdin ends; an exception in a command is an answer, not the end."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _be_killed_first()
+
+    def emit(payload: Payload) -> None:
+        _write(answers, {"kind": "event", **payload})
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = commands[request["command"]](request, emit)
+        except (Exception, SystemExit) as error:
+            _write(answers, {"kind": "error", **describe(error)})
+            continue
+        _write(answers, {"kind": "done", **answer})
+
+
+def describe(error: BaseException) -> Payload:
+    """Type, first lines and innermost place of an exception, short enough for a report."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    text = " ".join(str(error).split())
+    return {"type": type(error).__name__, "message": text[:400], "place": place}
+
+
+def _write(stream: TextIO, payload: Payload) -> None:
+    stream.write(json.dumps(payload) + "\n")
+    stream.flush()
+
+
+def _be_killed_first() -> None:
+    """When memory runs out, the worker dies and not the command that started it (Linux)."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
+    except OSError:
+        return

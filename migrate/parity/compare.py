@@ -1,0 +1,160 @@
+"""In: torch's description of a result and MindSpore's result. Out: verdict and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from migrate.outcomes import Verdict
+from migrate.parity.exchange import Array, Spec, leaves
+from migrate.parity.tolerance import Strictness, judge, relative_error, same_pattern
+
+ORDER = tuple(Verdict)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One comparison: ``elements`` numbers, the worst relative error, and what was allowed."""
+
+    verdict: Verdict
+    elements: int = 0
+    error: float | None = None
+    own: float | None = None
+    limit: float | None = None
+    detail: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict.value}
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """The worst verdict of a list; NOT_RUN for an empty one."""
+    return max(verdicts, key=ORDER.index, default=Verdict.NOT_RUN)
+
+
+def merge(measures: list[Measure]) -> Measure:
+    """One measure for several: verdict and numbers of the worst, elements added up."""
+    if not measures:
+        return Measure(Verdict.NOT_RUN, detail="nothing was compared")
+    chosen = max(measures, key=lambda m: (ORDER.index(m.verdict), _excess(m)))
+    total = sum(measure.elements for measure in measures)
+    return Measure(
+        chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail
+    )
+
+
+def _excess(measure: Measure) -> float:
+    return (measure.error or 0.0) / (measure.limit or 1.0)
+
+
+def compare(
+    expected: Spec,
+    actual: Spec,
+    reference: Callable[[Spec], Array],
+    value: Callable[[Spec], Array],
+    strictness: Strictness,
+) -> Measure:
+    """Compare two described values leaf by leaf; structure first, then shape, dtype, numbers.
+
+    ``reference`` and ``value`` read the arrays of the two sides. Expected tensor leaves carry
+    ``own``, ``coarse``, ``floor`` (see tolerance.py) and ``random`` (only shape and dtype count).
+    """
+    left, right = list(leaves(expected)), list(leaves(actual))
+    opaque = next((leaf["why"] for _, leaf in left if leaf["t"] == "opaque"), "")
+    if opaque:
+        return Measure(Verdict.NOT_RUN, detail=f"the result holds {opaque}")
+    if [place for place, _ in left] != [place for place, _ in right]:
+        return Measure(Verdict.SHAPE, detail=_structure(left, right))
+    measures = [
+        _leaf(place, one, other, reference, value, strictness)
+        for (place, one), (_, other) in zip(left, right)
+    ]
+    return merge(measures)
+
+
+def _structure(left: list[tuple[str, Spec]], right: list[tuple[str, Spec]]) -> str:
+    def places(side: list[tuple[str, Spec]]) -> str:
+        return ", ".join(place or "a bare value" for place, _ in side[:6]) or "nothing"
+
+    return f"another structure: torch has {places(left)}; MindSpore has {places(right)}"
+
+
+def _leaf(
+    place: str,
+    expected: Spec,
+    actual: Spec,
+    reference: Callable[[Spec], Array],
+    value: Callable[[Spec], Array],
+    strictness: Strictness,
+) -> Measure:
+    at = f"{place}: " if place else ""
+    if expected["t"] != "tensor" or actual["t"] != "tensor":
+        return _plain(at, expected, actual)
+    if expected["shape"] != actual["shape"]:
+        detail = f"{at}shape {actual['shape']} instead of {expected['shape']}"
+        return Measure(Verdict.SHAPE, detail=detail)
+    count = int(np.prod(expected["shape"])) if expected["shape"] else 1
+    if expected.get("random"):
+        verdict = Verdict.NONDET if expected["dtype"] == actual["dtype"] else Verdict.DTYPE
+        return Measure(verdict, count, detail=f"{at}random: only shape and dtype were compared")
+    numbers = _numbers(at, expected, reference(expected), value(actual), strictness)
+    if expected["dtype"] == actual["dtype"] or numbers.verdict is Verdict.DIVERGED:
+        return numbers
+    detail = f"{at}dtype {actual['dtype']} instead of {expected['dtype']}"
+    return Measure(Verdict.DTYPE, count, numbers.error, numbers.own, numbers.limit, detail)
+
+
+def _plain(at: str, expected: Spec, actual: Spec) -> Measure:
+    if expected["t"] == actual["t"] == "value":
+        one, other = expected["v"], actual["v"]
+        if one is None and other is None:
+            return Measure(Verdict.PASS)
+        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+            close = abs(one - other) <= 1e-5 * max(1.0, abs(one))
+            verdict = Verdict.PASS if close else Verdict.DIVERGED
+            return Measure(verdict, 1, detail="" if close else f"{at}{other!r}, torch {one!r}")
+        verdict = Verdict.PASS if one == other else Verdict.DIVERGED
+        return Measure(verdict, 1, detail="" if one == other else f"{at}{other!r}, torch {one!r}")
+    kinds = {"tensor": "a tensor", "value": "a plain value", "opaque": "an object"}
+    names = [kinds.get(spec["t"], spec["t"]) for spec in (actual, expected)]
+    return Measure(Verdict.SHAPE, detail=f"{at}{names[0]} instead of {names[1]}")
+
+
+def _numbers(
+    at: str, expected: Spec, reference: Array, value: Array, strictness: Strictness
+) -> Measure:
+    count = int(reference.size)
+    if reference.dtype.kind in "biu":
+        wrong = int(np.count_nonzero(value != reference))
+        if not wrong:
+            return Measure(Verdict.PASS, count, 0.0, 0.0, 0.0)
+        detail = f"{at}{wrong} of {count} whole numbers differ"
+        return Measure(Verdict.DIVERGED, count, wrong / count, 0.0, 0.0, detail)
+    if not same_pattern(value, reference):
+        return Measure(Verdict.DIVERGED, count, detail=f"{at}NaN or infinity at other places")
+    error = relative_error(value, reference)
+    own = float(expected.get("own", 0.0))
+    if strictness.elementwise:
+        return _elementwise(at, reference, value, error, own, strictness)
+    verdict, limit = judge(
+        error, own, float(expected.get("coarse", 0.0)), float(expected["floor"]), strictness.k
+    )
+    if verdict is Verdict.PASS:
+        return Measure(verdict, count, error, own, limit)
+    gap = float(np.nanmax(np.abs(np.where(np.isfinite(reference), value - reference, 0))))
+    detail = f"{at}relative error {error:.2e}, allowed {limit:.2e}; largest gap {gap:.2e}"
+    return Measure(verdict, count, error, own, limit, detail)
+
+
+def _elementwise(
+    at: str, reference: Array, value: Array, error: float, own: float, strictness: Strictness
+) -> Measure:
+    rtol, atol = strictness.rtol or 0.0, strictness.atol or 0.0
+    close = np.isclose(value, reference, rtol=rtol, atol=atol, equal_nan=True)
+    if close.all():
+        return Measure(Verdict.PASS, int(reference.size), error, own, rtol)
+    detail = f"{at}{int((~close).sum())} of {reference.size} beyond rtol {rtol} and atol {atol}"
+    return Measure(Verdict.DIVERGED, int(reference.size), error, own, rtol, detail)

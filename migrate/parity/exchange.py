@@ -1,0 +1,99 @@
+"""In: nested values of either framework. Out: a JSON description plus .npy files, and back.
+
+A description is one of ``{"t": "tensor", "key", "dtype", "shape"}``, ``{"t": "value", "v"}``,
+``{"t": "dtype", "name"}``, ``{"t": "tuple" | "list", "items"}``, ``{"t": "dict", "keys",
+"items"}`` and ``{"t": "opaque", "why"}`` for what has no counterpart on the other side.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Spec = dict[str, Any]
+
+
+@dataclasses.dataclass
+class ArrayStore:
+    """Arrays of one rung as files in one folder; keys count from zero."""
+
+    folder: Path
+    count: int = 0
+
+    def put(self, array: Array) -> str:
+        """Write an array (any shape and dtype but bfloat16) and return its key."""
+        key = f"a{self.count}"
+        self.count += 1
+        np.save(self.folder / f"{key}.npy", np.asarray(array), allow_pickle=False)
+        return key
+
+    def get(self, key: str) -> Array:
+        """Read an array back; the caller owns the copy."""
+        array: Array = np.load(self.folder / f"{key}.npy", allow_pickle=False)
+        return array
+
+
+def encode(value: Any, tensor: Callable[[Any], Spec | None]) -> Spec:
+    """Describe a nested value; ``tensor`` describes a tensor and returns None for the rest."""
+    described = tensor(value)
+    if described is not None:
+        return described
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"t": "value", "v": value}
+    if isinstance(value, Mapping):
+        keys = list(value)
+        if not all(isinstance(key, (str, int)) for key in keys):
+            return {"t": "opaque", "why": "a mapping with keys that are not text"}
+        return {"t": "dict", "keys": keys, "items": [encode(value[k], tensor) for k in keys]}
+    if isinstance(value, (tuple, list)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {"t": kind, "items": [encode(item, tensor) for item in value]}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return encode({k: v for k, v in fields.items() if v is not None}, tensor)
+    return {"t": "opaque", "why": f"an object of class {type(value).__name__}"}
+
+
+def decode(spec: Spec, tensor: Callable[[Spec], Any], dtype: Callable[[str], Any]) -> Any:
+    """Build the value that a description stands for. Raises ValueError for an opaque part."""
+    kind = spec["t"]
+    if kind == "tensor":
+        return tensor(spec)
+    if kind == "value":
+        return spec["v"]
+    if kind == "dtype":
+        return dtype(spec["name"])
+    if kind == "opaque":
+        raise ValueError(f"{spec['why']} cannot be handed to the other framework")
+    items = [decode(item, tensor, dtype) for item in spec["items"]]
+    if kind == "dict":
+        return dict(zip(spec["keys"], items))
+    return tuple(items) if kind == "tuple" else items
+
+
+def leaves(spec: Spec, path: str = "") -> Iterator[tuple[str, Spec]]:
+    """Every leaf with its place: ``""`` for a bare value, ``[0]``, ``['logits'][1]``."""
+    if "items" not in spec:
+        yield path, spec
+        return
+    names = spec.get("keys", range(len(spec["items"])))
+    for name, item in zip(names, spec["items"]):
+        yield from leaves(item, f"{path}[{name!r}]")
+
+
+def opaque_part(spec: Spec) -> str:
+    """Why a description cannot be handed over; empty when it can."""
+    return next((leaf["why"] for _, leaf in leaves(spec) if leaf["t"] == "opaque"), "")
+
+
+def digest(array: Array) -> str:
+    """sha256 over dtype, shape and bytes: equal exactly when the arrays are."""
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()

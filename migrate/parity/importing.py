@@ -1,0 +1,138 @@
+"""In: the place of a source file. Out: the file imported as a module, and where objects arise."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import linecache
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+PLACE = "_torch2ms_place"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where the files of one side lie: ``root`` is a folder; ``package`` names it as a package.
+
+    ``package`` is empty where root holds no ``__init__.py``; both sides use the source's name, so
+    that absolute imports of the package by its own name keep working in the output.
+    """
+
+    root: Path
+    package: str = ""
+
+
+def load(tree: Tree, relative: str) -> ModuleType:
+    """Import a file through its package; raises whatever its code raises at import."""
+    forget(tree.root)
+    importlib.invalidate_caches()
+    linecache.clearcache()
+    path = tree.root / relative
+    for folder in (str(path.parent), str(tree.root)):
+        if folder in sys.path:
+            sys.path.remove(folder)
+    if not (path.parent / "__init__.py").exists():
+        sys.path.insert(0, str(path.parent))
+    if tree.package:
+        _open_package(tree)
+    elif tree.root != path.parent or (path.parent / "__init__.py").exists():
+        sys.path.insert(0, str(tree.root))
+    name = _module_name(tree, path)
+    if "." in name or path.name == "__init__.py":
+        return importlib.import_module(name)
+    return _load_alone(name, path)
+
+
+def forget(root: Path) -> None:
+    """Drop modules and search paths of other trees, so that equal names do not meet."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if getattr(module, "_torch2ms_loaded", False) or _is_below(file, root):
+            del sys.modules[name]
+    for name in [n for n in sys.path if _is_below(n, root)]:
+        sys.path.remove(name)
+
+
+def _is_below(file: str, root: Path) -> bool:
+    return bool(file) and Path(file).is_relative_to(root) and "site-packages" not in file
+
+
+def _module_name(tree: Tree, path: Path) -> str:
+    parts: list[str] = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while folder != tree.root and (folder / "__init__.py").exists():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if not tree.package:
+        if folder != tree.root and len(parts) > 1 and str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+        return ".".join(parts)
+    inner = [*folder.relative_to(tree.root).parts, *parts]
+    return ".".join([tree.package, *inner])
+
+
+def _open_package(tree: Tree) -> None:
+    """Register the root itself as a package, without its parent folder on the search path."""
+    _load_alone(tree.package, tree.root / "__init__.py", [str(tree.root)])
+
+
+def _load_alone(name: str, path: Path, search: Sequence[str] | None = None) -> ModuleType:
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", "") != str(path) and search is None:
+        name = f"{name}_converted"
+    spec = importlib.util.spec_from_file_location(
+        name, path, submodule_search_locations=list(search) if search else None
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["_torch2ms_loaded"] = True
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def track(owner: Any) -> None:
+    """Make every instance of ``owner`` (Module or Cell) remember the line that created it.
+
+    The roots that count are read from ``owner._torch2ms_root`` when an instance is made.
+    """
+    plain = owner.__init__
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        plain(self, *args, **kwargs)
+        root = getattr(owner, "_torch2ms_root", "")
+        if root:
+            object.__setattr__(self, PLACE, _creation(self, root, sys._getframe(1)))
+
+    owner.__init__ = __init__
+
+
+def _creation(instance: object, root: str, frame: FrameType | None) -> tuple[str, int]:
+    while frame is not None:
+        first = frame.f_code.co_varnames[:1]
+        own = bool(first) and frame.f_locals.get(first[0]) is instance
+        if not own and frame.f_code.co_filename.startswith(root):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def place(instance: object, root: Path) -> tuple[str, int]:
+    """File relative to root and 1-based line where an instance was created, else its class."""
+    file, line = instance.__dict__.get(PLACE) or ("", 0)
+    if not file:
+        try:
+            file = inspect.getsourcefile(type(instance)) or ""
+            line = inspect.getsourcelines(type(instance))[1]
+        except (OSError, TypeError):
+            return "", 0
+    if not Path(file).is_relative_to(root):
+        return "", 0
+    return Path(file).relative_to(root).as_posix(), line

@@ -1,0 +1,111 @@
+"""In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are, for tolerance.py.
+
+Run by hand (``python -m migrate.parity.kernels``) when MindSpore changes; it prints the table
+COARSE that tolerance.py holds. Each kernel is evaluated on 200,001 float32 points of a range and
+compared with torch in float64. A kernel is coarse when its error exceeds what torch itself makes
+in float32, three times, on some tenth of the range (so that single outliers do not count).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from migrate.parity.exchange import Array
+
+Function = Callable[[Any], Any]
+RANGES = {
+    "exp": (-20.0, 20.0), "expm1": (-5.0, 5.0), "log": (1e-3, 50.0), "log1p": (-0.9, 50.0),
+    "sigmoid": (-12.0, 12.0), "tanh": (-9.0, 9.0), "erf": (-5.0, 5.0), "erfinv": (-0.999, 0.999),
+    "gelu": (-6.0, 6.0), "gelu_tanh": (-6.0, 6.0), "silu": (-12.0, 12.0), "elu": (-8.0, 3.0),
+    "softplus": (-12.0, 12.0), "mish": (-12.0, 12.0), "log_sigmoid": (-12.0, 12.0),
+    "sin": (-20.0, 20.0), "cos": (-20.0, 20.0), "tan": (-1.4, 1.4), "atan": (-20.0, 20.0),
+    "sqrt": (1e-3, 100.0), "rsqrt": (1e-3, 100.0), "pow": (1e-2, 20.0), "sinh": (-5.0, 5.0),
+    "cosh": (-5.0, 5.0), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "reciprocal": (0.1, 9.0),
+    "softmax": (-12.0, 12.0), "log_softmax": (-12.0, 12.0), "hardswish": (-5.0, 5.0),
+    "selu": (-8.0, 3.0), "celu": (-8.0, 3.0), "lgamma": (0.1, 20.0), "erfc": (-4.0, 4.0),
+    "exp2": (-10.0, 10.0), "log2": (1e-3, 50.0), "log10": (1e-3, 50.0),
+}  # fmt: skip
+
+
+def torch_functions() -> Mapping[str, Function]:
+    """The reference for each name of RANGES."""
+    torch: Any = importlib.import_module("torch")
+    functional = torch.nn.functional
+    special: dict[str, Function] = {
+        "gelu": functional.gelu,
+        "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "log_sigmoid": functional.logsigmoid,
+        "pow": lambda x: torch.pow(x, 2.3),
+        "softmax": lambda x: torch.softmax(x.reshape(-1, 9), -1).reshape(-1),
+        "log_softmax": lambda x: torch.log_softmax(x.reshape(-1, 9), -1).reshape(-1),
+    }
+    for name in ("silu", "elu", "softplus", "mish", "hardswish", "selu", "celu"):
+        special[name] = getattr(functional, name)
+    plain = {name: getattr(torch, name) for name in RANGES if name not in special}
+    return {**plain, **special}
+
+
+def mindspore_functions() -> Mapping[str, Function]:
+    """MindSpore's portable spelling of each name of RANGES."""
+    ms: Any = importlib.import_module("mindspore")
+    ops = ms.ops
+    special: dict[str, Function] = {
+        "gelu": lambda x: ops.gelu(x, "none"),
+        "gelu_tanh": lambda x: ops.gelu(x, "tanh"),
+        "log_sigmoid": ops.logsigmoid,
+        "pow": lambda x: ops.pow(x, 2.3),
+        "softmax": lambda x: ops.softmax(x.reshape(-1, 9), -1).reshape(-1),
+        "log_softmax": lambda x: ops.log_softmax(x.reshape(-1, 9), -1).reshape(-1),
+        "softplus": ops.softplus,
+        "exp2": lambda x: ops.pow(2.0, x),
+    }
+    plain = {name: getattr(ops, name) for name in RANGES if name not in special}
+    return {**plain, **special}
+
+
+def measure(name: str, torch_function: Function, ms_function: Function) -> tuple[float, ...]:
+    """Root mean squares over tenths of the range: (ms absolute, ms relative, torch relative)."""
+    torch: Any = importlib.import_module("torch")
+    ms: Any = importlib.import_module("mindspore")
+    points = np.linspace(*RANGES[name], 199_998).astype(np.float32)
+    with torch.no_grad():
+        reference = torch_function(torch.from_numpy(points).double()).numpy()
+        own = torch_function(torch.from_numpy(points)).double().numpy()
+    theirs = ms_function(ms.Tensor(points)).asnumpy().astype(np.float64)
+    return (
+        _worst_tenth(theirs - reference, np.ones_like(reference)),
+        _worst_tenth(theirs - reference, np.abs(reference)),
+        _worst_tenth(own - reference, np.abs(reference)),
+    )
+
+
+def _worst_tenth(error: Array, scale: Array) -> float:
+    parts = zip(np.array_split(error, 10), np.array_split(scale, 10))
+    return max(
+        float(np.linalg.norm(e) / max(float(np.linalg.norm(s)), 1e-30)) for e, s in parts
+    )
+
+
+def main() -> None:
+    """Print one line for each kernel, the coarse ones first."""
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+    ms: Any = importlib.import_module("mindspore")
+    ms.set_context(pynative_synchronize=True)
+    theirs = mindspore_functions()
+    for name, torch_function in torch_functions().items():
+        try:
+            absolute, relative, own = measure(name, torch_function, theirs[name])
+        except Exception as error:  # a missing kernel is a finding, not the end
+            print(f"{name}: {type(error).__name__} {str(error)[:80]}")
+            continue
+        mark = "COARSE" if relative > 3 * own + 2e-7 else "fine"
+        print(f"{name}: abs {absolute:.2e} rel {relative:.2e} torch {own:.2e} {mark}")
+
+
+if __name__ == "__main__":
+    main()

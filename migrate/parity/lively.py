@@ -1,0 +1,97 @@
+"""In: a freshly built torch model. Out: the same model with weights that leave nothing at rest.
+
+Zeros and ones hide errors (a bias of zero, a scale of one, moving statistics of 0 and 1), and so
+do weights so small that only biases arrive at the output. All draws come from one seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+DENSE = (
+    torch.nn.Linear,
+    torch.nn.modules.conv._ConvNd,
+)
+
+
+def enliven(model: torch.nn.Module, seed: int, run: Callable[[], object]) -> None:
+    """Redraw constant and tiny weights, then set norm statistics near those of the activations.
+
+    ``run`` calls the model on its inputs; it is used once, in train mode.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in model.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                if parameter.is_floating_point():
+                    _redraw(module, name, parameter, generator)
+        _calibrate(model, generator, run)
+
+
+def _normal(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(like.shape, generator=generator).to(like.dtype)
+
+
+def _redraw(
+    module: torch.nn.Module, name: str, tensor: torch.Tensor, generator: torch.Generator
+) -> None:
+    if tensor.numel() == 0:
+        return
+    low, high = float(tensor.min()), float(tensor.max())
+    if isinstance(module, DENSE) and name == "weight" and tensor.ndim > 1:
+        _rescale(module, tensor, generator, constant=low == high)
+    elif low == high and abs(low) < 0.01:
+        scale = 0.1 if tensor.ndim < 2 else 1.0 / math.sqrt(tensor.shape[-1])
+        tensor.copy_(scale * _normal(tensor, generator) + (0.2 if low else 0.0))
+    elif low == high:
+        spread = 0.6 * torch.rand(tensor.shape, generator=generator) - 0.3
+        tensor.mul_(1.0 + spread.to(tensor.dtype))
+
+
+def _rescale(
+    module: torch.nn.Module, tensor: torch.Tensor, generator: torch.Generator, constant: bool
+) -> None:
+    """Keep the drawn direction; bring the root mean square near that of a He initialisation."""
+    transposed = isinstance(module, torch.nn.modules.conv._ConvTransposeNd)
+    fan_in = tensor.numel() // tensor.shape[1 if transposed else 0]
+    wanted = math.sqrt(2.0 / max(fan_in, 1))
+    if constant:
+        tensor.copy_(_normal(tensor, generator))
+    size = float(tensor.double().pow(2).mean().sqrt())
+    if size == 0.0 or not wanted / 3 < size < wanted * 3:
+        tensor.mul_(wanted / size if size else 1.0)
+
+
+def _calibrate(
+    model: torch.nn.Module, generator: torch.Generator, run: Callable[[], object]
+) -> None:
+    """Let one train-mode run fill the statistics, then move them a little off those values."""
+    norms = [m for m in model.modules() if isinstance(getattr(m, "running_var", None), torch.Tensor)]
+    if not norms:
+        return
+    momenta = [(norm, norm.momentum) for norm in norms]
+    modes = [(module, module.training) for module in model.modules()]
+    model.train()
+    for norm in norms:
+        norm.momentum = 1.0  # type: ignore[assignment]
+    try:
+        run()
+    except (RuntimeError, ValueError):
+        pass  # one value a channel has no variance: the drawn statistics below still differ
+    for norm, momentum in momenta:
+        norm.momentum = momentum
+        mean, variance = norm.running_mean, norm.running_var
+        assert isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor)
+        bad = ~(torch.isfinite(variance) & torch.isfinite(mean))
+        mean[bad], variance[bad] = 0.0, 1.0
+        variance.clamp_(min=1e-4)
+        mean.add_(0.1 * variance.sqrt() * _normal(mean, generator))
+        variance.mul_(0.8 + 0.4 * torch.rand(variance.shape, generator=generator).to(variance.dtype))
+        tracked = getattr(norm, "num_batches_tracked", None)
+        if isinstance(tracked, torch.Tensor):
+            tracked.zero_()
+    for module, training in modes:
+        module.training = training

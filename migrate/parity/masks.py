@@ -1,0 +1,31 @@
+"""In: a shape and a drop probability. Out: one dropout mask, the same in both frameworks.
+
+Both workers replace the random draw of dropout by this mask (scale included), so that train mode
+can be compared number by number and a wrong probability or a forgotten ``training=`` shows.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from migrate.parity.exchange import Array
+
+
+def keep_mask(shape: Sequence[int], p: float) -> Array:
+    """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere; a function of both."""
+    sizes = tuple(int(size) for size in shape)
+    seed = zlib.crc32(f"{sizes} {p:.4f}".encode())
+    if p >= 1.0:
+        return np.zeros(sizes, np.float32)
+    kept = np.random.RandomState(seed).random_sample(sizes) >= p
+    mask: Array = (kept / (1.0 - p)).astype(np.float32)
+    return mask
+
+
+def channel_shape(shape: Sequence[int], unbatched: int) -> tuple[int, ...]:
+    """The shape of a mask that drops whole channels; ``unbatched`` axes mean no batch axis."""
+    kept = 1 if len(shape) == unbatched else 2
+    return (*shape[:kept], *(1 for _ in shape[kept:]))

@@ -1,0 +1,112 @@
+"""In: a run of a torch model. Out: its operators and reduction lengths, and perturbed runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from migrate.parity.tolerance import COARSE
+
+
+
+def base_name(operator: Any) -> str:
+    """``aten.tanh_.default`` -> ``tanh``."""
+    name: str = operator.overloadpacket.__name__
+    return name[:-1] if name.endswith("_") and not name.startswith("__") else name
+
+
+class OperatorLog(TorchDispatchMode):
+    """Adds up the reduction lengths of the operators that run, and remembers their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reduction = 0.0
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = base_name(func)
+        self.names.add(name)
+        self.reduction += reduction_length(name, args, result)
+        return result
+
+    @property
+    def coarse(self) -> bool:
+        return any(name in COARSE for name in self.names)
+
+
+def reduction_length(name: str, args: tuple[Any, ...], result: Any) -> float:
+    """How many terms one element of the result adds up; 1 for an elementwise operator."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    first = result[0] if isinstance(result, (tuple, list)) and result else result
+    if not tensors or not isinstance(first, torch.Tensor) or not first.is_floating_point():
+        return 0.0
+    if name == "convolution_backward" and len(tensors) > 2:
+        terms = tensors[0].numel() // max(tensors[0].shape[1], 1)
+        return float(terms + math.prod(tensors[2].shape[1:]))
+    if name in ("convolution", "mkldnn_convolution"):
+        return float(math.prod(tensors[1].shape[1:]))
+    if name in ("mm", "bmm", "mv", "dot", "linear", "matmul"):
+        return float(tensors[0].shape[-1])
+    if name in ("addmm", "baddbmm", "addmv") and len(tensors) > 1:
+        return float(tensors[1].shape[-1] + 1)
+    if "attention" in name:
+        return float(tensors[0].shape[-1] + tensors[1].shape[-2])
+    if "norm" in name or "softmax" in name or "loss" in name:
+        return _normalised(name, tensors[0])
+    if "lstm" in name or "rnn" in name or "gru" in name:
+        return float(2 * tensors[0].shape[-1] * max(tensors[0].shape[:-1], default=1))
+    return max(1.0, tensors[0].numel() / max(first.numel(), 1))
+
+
+def _normalised(name: str, tensor: torch.Tensor) -> float:
+    if "batch_norm" in name and tensor.ndim > 1:
+        return float(tensor.numel() / max(tensor.shape[1], 1))
+    if "group_norm" in name and tensor.ndim > 1:
+        return float(tensor.numel() / max(tensor.shape[0], 1))
+    return float(tensor.shape[-1]) if tensor.ndim else 1.0
+
+
+class KernelNoise(TorchDispatchMode):
+    """Makes torch's results as coarse as MindSpore's CPU kernels are, operator by operator."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        bound = COARSE.get(base_name(func))
+        first = result[0] if isinstance(result, (tuple, list)) else result
+        if bound is None or not isinstance(first, torch.Tensor) or not first.is_floating_point():
+            return result
+        # uniform on (-a, a) has the root mean square a / sqrt(3)
+        draw = (torch.rand(first.shape, generator=self.generator) * 2 - 1) * math.sqrt(3.0)
+        first.add_(draw.to(first.dtype) * (bound[0] + bound[1] * first.abs()))
+        return result
+
+
+def nudge(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """The tensor with each number moved by half a unit in the last place, up or down."""
+    if not tensor.is_floating_point():
+        return tensor
+    step = torch.finfo(tensor.dtype).eps / 2
+    sign = torch.randint(0, 2, tensor.shape, generator=generator).to(tensor.dtype) * 2 - 1
+    return tensor + tensor * sign * step
+
+
+def nudge_model(model: torch.nn.Module, seed: int) -> None:
+    """Nudge all weights of a model in place."""
+    generator = torch.Generator().manual_seed(seed)
+    states: Mapping[str, torch.Tensor] = model.state_dict()
+    with torch.no_grad():
+        for tensor in {id(t): t for t in states.values()}.values():
+            tensor.copy_(nudge(tensor, generator))

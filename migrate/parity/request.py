@@ -1,0 +1,137 @@
+"""In: what the command line asks for. Out: a VerifyRequest and parsed input descriptions."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+DTYPES = (
+    "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64",
+    "bool", "complex64", "complex128",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to verify and how strictly.
+
+    ``record`` is the file that convert wrote; ``output_root`` the folder (or file) of the
+    converted code. ``builds`` are expressions evaluated in each side's own module; empty means
+    every model that can be built without arguments. ``inputs`` are described in `parse_input`;
+    empty means shapes are found by trying. ``k`` is the factor on torch's own float32 error;
+    ``rtol``/``atol`` replace the whole rule by an elementwise one. ``timeout`` is in seconds and
+    counts for one step of one Cell. ``jobs`` models are verified side by side.
+    """
+
+    record: Path
+    output_root: Path
+    builds: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    file: str = ""
+    modes: tuple[str, ...] = ("pynative", "graph")
+    gradients: bool = True
+    rtol: float | None = None
+    atol: float | None = None
+    k: float = 3.0
+    jobs: int = 1
+    timeout: float = 120.0
+    torch_python: Path | None = None
+    seed: int = 0
+
+
+class VerifyError(Exception):
+    """Nothing at all can be verified: where it went wrong, what, why, and what to do next."""
+
+    def __init__(self, where: str, what: str, why: str, next_step: str) -> None:
+        super().__init__(f"{where}: {what}: {why}. Next: {next_step}")
+        self.where = where
+        self.what = what
+        self.why = why
+        self.next_step = next_step
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One input: a tensor (shape, dtype, whole numbers below ``high``) or a Python literal."""
+
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+    low: int = 0
+    high: int = 0
+    literal: str = ""
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """The description that parses back to this input."""
+        prefix = f"{self.name}=" if self.name else ""
+        if self.literal:
+            return f"{prefix}py:{self.literal}"
+        shape = "x".join(str(size) for size in self.shape) or "scalar"
+        if self.dtype == "float32" and not self.high:
+            return prefix + shape
+        limits = f"{self.low}<={self.dtype}<{self.high}" if self.low else f"{self.dtype}"
+        limits += f"<{self.high}" if self.high and not self.low else ""
+        return f"{prefix}{shape}:{limits}"
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
+def parse_input(text: str) -> InputSpec:
+    """Read one input description.
+
+    ``2x3x64x64`` is a float32 tensor of normal numbers, ``2x16:int64<100`` whole numbers from 0
+    to 99 (``2x16:5<=int64<100`` from 5), ``2x8:bool``, ``scalar`` a tensor without axes,
+    ``py:None`` or ``py:(8, 8)`` a Python literal; ``mask=2x8:bool`` passes it by keyword.
+    Raises ValueError that names the part that cannot be read.
+    """
+    name, rest = _keyword(text.strip())
+    if rest.startswith("py:"):
+        try:
+            ast.literal_eval(rest[3:].strip())
+        except (ValueError, SyntaxError) as error:
+            raise ValueError(f"input {text!r}: {rest[3:]!r} is not a Python literal") from error
+        return InputSpec(literal=rest[3:].strip(), name=name)
+    shape_text, _, dtype_text = rest.partition(":")
+    dtype, low, high = _limits(text, dtype_text.strip() or "float32")
+    return InputSpec(_shape(text, shape_text.strip()), dtype, low, high, name=name)
+
+
+def _keyword(text: str) -> tuple[str, str]:
+    head, mark, tail = text.partition("=")
+    if mark and head.strip().isidentifier() and not tail.startswith("="):
+        return head.strip(), tail.strip()
+    return "", text
+
+
+def _shape(text: str, shape: str) -> tuple[int, ...]:
+    if shape == "scalar":
+        return ()
+    try:
+        sizes = tuple(int(part) for part in shape.split("x"))
+    except ValueError as error:
+        raise ValueError(
+            f"input {text!r}: {shape!r} is not a shape; write sizes joined by x, like 2x3x64x64"
+        ) from error
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"input {text!r}: a size is negative")
+    return sizes
+
+
+def _limits(text: str, dtype: str) -> tuple[str, int, int]:
+    low, high = "0", "0"
+    if "<=" in dtype:
+        low, _, dtype = dtype.partition("<=")
+    if "<" in dtype:
+        dtype, _, high = dtype.partition("<")
+    dtype = dtype.strip()
+    if dtype not in DTYPES:
+        raise ValueError(f"input {text!r}: {dtype!r} is no dtype; one of {', '.join(DTYPES)}")
+    try:
+        return dtype, int(low), int(high)
+    except ValueError as error:
+        raise ValueError(f"input {text!r}: a limit is not a whole number") from error

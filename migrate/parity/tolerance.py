@@ -1,0 +1,104 @@
+"""In: measured errors of one comparison. Out: the limit that was allowed and a verdict.
+
+Errors are relative: ``E(x) = ||x - r|| / ||r||`` in the Euclidean norm, with r torch's result in
+float64. A result is accepted when ``E(ms32) <= k * own + floor``:
+
+- ``own`` is the error that torch makes itself in float32: the larger of its plain run and of a
+  run whose inputs and weights are moved by half a unit in the last place at random (random
+  rounding as in Vignes, "A stochastic arithmetic for reliable scientific computation", 1993; it
+  shows how ill-conditioned the computation is, which one lucky run does not).
+- ``floor = u * (4 + sqrt(n))``, u the unit roundoff of the dtype and n the sum of the reduction
+  lengths of the operators that ran: rounding errors of a sum of n terms grow like sqrt(n) u
+  (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019).
+
+A result above that limit is KERNEL, not PASS, when torch comes out as far off once the kernels
+in COARSE are made as coarse as MindSpore's; everything else above the limit is DIVERGED.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from migrate.outcomes import Verdict
+from migrate.parity.exchange import Array
+
+UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
+
+# Printed by kernels.py (MindSpore 2.10.0, x86-64, CPU): aten operator -> root mean square error
+# (absolute part, relative part) of the MindSpore kernel on the worst tenth of its range.
+COARSE: dict[str, tuple[float, float]] = {
+    "elu": (4.8e-07, 0.0),
+    "erfinv": (0.0, 1.7e-03),
+    "exp": (0.0, 4.7e-06),
+    "log": (0.0, 2.7e-07),
+    "log10": (0.0, 2.8e-07),
+    "log2": (0.0, 2.7e-07),
+    "_log_softmax": (0.0, 2.8e-07),
+    "log_sigmoid_forward": (9.0e-07, 0.0),
+    "mish": (3.8e-07, 0.0),
+    "sigmoid": (1.6e-07, 2.4e-06),
+    "silu": (4.7e-07, 2.4e-06),
+    "softplus": (7.7e-07, 0.0),
+    "tanh": (0.0, 5.1e-05),
+}
+
+
+@dataclass(frozen=True)
+class Strictness:
+    """How errors are judged: factor k, or elementwise rtol/atol where one of them is given."""
+
+    k: float = 3.0
+    rtol: float | None = None
+    atol: float | None = None
+
+    @property
+    def elementwise(self) -> bool:
+        return self.rtol is not None or self.atol is not None
+
+
+def floor(dtype: str, reduction: float) -> float:
+    """The error that is always allowed; ``reduction`` is the summed reduction length."""
+    return UNIT_ROUNDOFF.get(dtype, UNIT_ROUNDOFF["float32"]) * (4.0 + math.sqrt(reduction))
+
+
+def relative_error(value: Array, reference: Array) -> float:
+    """``||value - reference|| / ||reference||``; absolute (root mean square) where it is zero.
+
+    Both have the same shape. NaN and infinities are compared by place, see `same_pattern`, and
+    left out of the norm.
+    """
+    finite = np.isfinite(reference) & np.isfinite(value)
+    wide = np.complex128 if np.iscomplexobj(reference) else np.float64
+    difference = np.where(finite, value, 0).astype(wide) - np.where(finite, reference, 0)
+    norm = float(np.linalg.norm(difference.ravel()))
+    if norm == 0.0:
+        return 0.0
+    scale = float(np.linalg.norm(np.where(finite, reference, 0).astype(wide).ravel()))
+    return norm / scale if scale else norm / math.sqrt(difference.size)
+
+
+def same_pattern(value: Array, reference: Array) -> bool:
+    """NaN and each infinity stand at the same places."""
+    if np.isfinite(value).all() and np.isfinite(reference).all():
+        return True
+    same_nan = np.array_equal(np.isnan(value), np.isnan(reference))
+    infinite = np.isinf(reference)
+    return (
+        same_nan
+        and np.array_equal(np.isinf(value), infinite)
+        and np.array_equal(value[infinite], reference[infinite].astype(value.dtype))
+    )
+
+
+def judge(error: float, own: float, coarse: float, least: float, k: float) -> tuple[Verdict, float]:
+    """Verdict and the limit that decided it. ``coarse`` is 0 where no coarse kernel ran."""
+    limit = k * own + least
+    if error <= limit:
+        return Verdict.PASS, limit
+    wider = k * max(own, coarse) + least
+    if coarse and error <= wider:
+        return Verdict.KERNEL, wider
+    return Verdict.DIVERGED, limit

@@ -1,0 +1,66 @@
+"""In: a scene. Out: for every reference an Edit or a Refusal; pure, nothing is written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.rules import autograd, classes, fields, members, modules, references
+from migrate.rules.imports import decide_import
+from migrate.scene import Scene
+from migrate.sites import Form, Reference, find
+
+Decision = Edit | Refusal
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The decisions of a file, one for each of ``total`` references, and edits beside them."""
+
+    decisions: tuple[Decision, ...]
+    extra: tuple[Edit, ...]
+    total: int
+
+
+def plan(scene: Scene) -> Plan:
+    """Decide every reference of a file."""
+    found = find(scene)
+    decisions = tuple(decide(scene, reference) for reference in found)
+    extra = tuple(_beside(scene))
+    return Plan(decisions, extra, len(found))
+
+
+def decide(scene: Scene, reference: Reference) -> Decision:
+    """The decision for one reference."""
+    node, name = reference.node, reference.name
+    if reference.form is Form.IMPORT:
+        assert isinstance(node, ast.alias)
+        return decide_import(scene, node, name)
+    if reference.form is Form.FORWARD:
+        assert isinstance(node, ast.FunctionDef)
+        return classes.forward(scene, node)
+    if reference.form is Form.FIELD:
+        assert isinstance(node, ast.Attribute)
+        return fields.decide(scene, node, name)
+    if reference.form is Form.NAME:
+        assert isinstance(node, (ast.Name, ast.Attribute))
+        return references.decide(scene, node, name)
+    assert isinstance(node, ast.Attribute)
+    if reference.form is Form.UNSURE:
+        return members.unsure(scene, node, name)
+    if modules.applies(scene, node, name):
+        return modules.decide(scene, node, name)
+    return members.decide(scene, node, name)
+
+
+def _beside(scene: Scene) -> Iterator[Edit]:
+    """Edits that belong to no single reference: parameter names, gradient contexts."""
+    yield from classes.first_parameters(scene)
+    yield from autograd.contexts(scene)
+
+
+def ledger_outcome(decision: Decision) -> Outcome:
+    """Under which heading a decision counts."""
+    return Outcome.FLAGGED if isinstance(decision, Refusal) else decision.outcome

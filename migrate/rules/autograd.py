@@ -1,0 +1,152 @@
+"""In: ``torch.no_grad`` and its kin. Out: code without them, results cut off from the gradient."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator
+
+from migrate.choice import Chosen
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.receivers.kinds import is_all
+from migrate.scene import Scene
+from migrate.sites import direct_name
+
+QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
+         "torch.enable_grad", "torch.set_grad_enabled")  # fmt: skip
+STOPPING = QUIET[:3]
+
+
+def no_grad(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """As a context or decorator: removed; MindSpore differentiates only what it is asked to."""
+    parent = scene.parent(call)
+    if isinstance(parent, ast.withitem):
+        statement = scene.parent(parent)
+        if isinstance(statement, ast.With) and len(statement.items) == 1:
+            return _header(scene, site, statement, chosen)
+    if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return _decorator(scene, site, parent, call, chosen)
+    return Refusal(site, "LOP301", "gradient switches have no counterpart as objects",
+                   "use it as a with-statement or decorator")  # fmt: skip
+
+
+def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
+    source = scene.source
+    start, end = source.span(node).start, _first_start(scene, node.body[0])
+    column = start - source.line_start(source.line_of(start))
+    notes = [
+        source.text(Span(a, b)) + "\n" + " " * column
+        for kind, a, b in source.tokens
+        if kind == tokenize.COMMENT and start <= a < end
+    ]
+    place = Site(site.name, Span(start, end), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, tuple(notes), chosen.row.key, note=chosen.row.note)
+
+
+def _first_start(scene: Scene, node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", ())
+    starts = [scene.source.span(d).start - 1 for d in decorators]
+    return min([scene.source.span(node).start, *starts])
+
+
+def _decorator(
+    scene: Scene, site: Site, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.expr,
+    chosen: Chosen,
+) -> Edit:  # fmt: skip
+    source = scene.source
+    span = source.span(call)
+    line = source.line_of(span.start)
+    start = source.line_start(line)
+    end = source.data.find(b"\n", span.end)
+    place = Site(site.name, Span(start, end + 1), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
+
+
+def contexts(scene: Scene) -> Iterator[Edit]:
+    """What goes with a removed context: its body moves left, its results are cut off."""
+    for node in ast.walk(scene.source.tree):
+        if isinstance(node, ast.With) and len(node.items) == 1:
+            name = _quiet(scene, node.items[0].context_expr)
+            if name:
+                yield from _dedent(scene, node)
+                if name in STOPPING and _differentiated(scene, node):
+                    yield from _cut_names(scene, node)
+        elif isinstance(node, ast.FunctionDef):
+            if any(_quiet(scene, d) in STOPPING for d in node.decorator_list):
+                if _differentiated(scene, node.body[0]):
+                    yield from _cut_returns(scene, node)
+
+
+def _quiet(scene: Scene, node: ast.expr) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    name = direct_name(scene, node.func) or ""
+    return name if name in QUIET and scene.table.rows(name) else ""
+
+
+def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
+    source = scene.source
+    first = source.line_of(_first_start(scene, node.body[0]))
+    if first == node.lineno:
+        return
+    column = source.span(node).start - source.line_start(node.lineno)
+    width = node.body[0].col_offset - column
+    strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
+    for line in range(first, (node.end_lineno or first) + 1):
+        start = source.line_start(line)
+        if any(a < start < b for a, b in strings) or line == first:
+            continue
+        if source.data[start : start + width].strip():
+            continue
+        if source.data[start : start + width].find(b"\n") >= 0:
+            continue
+        yield _silent(scene, node, Span(start, start + width), ())
+
+
+def _silent(
+    scene: Scene, node: ast.AST, span: Span, parts: tuple[str | Piece, ...],
+    needs: frozenset[str] = frozenset(),
+) -> Edit:  # fmt: skip
+    line = scene.source.line_of(span.start)
+    return Edit(Site("torch.no_grad", span, line, 1), Outcome.CONVERTED, parts, needs=needs)
+
+
+def _differentiated(scene: Scene, node: ast.AST) -> bool:
+    """Whether the code may lie on the way of a gradient: in a Module, outside its set-up."""
+    function, owner = scene.function(node), scene.owner(node)
+    if function is None or owner is None or not scene.is_module_class(owner):
+        return False
+    name = function.name.lower()
+    return not (name.startswith(("__init", "_init", "init", "reset", "load", "_load")))
+
+
+def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
+    """After the block: ``x = ops.stop_gradient(x)`` for the Tensors that it bound."""
+    names: list[str] = []
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+            if is_all(scene.kind(item), "Tensor") and item.id not in names:
+                names.append(item.id)
+    source = scene.source
+    end = source.span(node.body[-1]).end
+    column = source.span(node).start - source.line_start(node.lineno)
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    lines = "".join(f"\n{' ' * column}{name} = {text}({name})" for name in names)
+    if lines:
+        yield _silent(scene, node, Span(end, end), (lines,), frozenset((root,)))
+    yield from _cut_returns(scene, node)
+
+
+def _cut_returns(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    for item in ast.walk(node):
+        if isinstance(item, ast.Return) and item.value is not None:
+            values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
+            for value in values:
+                if is_all(scene.kind(value), "Tensor"):
+                    span = scene.source.span(value)
+                    yield _silent(scene, value, Span(span.start, span.start), (f"{text}(",),
+                                  frozenset((root,)))  # fmt: skip
+                    yield _silent(scene, value, Span(span.end, span.end), (")",))

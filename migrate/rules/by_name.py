@@ -1,0 +1,23 @@
+"""In: the rule that a row names. Out: its function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from migrate.choice import Chosen
+from migrate.outcomes import Edit, Refusal, Site
+from migrate.rules import autograd
+from migrate.scene import Scene
+
+Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
+RULES: Mapping[str, Rule] = {
+    "no_grad": autograd.no_grad,
+}
+
+
+def run(
+    name: str, scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """Let the rule decide."""
+    return RULES[name](scene, site, call, receiver, chosen)

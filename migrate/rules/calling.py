@@ -1,0 +1,79 @@
+"""In: a call of a torch function, class or method. Out: the edit its row makes of it."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate import layout
+from migrate.choice import Chosen, NotChosen, choose
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.scene import Scene
+from migrate.table import Row
+from migrate.templates import Renderer, Rendering
+
+
+def decide_call(
+    scene: Scene, site: Site, name: str, call: ast.Call, receiver: ast.expr | None
+) -> Edit | Refusal | NotChosen:
+    """The edit of a call; NotChosen when no row admits it (the caller may know another way)."""
+    chosen = choose(scene.table, name, call.args, call.keywords, scene.kind_names, scene.target)
+    if isinstance(chosen, NotChosen):
+        return chosen
+    if any(c.row.rule for c in chosen):
+        from migrate.rules import by_name
+
+        return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
+    edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
+    shown = {layout.flat(scene.source, e.parts) for e in edits if e.parts is not None}
+    if len(shown) > 1:
+        kinds = ", ".join(sorted({c.row.key for c in chosen}))
+        return Refusal(site, "API104", f"the argument types do not tell which is meant: {kinds}",
+                       "annotate the arguments", keep=True)  # fmt: skip
+    return edits[0]
+
+
+def template_of(scene: Scene, row: Row) -> str:
+    return row.mint if scene.target == "mint" and row.mint else row.to
+
+
+def edit_of(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit:
+    """Render the row's template for the call."""
+    rendering = render(scene, call, receiver, chosen)
+    parts = layout.call(scene.source, call, rendering)
+    parts = _receiver_layout(scene, call, receiver, parts)
+    text = layout.flat(scene.source, parts)
+    outcome = Outcome.CONVERTED
+    if any(n.startswith("helpers.") for n in rendering.needs):
+        outcome = Outcome.HELPER
+    elif text == scene.source.text_of(call):
+        outcome = Outcome.KEPT
+    site = Site(site.name, scene.source.span(call), site.line, site.column)
+    return Edit(site, outcome, parts, chosen.row.key, rendering.needs, chosen.row.note)
+
+
+def render(
+    scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Rendering:
+    renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
+    renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
+    return renderer.render(template_of(scene, chosen.row))
+
+
+def _receiver_layout(
+    scene: Scene, call: ast.Call, receiver: ast.expr | None, parts: tuple[str | Piece, ...]
+) -> tuple[str | Piece, ...]:
+    """Keep the text between receiver and method (a line break of a chain, a comment)."""
+    func = call.func
+    if receiver is None or not isinstance(func, ast.Attribute) or len(parts) < 2:
+        return parts
+    first, second = parts[0], parts[1]
+    span = scene.source.span(receiver)
+    if not isinstance(first, Piece) or first.span != span or not isinstance(second, str):
+        return parts
+    name_start = scene.source.span(func).end - len(func.attr.encode())
+    gap = scene.source.data[span.end : name_start].decode()
+    if not second.startswith(".") or gap.strip(")") == ".":
+        return parts
+    return (first, gap.lstrip(")") + second[1:], *parts[2:])

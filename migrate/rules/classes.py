@@ -1,0 +1,56 @@
+"""In: a Module class. Out: the edits that make it a Cell: construct, and its parameter ``self``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.scene import Scene
+
+
+def forward(scene: Scene, node: ast.FunctionDef) -> Edit | Refusal:
+    """``def forward`` of a Module is ``def construct`` of a Cell."""
+    span = name_span(scene, node)
+    base = scene.site("torch.nn.Module.forward", node)
+    line = scene.source.line_of(span.start)
+    site = Site(base.name, span, line, span.start - scene.source.line_start(line) + 1)
+    return Edit(site, Outcome.CONVERTED, ("construct",), "torch.nn.Module.forward")
+
+
+def name_span(scene: Scene, node: ast.FunctionDef) -> Span:
+    """The bytes of a function's name."""
+    start = scene.source.span(node).start
+    place = scene.source.data.index(b"def", start) + 3
+    place = scene.source.data.index(node.name.encode(), place)
+    return Span(place, place + len(node.name.encode()))
+
+
+def first_parameters(scene: Scene) -> Iterator[Edit]:
+    """Graph mode wants the literal name ``self``: rename it where ``construct`` calls it otherwise."""
+    for owner in scene.file.classes.values():
+        if not scene.is_module_class(owner):
+            continue
+        for method in owner.methods.values():
+            if method.decorated("staticmethod", "classmethod") or not method.parameters:
+                continue
+            first = method.parameters[0]
+            if first.arg != "self" and not _uses(method.node, "self"):
+                yield from _rename(scene, method.node, first)
+
+
+def _uses(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def _rename(scene: Scene, node: ast.AST, first: ast.arg) -> Iterator[Edit]:
+    start = scene.source.span(first).start
+    yield _text_edit(scene, first, Span(start, start + len(first.arg.encode())))
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id == first.arg:
+            yield _text_edit(scene, inner, scene.source.span(inner))
+
+
+def _text_edit(scene: Scene, node: ast.AST, span: Span) -> Edit:
+    site = scene.site("self", node)
+    return Edit(Site("self", span, site.line, site.column), Outcome.CONVERTED, ("self",))

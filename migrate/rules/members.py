@@ -1,0 +1,94 @@
+"""In: an attribute or method of a Tensor, Module or other torch object. Out: its edit."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.choice import NotChosen
+from migrate.outcomes import Edit, Outcome, Refusal, Site
+from migrate.rules import inplace
+from migrate.rules.calling import decide_call, template_of
+from migrate.scene import Scene
+from migrate.table import Row
+from migrate.templates import Renderer
+
+
+def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
+    """``x.name`` or ``x.name(...)`` with a receiver that is known."""
+    site = scene.site(name, node)
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        if inplace.applies(scene, name):
+            return inplace.decide(scene, site, name, parent, node.value)
+        found = decide_call(scene, site, name, parent, node.value)
+        return _refused(scene, site, name, found) if isinstance(found, NotChosen) else found
+    if not isinstance(node.ctx, ast.Load):
+        return _store(scene, site, node, name)
+    return _property(scene, site, node, name)
+
+
+def _refused(scene: Scene, site: Site, name: str, why: NotChosen) -> Refusal:
+    return Refusal(site, why.code, why.reason, why.next_step)
+
+
+def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Refusal:
+    rows = scene.table.rows(name)
+    if not rows:
+        return Refusal(site, "API101", "the table has no row for it", "write it by hand")
+    row = rows[0]
+    if row.flag:
+        return Refusal(site, row.flag, row.reason, row.next_step)
+    if scene.table.kind(name) == "method":
+        if _same_name(scene, row, node.attr):
+            return Edit(site, Outcome.KEPT, None, row.key)
+        return Refusal(site, "API107", "the method is passed on as a value",
+                       "wrap it in a function")  # fmt: skip
+    renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
+    rendering = renderer.render(template_of(scene, row))
+    text = "".join(
+        p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts
+    )
+    helper = any(n.startswith("helpers.") for n in rendering.needs)
+    outcome = Outcome.HELPER if helper else Outcome.CONVERTED
+    if text == scene.source.text_of(node):
+        outcome = Outcome.KEPT
+    return Edit(site, outcome, rendering.parts, row.key, rendering.needs, row.note)
+
+
+def _same_name(scene: Scene, row: Row, attribute: str) -> bool:
+    """Whether the row calls a method of the same name with the same arguments."""
+    signature = row.signatures[0] if row.signatures else None
+    if signature is None:
+        return False
+    names = ", ".join(f"*{p.name}" if p.kind == "args" else p.name for p in signature.params)
+    return template_of(scene, row) == f"self.{attribute}({names})"
+
+
+def _store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Refusal:
+    """An assignment to an attribute of a torch object."""
+    if name in ("torch.Tensor.data", "torch.Tensor.grad", "torch.Tensor.requires_grad"):
+        return inplace.store(scene, site, node, name)
+    return Edit(site, Outcome.KEPT, None)
+
+
+def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
+    """A receiver of unknown kind: right as it stands for a Tensor too, or flagged."""
+    site = scene.site(name, node)
+    parent = scene.parent(node)
+    kinds = sorted(scene.kind_names(node.value) - {"None"})
+    if isinstance(parent, ast.Call) and parent.func is node:
+        if not scene.table.rows(name) and not inplace.applies(scene, name):
+            return _unknown(site, node, kinds)
+        found = decide_call(scene, site, name, parent, node.value)
+        if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
+            return found
+    return _unknown(site, node, kinds)
+
+
+def _unknown(site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:
+    seen = ", ".join(k for k in kinds if k != "unknown")
+    why = f"it may be {seen} or something else" if seen else "nothing tells what it is"
+    text = ast.unparse(node.value)
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    return Refusal(site, "API102", f"the receiver {shown} is not known to be a Tensor: {why}",
+                   "annotate it", keep=True)  # fmt: skip

@@ -1,0 +1,60 @@
+"""In: an attribute of a Module: its forward, its parameters, its settings. Out: the Cell's own."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.scene import Scene
+from migrate.templates import Renderer, piece
+
+
+def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
+    """Whether this file decides: forward, and what a class row names in ``weights`` or ``attrs``."""
+    owner, _, last = name.rpartition(".")
+    if name == "torch.nn.Module.forward":
+        return True
+    return any(last in row.weights or last in row.attrs for row in scene.table.rows(owner))
+
+
+def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
+    """``m.forward`` is ``m.construct``; ``bn.weight`` is ``bn.gamma``."""
+    site = scene.site(name, node)
+    owner, _, last = name.rpartition(".")
+    if last == "forward":
+        return _renamed(scene, node, name, "construct")
+    classes = scene.module_classes(node.value)
+    targets = {_target(scene, c, last) for c in classes or (owner,)}
+    if len(targets) != 1:
+        return Refusal(site, "API109", f"{last} has different names in the Cells it may belong to",
+                       "tell the classes apart", keep=True)  # fmt: skip
+    target = targets.pop()
+    if not target:
+        return Refusal(site, "API110", "the Cell has no such attribute", "keep it yourself")
+    if target.isidentifier():
+        return _renamed(scene, node, name, target)
+    renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
+    rendering = renderer.render(target)
+    return Edit(site, Outcome.CONVERTED, rendering.parts, owner, rendering.needs)
+
+
+def _target(scene: Scene, owner: str, attribute: str) -> str:
+    for row in scene.table.rows(owner):
+        if attribute in row.weights:
+            return row.weights[attribute]
+        if attribute in row.attrs:
+            return row.attrs[attribute]
+    return attribute
+
+
+def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
+    """Only the attribute's name changes; the text around it stays."""
+    site = scene.site(name, node)
+    if node.attr == target:
+        return Edit(site, Outcome.KEPT, None, name)
+    receiver = scene.source.span(node.value)
+    whole = scene.source.span(node)
+    gap = scene.source.data[receiver.end : whole.end - len(node.attr.encode())].decode()
+    lead = scene.source.data[whole.start : receiver.start].decode()
+    parts = (lead, piece(scene.source, node.value, False), gap, target)
+    return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])

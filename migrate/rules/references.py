@@ -1,0 +1,190 @@
+"""In: a place where the code spells a torch name. Out: its edit, by how the name is used there."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.choice import NotChosen
+from migrate.outcomes import Edit, Outcome, Refusal, Site
+from migrate.rules.calling import decide_call, template_of
+from migrate.scene import Scene
+from migrate.table import POLICY_DROP, Row, Table
+from migrate.templates import dotted, parse
+
+_CLASS_USES = ("isinstance", "issubclass")
+
+
+def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Refusal:
+    """A torch name: called, used as a type, as a base class, or passed on as a value."""
+    site = scene.site(name, node)
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        found = decide_call(scene, site, name, parent, None)
+        if isinstance(found, NotChosen):
+            return _reference_call(scene, site, node, found)
+        return found
+    if _is_hasattr(parent, node):
+        assert isinstance(parent, ast.Call)
+        return _hasattr(scene, site, name, parent)
+    if scene.in_annotation(node):
+        return _annotation(scene, site, name, node)
+    if _is_type_use(scene, node):
+        return _type_use(scene, site, name, node)
+    if isinstance(parent, ast.ClassDef) and node in parent.bases:
+        return _base(scene, site, name, node)
+    return _value(scene, site, name, node)
+
+
+def _reference_call(
+    scene: Scene, site: Site, node: ast.expr, why: NotChosen
+) -> Edit | Refusal:
+    """No row admits the call as it stands: torch's own signature, with the arguments untouched."""
+    if why.ref and not why.flagged:
+        return _renamed(scene, site, node, why.ref, why.row)
+    return Refusal(site, why.code, why.reason, why.next_step)
+
+
+def _renamed(
+    scene: Scene, site: Site, node: ast.expr, target: str, row: Row | None
+) -> Edit:
+    """The name alone becomes another one."""
+    text, root = scene.spelling.local(target)
+    kept = text == scene.source.text_of(node)
+    outcome = Outcome.HELPER if target.startswith("helpers.") else (
+        Outcome.KEPT if kept else Outcome.CONVERTED)  # fmt: skip
+    return Edit(site, outcome, (text,), row.key if row else "", frozenset((root,)),
+                row.note if row else "")  # fmt: skip
+
+
+def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
+    """The MindSpore class (or constant) that a torch name stands for as a type."""
+    for row in scene.table.rows(name):
+        template = template_of(scene, row)
+        if template:
+            node = parse(template)
+            target = dotted(node.func if isinstance(node, ast.Call) else node)
+            if target is not None:
+                return target, row
+        if row.ref:
+            return row.ref, row
+    return None
+
+
+def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
+    """Annotations decide nothing at run time: what has no counterpart becomes ``object``."""
+    found = class_name(scene, name)
+    if found is None or not found[0].startswith(("mindspore.", "helpers.")):
+        text = found[0] if found else "object"
+        return Edit(site, Outcome.CONVERTED, (text,), note=f"annotation {name} is now {text}")
+    return _renamed(scene, site, node, found[0], found[1])
+
+
+def _is_type_use(scene: Scene, node: ast.expr) -> bool:
+    """``isinstance(x, T)``, ``issubclass``, ``except T``, ``type(x) is T`` or ``==``."""
+    child: ast.AST = node
+    parent = scene.parent(node)
+    while isinstance(parent, (ast.Tuple, ast.BinOp)):
+        child, parent = parent, scene.parent(parent)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+        return parent.func.id in _CLASS_USES and len(parent.args) > 1 and parent.args[1] is child
+    if isinstance(parent, ast.Compare):
+        sides = [parent.left, *parent.comparators]
+        return any(isinstance(s, ast.Call) and getattr(s.func, "id", "") == "type" for s in sides)
+    return isinstance(parent, ast.ExceptHandler)
+
+
+def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
+    found = class_name(scene, name)
+    if found is None:
+        return _no_row(scene.table, site, name)
+    return _renamed(scene, site, node, found[0], found[1])
+
+
+def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
+    """A base class keeps torch's constructor, because ``super().__init__`` calls it."""
+    rows = scene.table.rows(name)
+    for row in rows:
+        if row.flag:
+            return Refusal(site, row.flag, row.reason, row.next_step)
+        target = row.ref or _same_signature(scene.table, row)
+        if target:
+            return _renamed(scene, site, node, target, row)
+    if not rows:
+        return _no_row(scene.table, site, name)
+    return Refusal(site, "API105", "its subclass would call a constructor with other arguments",
+                   "derive from the MindSpore class by hand")  # fmt: skip
+
+
+def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
+    """A name that is passed on: whoever calls it uses torch's arguments."""
+    rows = scene.table.rows(name)
+    for row in rows:
+        if row.flag and len(rows) == 1:
+            return Refusal(site, row.flag, row.reason, row.next_step)
+        target = row.ref or _constant(scene, row) or _same_signature(scene.table, row)
+        if target and dotted(parse(target)) is not None:
+            return _renamed(scene, site, node, target, row)
+        if target:
+            return Edit(site, Outcome.CONVERTED, (target,), row.key, note=row.note)
+    if scene.table.kind(name) == "module":
+        return Refusal(site, "API106", "a torch module is passed on as a value",
+                       "name the functions that are meant")  # fmt: skip
+    if not rows:
+        return _no_row(scene.table, site, name)
+    return Refusal(site, "API107", "it is passed on as a value, and its target takes other arguments",
+                   "wrap it in a function")  # fmt: skip
+
+
+def _constant(scene: Scene, row: Row) -> str:
+    """The target of a constant (a dtype, a number): no call in it."""
+    template = template_of(scene, row)
+    if not template or isinstance(parse(template), ast.Call):
+        return ""
+    return template
+
+
+def _same_signature(table: Table, row: Row) -> str:
+    """The target when a template only renames and the target takes torch's very arguments."""
+    if not row.to or row.only or row.rule:
+        return ""
+    node = parse(row.to)
+    if not isinstance(node, ast.Call):
+        return ""
+    target = dotted(node.func)
+    theirs = table.target_signature(target) if target else None
+    if theirs is None or not row.signatures or target is None:
+        return ""
+    mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
+    pairs = list(zip(mine, theirs.params, strict=False))
+    same = all(a.name == b.name and a.default == b.default for a, b in pairs)
+    fits = len(mine) <= len(theirs.params) and same
+    extra = all(p.default is not None for p in theirs.params[len(mine):])
+    return target if fits and extra and not (POLICY_DROP & {p.name for p in mine}) else ""
+
+
+def _no_row(table: Table, site: Site, name: str) -> Refusal:
+    if table.kind(name):
+        return Refusal(site, "API101", "the table has no row for it",
+                       "add a row, or write it by hand")  # fmt: skip
+    near = table.suggest(name)
+    return Refusal(site, "API100", "torch 2.13 has no such public name",
+                   f"did you mean {near}?" if near else "check the name")  # fmt: skip
+
+
+def _is_hasattr(parent: ast.AST | None, node: ast.expr) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Name)
+        and parent.func.id == "hasattr"
+        and len(parent.args) == 2
+        and parent.args[0] is node
+        and isinstance(parent.args[1], ast.Constant)
+    )
+
+
+def _hasattr(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit:
+    """``hasattr(torch, "x")`` asks for a version of torch: answered for the one of the facts."""
+    assert isinstance(call.args[1], ast.Constant)
+    answer = bool(scene.table.kind(f"{name}.{call.args[1].value}"))
+    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, (str(answer),), note="answered as torch 2.13 does")

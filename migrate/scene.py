@@ -1,0 +1,109 @@
+"""In: one file of an analysed program. Out: all that a decision about a place in it may look at."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from migrate.imports import Spelling
+from migrate.outcomes import Site
+from migrate.program import Class, File, Function
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import UNKNOWN, Kind, without_none
+from migrate.source import Source
+from migrate.table import Table
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A file, its analysis, and how it spells MindSpore names; ``target`` is portable or mint."""
+
+    file: File
+    inference: Inference
+    spelling: Spelling
+    target: str = "portable"
+    _memo: dict[str, object] = field(default_factory=dict, compare=False)
+
+    @property
+    def source(self) -> Source:
+        return self.file.source
+
+    @property
+    def table(self) -> Table:
+        return self.inference.table
+
+    @cached_property
+    def parents(self) -> dict[int, ast.AST]:
+        """The parent of every node, by id."""
+        found: dict[int, ast.AST] = {}
+        todo: list[ast.AST] = [self.source.tree]
+        while todo:
+            node = todo.pop()
+            for child in ast.iter_child_nodes(node):
+                found[id(child)] = node
+                todo.append(child)
+        return found
+
+    def kind(self, node: ast.AST) -> Kind:
+        return self.inference.kinds.get(id(node), UNKNOWN)
+
+    def kind_names(self, node: ast.AST) -> frozenset[str]:
+        """The names of the alternatives, a class of the torch namespace as "Module" and so on."""
+        return frozenset(a.kind for a in self.kind(node))
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self.parents.get(id(node))
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that holds a node."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[id(node)]
+        return node
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The innermost function (lambdas apart) around a node."""
+        current = self.parents.get(id(node))
+        while current is not None:
+            if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return self.file.functions.get(id(current))
+            current = self.parents.get(id(current))
+        return None
+
+    def owner(self, node: ast.AST) -> Class | None:
+        """The class whose body (or method) holds a node."""
+        current = self.parents.get(id(node))
+        while current is not None:
+            if isinstance(current, ast.ClassDef):
+                return self.file.classes.get(id(current))
+            current = self.parents.get(id(current))
+        return None
+
+    def in_annotation(self, node: ast.AST) -> bool:
+        """Whether a node is (part of) an annotation."""
+        child, parent = node, self.parents.get(id(node))
+        while parent is not None and isinstance(child, ast.expr):
+            if isinstance(parent, ast.arg):
+                return parent.annotation is child
+            if isinstance(parent, ast.AnnAssign):
+                return parent.annotation is child
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return parent.returns is child
+            child, parent = parent, self.parents.get(id(parent))
+        return False
+
+    def is_module_class(self, owner: Class) -> bool:
+        return self.inference.is_module(owner.key)
+
+    def module_classes(self, node: ast.AST) -> tuple[str, ...]:
+        """The torch classes whose instances an expression may be; () unless it surely is a Module."""
+        found: list[str] = []
+        for atom in without_none(self.kind(node)):
+            if atom.kind != "Module":
+                return ()
+            bases = self.inference.torch_bases(atom.name) if "::" in atom.name else (atom.name,)
+            found.extend(b for b in bases if b not in found)
+        return tuple(found)
+
+    def site(self, name: str, node: ast.AST) -> Site:
+        return self.source.site(name, node)

@@ -1,0 +1,205 @@
+"""In: a scene. Out: every torch-derived reference in the file, counted before any decision."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.receivers.kinds import Atom, without_none
+from migrate.scene import Scene
+
+_CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
+                              "iterator", "foreign", "project", "class", "function", "builtin",
+                              "device", "dtype", "Object", "None", "super", "method"})  # fmt: skip
+
+
+class Form(Enum):
+    """What kind of reference a site is."""
+
+    IMPORT = "import"
+    NAME = "name"
+    MEMBER = "member"
+    FIELD = "field"
+    UNSURE = "unsure"
+    CLASS = "class"
+    FORWARD = "forward"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A site: its node, the torch name it stands for, and its form."""
+
+    node: ast.AST
+    name: str
+    form: Form
+
+
+def find(scene: Scene) -> list[Reference]:
+    """The references, in the order of the text."""
+    found: list[Reference] = []
+    for node in ast.walk(scene.source.tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found += _import(scene, node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found += _direct(scene, node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            found += _direct(scene, node) or _attribute(scene, node)
+        elif isinstance(node, ast.Attribute):
+            found += _stored(scene, node)
+        elif isinstance(node, ast.ClassDef):
+            found += _class(scene, node)
+    return sorted(found, key=lambda r: scene.source.span(r.node).start)
+
+
+def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
+    inference = scene.inference
+    origin = "" if isinstance(node, ast.Import) else node.module or ""
+    level = getattr(node, "level", 0)
+    if not level and origin and inference.program.find_module(scene.file.path, origin):
+        return []
+    found = []
+    for alias in node.names:
+        full = f"{origin}.{alias.name}" if origin else alias.name
+        if not level and full.partition(".")[0] in inference.roots:
+            if inference.program.find_module(scene.file.path, full.partition(".")[0]) is None:
+                found.append(Reference(alias, full, Form.IMPORT))
+        elif not level and scene.table.needs_torch(full.partition(".")[0]):
+            if inference.program.find_module(scene.file.path, full.partition(".")[0]) is None:
+                found.append(Reference(alias, full, Form.IMPORT))
+    return found
+
+
+def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
+    """A chain that spells a torch name; only the longest one counts."""
+    name = direct_name(scene, node)
+    if name is None:
+        return []
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Attribute) and direct_name(scene, parent) is not None:
+        return []
+    return [Reference(node, name, Form.NAME)]
+
+
+def direct_name(scene: Scene, node: ast.AST) -> str | None:
+    """The torch name that a name or attribute chain spells, if it surely does."""
+    atoms = without_none(scene.kind(node))
+    names = {a.name for a in atoms if a.direct}
+    if len(names) != 1 or any(not a.direct and a.kind != "unknown" for a in atoms):
+        return None
+    return next(iter(names))
+
+
+def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
+    atoms = without_none(scene.kind(node.value))
+    forms = [_member(scene, atom, node.attr) for atom in atoms]
+    names = {name for name in forms if name}
+    if not names:
+        return _unsure(scene, node, atoms) if not forms or "unknown" in _kinds(atoms) else []
+    if len(names) == 1 and all(
+        f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)
+    ):
+        name = next(iter(names))
+        form = Form.FIELD if name.startswith("field ") else Form.MEMBER
+        return [Reference(node, name, form)]
+    return [Reference(node, f"torch.Tensor.{node.attr}", Form.UNSURE)]
+
+
+def _kinds(atoms: frozenset[Atom]) -> frozenset[str]:
+    return frozenset(a.kind for a in atoms)
+
+
+def _member(scene: Scene, atom: Atom, attribute: str) -> str:
+    """The torch name of ``value.attribute``, or "" when it is none of ours."""
+    table = scene.table
+    if atom.kind == "Tensor":
+        full = f"torch.Tensor.{attribute}"
+        return full if table.kind(full) or table.rows(full) else ""
+    if atom.kind == "Module":
+        return _module_member(scene, atom, attribute)
+    if atom.kind == "tuple" and attribute in atom.keys:
+        return f"field {atom.keys.index(attribute)}"
+    if atom.kind == "Size" and attribute == "numel":
+        return "torch.Size.numel"
+    if atom.kind == "Optimizer":
+        return f"torch.optim.Optimizer.{attribute}"
+    if atom.kind == "device" and attribute in ("type", "index"):
+        return f"torch.device.{attribute}"
+    if atom.kind == "dtype" and not atom.direct and attribute in (
+        "is_floating_point", "itemsize", "is_complex"
+    ):  # fmt: skip
+        return f"torch.dtype.{attribute}"
+    if atom.kind == "torch":
+        return f"{atom.name}.{attribute}"
+    return ""
+
+
+def _module_member(scene: Scene, atom: Atom, attribute: str) -> str:
+    table, inference = scene.table, scene.inference
+    bases: tuple[str, ...] = (atom.name,) if atom.name else ()
+    if "::" in atom.name:
+        if attribute != "forward" and _defined(scene, atom.name, attribute):
+            return ""
+        bases = inference.torch_bases(atom.name)
+    for base in bases:
+        for row in table.rows(base):
+            if attribute in row.weights or attribute in row.attrs:
+                return f"{base}.{attribute}"
+        if table.rows(f"{base}.{attribute}"):
+            return f"{base}.{attribute}"
+    full = f"torch.nn.Module.{attribute}"
+    return full if attribute == "forward" or table.kind(full) in ("method", "property") or (
+        table.rows(full)) else ""  # fmt: skip
+
+
+def _defined(scene: Scene, key: str, attribute: str) -> bool:
+    """Whether a class of the project, or one it derives from, defines the attribute itself."""
+    inference, todo, seen = scene.inference, [key], {key}
+    while todo:
+        owner = inference.class_of(todo.pop())
+        if owner is None:
+            continue
+        if attribute in owner.methods or attribute in owner.stores:
+            return True
+        for base in inference.bases(owner.key):
+            for atom in base:
+                if atom.kind == "class" and atom.name not in seen:
+                    seen.add(atom.name)
+                    todo.append(atom.name)
+    return False
+
+
+def _unsure(
+    scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]
+) -> list[Reference]:
+    """An unknown receiver whose attribute is called by the name of a Tensor method."""
+    if any(a.kind in _CONTAINER_KINDS for a in atoms) and "unknown" not in _kinds(atoms):
+        return []
+    parent = scene.parent(node)
+    full = f"torch.Tensor.{node.attr}"
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if not called or not scene.table.kind(full) or node.attr.startswith("__"):
+        return []
+    return [Reference(node, full, Form.UNSURE)]
+
+
+def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
+    """``m.weight = ...`` on an instance of a torch class, ``x.data = ...``, ``p.grad = ...``."""
+    atoms = without_none(scene.kind(node.value))
+    names = {name for atom in atoms if (name := _member(scene, atom, node.attr))}
+    if len(names) != 1:
+        return []
+    name = next(iter(names))
+    return [Reference(node, name, Form.MEMBER)] if not name.startswith("field") else []
+
+
+def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
+    """``forward`` of a Module class."""
+    owner = scene.file.classes[id(node)]
+    if not scene.is_module_class(owner):
+        return []
+    return [
+        Reference(item, "torch.nn.Module.forward", Form.FORWARD)
+        for item in node.body
+        if isinstance(item, ast.FunctionDef) and item.name == "forward"
+    ]
