@@ -69,7 +69,7 @@ def hardsigmoid(input, inplace=False):
     return ops.hardsigmoid(input)
 
 
-def threshold(input, threshold, value, inplace=False):
+def thresholded(input, threshold, value, inplace=False):
     """torch.nn.functional.threshold: ``value`` where the input is not above ``threshold``."""
     return ops.threshold(input, threshold, value)
 

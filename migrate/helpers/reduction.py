@@ -3,6 +3,67 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.functional import vector_norm
+
+
+def max_of(input, dim=None, keepdim=False):
+    """torch.max: of all elements, (values, indices) along ``dim``, or of two tensors."""
+    if dim is None:
+        return input.max()
+    return ops.maximum(input, dim) if isinstance(dim, ms.Tensor) else ops.max(input, dim, keepdim)
+
+
+def min_of(input, dim=None, keepdim=False):
+    """torch.min: of all elements, (values, indices) along ``dim``, or of two tensors."""
+    if dim is None:
+        return input.min()
+    return ops.minimum(input, dim) if isinstance(dim, ms.Tensor) else ops.min(input, dim, keepdim)
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    """torch.mean over ``dim``."""
+    return ops.mean(input if dtype is None else input.astype(dtype), dim, keepdim)
+
+
+def amax(input, dim=(), keepdim=False):
+    """torch.amax over ``dim``."""
+    return ops.amax(input, dim, keepdim)
+
+
+def amin(input, dim=(), keepdim=False):
+    """torch.amin over ``dim``."""
+    return ops.amin(input, dim, keepdim)
+
+
+def argmin(input, dim=None, keepdim=False):
+    """torch.argmin: int64 index of the smallest element."""
+    return ops.argmin(input, dim, keepdim).astype(ms.int64)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """torch.norm: the vector p-norm over ``dim`` ('fro' is 2); nuclear norms are refused."""
+    if p == "nuc":
+        raise NotImplementedError("norm: the nuclear norm is ops.norm(x, 'nuc', dim)")
+    return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
+
+
+def cumsum(input, dim, *, dtype=None):
+    """torch.cumsum: whole numbers and bool are summed as int64."""
+    if dtype is not None:
+        input = input.astype(dtype)
+    elif not input.is_floating_point():
+        input = input.astype(ms.int64)
+    return ops.cumsum(input, dim)
+
+
+def cumprod(input, dim, *, dtype=None):
+    """torch.cumprod: whole numbers and bool are multiplied as int64."""
+    if dtype is not None:
+        input = input.astype(dtype)
+    elif not input.is_floating_point():
+        input = input.astype(ms.int64)
+    return ops.cumprod(input, dim)
+
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """torch.topk: (values, int64 indices) along ``dim``; equal values may come in another order."""

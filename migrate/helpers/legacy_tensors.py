@@ -1,0 +1,60 @@
+"""In: what torch's old tensor constructors take. Out: tensors of the dtype in the name."""
+
+import mindspore as ms
+from mindspore import ops
+
+
+def legacy_tensor(data, dtype):
+    """One list, array or tensor in ``dtype``; whole numbers are sizes, filled with zeros."""
+    if len(data) == 1 and not isinstance(data[0], int):
+        if isinstance(data[0], ms.Tensor):
+            return data[0].astype(dtype)
+        return ms.tensor(data[0], dtype=dtype)
+    if len(data) == 0:
+        return ms.tensor([], dtype=dtype)
+    return ops.full(tuple(data), 0, dtype=dtype)
+
+
+def FloatTensor(*data):
+    """torch.FloatTensor: the data as float32; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.float32)
+
+
+def DoubleTensor(*data):
+    """torch.DoubleTensor: the data as float64; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.float64)
+
+
+def HalfTensor(*data):
+    """torch.HalfTensor: the data as float16; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.float16)
+
+
+def LongTensor(*data):
+    """torch.LongTensor: the data as int64; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.int64)
+
+
+def IntTensor(*data):
+    """torch.IntTensor: the data as int32; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.int32)
+
+
+def ShortTensor(*data):
+    """torch.ShortTensor: the data as int16; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.int16)
+
+
+def CharTensor(*data):
+    """torch.CharTensor: the data as int8; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.int8)
+
+
+def ByteTensor(*data):
+    """torch.ByteTensor: the data as uint8; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.uint8)
+
+
+def BoolTensor(*data):
+    """torch.BoolTensor: the data as bool; numbers are sizes, filled with zeros."""
+    return legacy_tensor(data, ms.bool_)
