@@ -54,6 +54,7 @@ def choose(
     if not rows:
         return _unknown(table, name)
     found: list[Chosen] = []
+    single = len({s for row in rows for s in row.signatures}) == 1
     ref = next((row.ref for row in rows if row.ref), "")
     why = NotChosen("API101", "no signature of it admits this call", ref=ref, row=rows[0])
     for row in rows:
@@ -66,7 +67,7 @@ def choose(
             sure = _conditions(row, one, kinds_of)
             reason = _refused(row, one, target) if sure else None
             if sure and reason is None:
-                certain = sure == calls.YES and _certain(one, kinds_of)
+                certain = sure == calls.YES and (single or _certain(one, kinds_of))
                 found.append(Chosen(row, one, certain))
                 break
         if reason is not None:

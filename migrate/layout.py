@@ -23,6 +23,7 @@ def call(source: Source, node: ast.Call, rendering: Rendering) -> tuple[str | Pi
         return rendering.parts
     parts: Parts = [*rendering.callee]
     last = None
+    between = _between(source, slots)
     for argument, index in zip(rendering.arguments, order, strict=True):
         if last is None:
             head = Span(opening, slots[0][1].start)
@@ -30,7 +31,7 @@ def call(source: Source, node: ast.Call, rendering: Rendering) -> tuple[str | Pi
         elif index is not None:
             parts.append(_text(source, Span(slots[index - 1][1].end, slots[index][1].start)))
         else:
-            parts.append(", ")
+            parts.append(between)
         parts += _shown(argument)
         last = index if index is not None else (last if last is not None else -1)
     if not rendering.arguments:
@@ -38,6 +39,14 @@ def call(source: Source, node: ast.Call, rendering: Rendering) -> tuple[str | Pi
     end = source.span(node).end
     tail = _text(source, Span(slots[-1][1].end, end))
     return (*parts, tail if "\n" in tail or "#" in tail else ")")
+
+
+def _between(source: Source, slots: list[tuple[ast.expr, Span]]) -> str:
+    """What stands between arguments: a comma, and the line break where each has its own line."""
+    gaps = [_text(source, Span(a.end, b.start)) for (_, a), (_, b) in zip(slots, slots[1:])]
+    if gaps and all("\n" in gap for gap in gaps):
+        return ",\n" + gaps[-1].rpartition("\n")[2]
+    return ", "
 
 
 def _shown(argument: Argument) -> Parts:

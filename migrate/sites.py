@@ -96,6 +96,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     names = {name for name in forms if name}
     if not names:
         return _unsure(scene, node, atoms) if not forms or "unknown" in _kinds(atoms) else []
+    if all(a.kind == "Module" for a in atoms):
+        return [Reference(node, min(names), Form.MEMBER)]
     if len(names) == 1 and all(
         f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)
     ):

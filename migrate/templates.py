@@ -91,7 +91,7 @@ class Renderer:
 
     def _call(self, node: ast.Call) -> Rendering:
         callee = self.expression(node.func, True)
-        target = self._target(node.func)
+        target = self._target(node)
         arguments = self._arguments(node, target)
         parts: Parts = [*callee, "("]
         for index, argument in enumerate(arguments):
@@ -101,16 +101,22 @@ class Renderer:
         parts.append(")")
         return Rendering(tuple(parts), frozenset(self.needs), tuple(callee), tuple(arguments))
 
-    def _target(self, func: ast.expr) -> Signature | None:
-        name = dotted(func)
-        if name is None:
-            return None
-        root = name.partition(".")[0]
-        if root in ("mindspore", "helpers"):
-            return self.table.target_signature(name)
-        if isinstance(func, ast.Attribute):
-            return self.table.target_signature(f"mindspore.Tensor.{func.attr}")
-        return None
+    def _target(self, node: ast.Call) -> Signature | None:
+        """The target's signature: of several the first that knows every argument."""
+        name = dotted(node.func)
+        root = name.partition(".")[0] if name else ""
+        if root not in ("mindspore", "helpers") and isinstance(node.func, ast.Attribute):
+            name = f"mindspore.Tensor.{node.func.attr}"
+        found = self.table.target_signatures(name) if name else ()
+        keywords = {k.arg for k in node.keywords if k.arg}
+        for signature in found:
+            names = [p.name for p in signature.params if p.kind in ("pos", "any")]
+            spread = any(p.kind == "args" for p in signature.params)
+            if keywords <= {p.name for p in signature.params} and (
+                spread or len(node.args) <= len(names)
+            ):
+                return signature
+        return next(iter(found), None)
 
     def _arguments(self, node: ast.Call, target: Signature | None) -> list[Argument]:
         found: list[Argument] = []

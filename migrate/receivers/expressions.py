@@ -242,7 +242,6 @@ class Evaluator:
         args = tuple(self.kind(a) for a in node.args)
         for keyword in node.keywords:
             self.kind(keyword.value)
-        self._map_lambda(node, callee, args)
         found = [self._called(atom, node, args) for atom in callee if atom.kind != "None"]
         return join(*found) or UNKNOWN
 
@@ -281,6 +280,8 @@ class Evaluator:
             return join(*atom.items)
         if atom.kind == "partial":
             return join(*(self._called(a, node, args) for i in atom.items for a in i)) or UNKNOWN
+        if atom.kind == "builtin" and atom.name == "map":
+            return self._mapped(node, args)
         if atom.kind == "builtin":
             return self._member_lookup(atom.name, node) or values.builtin(atom.name, args)
         if atom.kind == "foreign":
@@ -352,16 +353,18 @@ class Evaluator:
             for arg in node.args[:1]:
                 self.saw_tensor(arg)
 
-    def _map_lambda(self, node: ast.Call, callee: Kind, args: tuple[Kind, ...]) -> None:
-        """The parameter of a lambda that is mapped over a sequence is an element of it."""
-        if not node.args or not isinstance(node.args[0], ast.Lambda) or len(args) < 2:
-            return
-        if any(a.kind == "builtin" and a.name in ("map", "filter") for a in callee):
-            key = self._lambda_key(node.args[0])
-            function = self.world.function_of(key)
-            if function is not None:
-                given = {p.arg: element(a) for p, a in zip(function.parameters, args[1:])}
-                self.world.returns_with(function, given)
+    def _mapped(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """``map(f, items)``: an iterator over what ``f`` gives for an element."""
+        each = tuple(element(a) for a in args[1:])
+        found = []
+        for atom in args[0] if args else ():
+            function = self.world.function_of(atom.name) if atom.kind == "function" else None
+            if function is not None and isinstance(function.node, ast.Lambda):
+                given = {p.arg: k for p, k in zip(function.parameters, each, strict=False)}
+                found.append(self.world.returns_with(function, given))
+            else:
+                found.append(self._called(atom, node, each))
+        return sequence("iterator", join(*found) or UNKNOWN)
 
     # -- binding and narrowing ------------------------------------------------------------------
 

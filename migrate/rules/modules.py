@@ -24,7 +24,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if last == "forward":
         return _renamed(scene, node, name, "construct")
     classes = scene.module_classes(node.value)
-    targets = {_target(scene, c, last) for c in classes or (owner,)}
+    known = [c for c in classes if c not in ("", "torch.nn.Module")]
+    targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:
         return Refusal(site, "API109", f"{last} has different names in the Cells it may belong to",
                        "tell the classes apart", keep=True)  # fmt: skip
