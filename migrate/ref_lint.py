@@ -30,9 +30,7 @@ def lint_ref(table: Table, row: Row) -> Iterator[Finding]:
     if not row.signatures:
         return
     reasons = [
-        [reason for reason in _differences(wanted, target)]
-        for target in targets
-        for wanted in row.signatures
+        list(_differences(wanted, target)) for target in targets for wanted in row.signatures
     ]
     if all(reasons):
         best = min(reasons, key=len)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +18,8 @@ from typing import Any
 from migrate.facts import Facts, HelperFiles, Param, Signature
 from migrate.row import POLICY_DROP, Case, Row, TableError, make_case, make_row
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+# tomllib is part of Python from 3.11 on; tomli is the same before
+_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 __all__ = [
     "POLICY_DROP",
@@ -224,8 +223,8 @@ def load(user_mappings: Sequence[Path] = (), folder: Path | None = None) -> Tabl
 def read_toml(path: Path) -> dict[str, Any]:
     """One TOML file. Raises TableError saying which file, where and what to do."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return dict(_toml.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read: {error}; check the path given") from error
-    except tomllib.TOMLDecodeError as error:
+    except _toml.TOMLDecodeError as error:
         raise TableError(f"{path}: not valid TOML: {error}; correct that line") from error

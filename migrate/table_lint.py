@@ -16,7 +16,10 @@ from migrate.template_lint import Finding, argument_uses, lint_template, torch_a
 
 DECISIONS = ("to", "rule", "flag")
 WHEN = frozenset(
-    "given omitted int Tensor float str tuple None dtype bool list device literal".split()
+    {
+        *("given", "omitted", "literal"),
+        *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
+    }
 )
 
 

@@ -155,9 +155,10 @@ def _member(value: type, member: Any, path: str, name: str, sources: Sources) ->
         return ["property" if described else "constant", "inspect", {}]
     if isinstance(member, type):
         return ["class", "inspect", {}]
-    if path == "torch.Tensor" and ("", name) in sources.natives and name not in BY_HAND:
-        if texts := native.texts(sources.natives["", name], True):
-            return ["method", "native_functions.yaml", texts]
+    known = path == "torch.Tensor" and name not in BY_HAND
+    overloads = sources.natives.get(("", name), ()) if known else ()
+    if texts := native.texts(overloads, True):
+        return ["method", "native_functions.yaml", texts]
     stubs = sources.methods.get((value.__name__, name)) or sources.methods.get(
         ("TensorBase", name), ()
     )

@@ -84,7 +84,7 @@ def _native(one: Any, has_out: bool) -> Native:
         space=one.python_module or "",
         function=function,
         method="method" in variants,
-        pieces=tuple([*_variadic(positional, function), *keywords]),
+        pieces=(*_variadic(positional, function), *keywords),
         result=_result(one.func.returns),
     )
 

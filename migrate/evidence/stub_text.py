@@ -11,7 +11,7 @@ def parse_def(stated: str) -> ast.FunctionDef | None:
     Docstrings write ``tuple(Tensor)`` for ``tuple[Tensor]`` and ``2^63-1`` for a large number;
     a result that cannot be read is left out, the parameters are kept.
     """
-    head, bracket, rest = stated.partition("(")
+    rest = stated.partition("(")[2]
     arguments, _, result = rest.rpartition("->") if "->" in rest else (rest, "", "")
     arguments = arguments.strip().removesuffix(":").rstrip()
     returns = (

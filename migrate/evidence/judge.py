@@ -1,0 +1,170 @@
+"""In: what torch and MindSpore found for the probes of one row. Out: the row's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from migrate.evidence.sources import Probe
+from migrate.evidence.store import RowEvidence
+from migrate.outcomes import Verdict
+from migrate.parity.compare import Measure, compare, worst
+from migrate.parity.exchange import Array, Spec
+from migrate.parity.tolerance import Strictness
+from migrate.table import Row, Table
+
+MOST_LINES = 8
+Weight = tuple[str, str, str, Array]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One comparison: which run (label, mode), which part (result, gradient, buffer)."""
+
+    label: str
+    mode: str
+    part: str
+    measure: Measure
+
+
+def places(table: Table, found: Mapping[str, Any]) -> tuple[Weight, ...]:
+    """(torch name, place in the Cell, change of shape, numbers) of all weights with a partner.
+
+    The outermost Module whose row names the weight decides; names that no row mentions stay.
+    """
+    pairs = []
+    for name, numbers in found["state"].items():
+        place, layout = _place(table, name, found["classes"])
+        if place:
+            pairs.append((name, place, layout, numbers))
+    return tuple(pairs)
+
+
+def _place(table: Table, name: str, classes: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    parts = name.split(".")
+    for end in range(len(parts)):
+        path, rest = ".".join(parts[:end]), ".".join(parts[end:])
+        row = class_row(table, classes.get(path, ()))
+        if row is None or not (rest in row.weights or rest in row.layout):
+            continue
+        renamed = row.weights.get(rest, rest)
+        prefix = f"{path}." if path else ""
+        return (prefix + renamed if renamed else ""), row.layout.get(rest, "")
+    return name, ""
+
+
+def class_row(table: Table, mro: Sequence[str]) -> Row | None:
+    """The row of a class or of its nearest base that has one; None: none has."""
+    for name in mro:
+        rows = table.rows(table.torch.canonical(name))
+        if rows:
+            return next((row for row in rows if row.weights or row.layout), rows[0])
+    return None
+
+
+def compare_run(
+    label: str, mode: str, expected: Mapping[str, Any], actual: Mapping[str, Any], random: bool
+) -> list[Outcome]:
+    """All comparisons of one run. A run that failed is one BLOCKED outcome."""
+    if "error" in actual:
+        why = str(actual["error"])
+        return [Outcome(label, mode, "result", Measure(Verdict.BLOCKED, detail=why))]
+    arrays: Sequence[Array] = expected["arrays"]
+    outcomes = [
+        Outcome(
+            label, mode, "result", _measure(expected["result"], actual["result"], arrays, random)
+        )
+    ]
+    if random or expected["random"]:
+        return outcomes
+    for part in ("gradients", "buffers"):
+        for name, spec in expected[part].items():
+            described = actual[part].get(name)
+            if described is not None:
+                measure = _measure(spec, described, arrays, False)
+                outcomes.append(Outcome(label, mode, f"{part[:-1]} {name}", measure))
+    return outcomes
+
+
+def _measure(
+    expected: Spec, actual: tuple[Spec, Mapping[int, Array]], arrays: Sequence[Array], random: bool
+) -> Measure:
+    spec, mine = actual
+    wanted = _as_random(expected) if random else expected
+    return compare(
+        wanted,
+        spec,
+        lambda leaf: arrays[int(leaf["key"])],
+        lambda leaf: mine[leaf["key"]],
+        Strictness(),
+    )
+
+
+def _as_random(spec: Spec) -> Spec:
+    if "items" in spec:
+        return {**spec, "items": [_as_random(item) for item in spec["items"]]}
+    return {**spec, "random": True} if spec["t"] == "tensor" else spec
+
+
+def evidence(
+    key: str,
+    sha256: str,
+    probes: Sequence[Probe],
+    outcomes: Sequence[Outcome],
+    modes: Sequence[str],
+    problems: Sequence[str],
+) -> RowEvidence:
+    """The evidence of a row. ``problems``: what kept calls from being compared at all."""
+    verdicts = [outcome.measure.verdict for outcome in outcomes]
+    elements = sum(outcome.measure.elements for outcome in outcomes)
+    overall = worst(verdicts)
+    if problems or not elements:
+        overall = worst([overall, Verdict.NOT_RUN])
+    bad = [outcome for outcome in outcomes if not _good(outcome)]
+    gradients = [o.measure.verdict for o in outcomes if o.part.startswith("gradient")]
+    tightest = max(outcomes, key=_excess, default=None)
+    silent = () if problems or elements else ("nothing was compared",)
+    return RowEvidence(
+        key=key,
+        verdict=overall.value,
+        sha256=sha256,
+        calls=sum(not probe.through_ref for probe in probes),
+        elements=elements,
+        error=(tightest.measure.error or 0.0) if tightest else 0.0,
+        limit=(tightest.measure.limit or 0.0) if tightest else 0.0,
+        modes=tuple(m for m in modes if _mode_passed(m, outcomes) and not problems),
+        gradient=worst(gradients).value if gradients else "none",
+        failures=(*problems, *silent, *_lines(bad)),
+    )
+
+
+def _good(outcome: Outcome) -> bool:
+    return outcome.measure.verdict in (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
+
+
+def _mode_passed(mode: str, outcomes: Sequence[Outcome]) -> bool:
+    mine = [outcome for outcome in outcomes if outcome.mode == mode]
+    return bool(mine) and all(_good(outcome) for outcome in mine)
+
+
+def _excess(outcome: Outcome) -> float:
+    return (outcome.measure.error or 0.0) / (outcome.measure.limit or 1.0)
+
+
+def _lines(bad: Sequence[Outcome]) -> list[str]:
+    """One line for each different reason: the first place and how many more have it."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in bad:
+        kind = outcome.measure.detail if outcome.measure.verdict is Verdict.BLOCKED else ""
+        groups.setdefault((outcome.part if not kind else "", kind or outcome.label), []).append(
+            outcome
+        )
+    lines = []
+    for some in list(groups.values())[:MOST_LINES]:
+        first, others = some[0], len(some) - 1
+        more = f" (and {others} more)" if others else ""
+        place = f"{first.label} [{first.mode}] {first.part}"
+        lines.append(f"{place}: {first.measure.verdict.value} {first.measure.detail}{more}")
+    hidden = len(groups) - len(lines)
+    return lines + ([f"... and {hidden} more reasons"] if hidden > 0 else [])

@@ -1,0 +1,137 @@
+"""In: a converted file, a harness file, weights and inputs. Out: results and gradients.
+
+Runs in the MindSpore worker; torch cannot be imported there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mindspore as ms
+
+from migrate.evidence.sources import Probe
+from migrate.parity.cells import Net, held_at, open_net, put
+from migrate.parity.exchange import Array, Spec, leaves
+from migrate.parity.layout import apply_layout
+from migrate.parity.ms_values import array, describe, tensor_of
+
+Described = tuple[Spec, dict[int, Array]]
+
+
+def load(path: Path) -> ModuleType:
+    """Import a file under its own stem, so that a second file can import it by name."""
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    if path.stem in sys.modules:
+        return sys.modules[path.stem]
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None, path
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _described(value: Any) -> Described:
+    spec, read = describe(value)
+    arrays = {one["key"]: read(one) for _, one in leaves(spec) if one["t"] == "tensor"}
+    return spec, arrays
+
+
+def run_probe(
+    converted: Path,
+    harness: Path,
+    probe: Probe,
+    inputs: Mapping[str, Array],
+    weights: Sequence[tuple[str, str, str, Array]],
+    cotangents: Sequence[Array],
+    mode: str,
+    training: bool,
+) -> dict[str, Any]:
+    """Result, gradients and buffers of one probe in one mode.
+
+    ``weights``: (torch name, place in the Cell, change of shape, numbers). Gradients and buffers
+    come back under torch's names.
+    """
+    ms.set_seed(20)
+    ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=True, jit_syntax_level=ms.STRICT)
+    load(converted)
+    made = load(harness)
+    values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
+    net = _net(made.build(), weights, training) if probe.is_module else None
+    forward = made.forward if net is None else made.forward(net.root)
+    result = (made.compiled_forward(forward) if mode == "graph" else forward)(*values)
+    found: dict[str, Any] = {"result": _described(result), "gradients": {}, "buffers": {}}
+    if net is not None and training:
+        held = [(name, place) for name, place, _, _ in weights if not _is_trained(net, place)]
+        found["buffers"] = {name: _described(held_at(net, place)) for name, place in held}
+    if cotangents:
+        found["gradients"] = _gradients(made, net, probe, inputs, weights, cotangents, mode)
+    return found
+
+
+def _gradients(
+    made: Any,
+    net: Net | None,
+    probe: Probe,
+    inputs: Mapping[str, Array],
+    weights: Sequence[tuple[str, str, str, Array]],
+    cotangents: Sequence[Array],
+    mode: str,
+) -> dict[str, Described]:
+    values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
+    values += [tensor_of(numbers, str(numbers.dtype)) for numbers in cotangents]
+    trained = {}
+    if net is not None:
+        _put(net, weights)
+        trained = {name: held_at(net, p) for name, p, _, _ in weights if _is_trained(net, p)}
+    total = made.total if net is None else made.Total(net.root)
+    if net is not None:
+        total.set_train(net.root.training)
+    parameters = ms.ParameterTuple(list(trained.values())) if trained else None
+    gradient = ms.grad(total, probe.floating or None, parameters)
+    step = made.compiled_gradient(gradient) if mode == "graph" else gradient
+    flat = _flat(step(*values))
+    names = [f"input[{i}]" for i in probe.floating] + list(trained)
+    if len(flat) != len(names):
+        raise RuntimeError(f"ms.grad gives {len(flat)} gradients where {len(names)} were asked")
+    return {name: _described(value) for name, value in zip(names, flat, strict=True)}
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, tuple | list):
+        return [leaf for item in value for leaf in _flat(item)]
+    return [value]
+
+
+def _is_trained(net: Net, place: str) -> bool:
+    held = held_at(net, place)
+    return isinstance(held, ms.Parameter) and bool(held.requires_grad)
+
+
+def _net(root: Any, weights: Sequence[tuple[str, str, str, Array]], training: bool) -> Net:
+    net = open_net(root)
+    root.set_train(training)
+    _put(net, weights)
+    return net
+
+
+def _put(net: Net, weights: Sequence[tuple[str, str, str, Array]]) -> None:
+    for name, place, layout, numbers in weights:
+        changed = apply_layout(numbers, layout)
+        try:
+            held = held_at(net, place)
+        except KeyError:
+            raise LookupError(f"torch's {name} has no partner: there is no {place}") from None
+        shape = tuple(int(size) for size in held.shape)
+        if shape != changed.shape:
+            raise LookupError(f"{name} is {changed.shape} in torch, {place} is {shape}")
+        put(net, place, changed)
+        if (array(held_at(net, place)).astype(changed.dtype) != changed).any():
+            raise LookupError(f"{place}: the copied values do not read back")

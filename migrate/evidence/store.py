@@ -1,0 +1,159 @@
+"""In: rows, cases, helper sources. Out: their hash, and evidence read from and written to JSON.
+
+Evidence lies beside the rows in ``evidence/<same file>.json``. A row whose hash differs from the
+recorded one, or that has no record, is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from migrate.table import Table
+
+PACKAGES = ("torch", "mindspore", "numpy")
+
+
+@dataclass(frozen=True)
+class RowEvidence:
+    """What executing one row showed.
+
+    ``verdict`` is the worst of all calls; ``calls`` counts calls, ``elements`` the numbers that
+    were compared. ``error`` and ``limit`` (relative, Euclidean norm) are of the worst comparison.
+    ``modes`` are those in which every call passed; ``gradient`` is a verdict or "none".
+    """
+
+    key: str
+    verdict: str
+    sha256: str
+    calls: int = 0
+    elements: int = 0
+    error: float = 0.0
+    limit: float = 0.0
+    modes: tuple[str, ...] = ()
+    gradient: str = "none"
+    failures: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict in ("PASS", "KERNEL", "NONDET")
+
+
+def row_hash(table: Table, key: str) -> str:
+    """sha256 of a row, its case and the helpers that it uses; a change makes evidence stale."""
+    values = table.raw[key]
+    texts = " ".join(str(values.get(part, "")) for part in ("to", "ref", "rule"))
+    case = table.case(key)
+    content = {
+        "row": values,
+        "siblings": {
+            k: table.raw[k] for k in table.raw if k.partition(":")[0] == key.partition(":")[0]
+        },
+        "case": None if case is None else {**asdict(case), "file": ""},
+        "helpers": _helpers(table, texts),
+    }
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _helpers(table: Table, text: str) -> dict[str, str]:
+    """The helpers named in a text and those that they use: name -> their code without comments."""
+    waiting = [word for word in table.helpers.paths if f"helpers.{word}" in text]
+    found: dict[str, str] = {}
+    while waiting:
+        name = waiting.pop()
+        node = table.helpers.definition(name)
+        if name in found or node is None:
+            continue
+        found[name] = ast.unparse(node)
+        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        waiting += sorted(used & table.helpers.paths.keys())
+    return found
+
+
+def evidence_file(table: Table, key: str) -> Path:
+    """Where the evidence of a row lies."""
+    path = table.files[key]
+    return path.parent / "evidence" / f"{path.stem}.json"
+
+
+def read(table: Table) -> dict[str, RowEvidence]:
+    """All recorded evidence by key, fresh and stale."""
+    found: dict[str, RowEvidence] = {}
+    for path in sorted({evidence_file(table, key) for key in table.raw}):
+        if path.is_file():
+            rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+            found.update({key: _record(key, values) for key, values in rows.items()})
+    return found
+
+
+def _record(key: str, values: Mapping[str, Any]) -> RowEvidence:
+    lists = {name: tuple(values.get(name, ())) for name in ("modes", "failures")}
+    return RowEvidence(key, **{**values, **lists})
+
+
+def is_fresh(table: Table, key: str, recorded: Mapping[str, RowEvidence] | None = None) -> bool:
+    """Whether the recorded evidence belongs to the row, case and helpers as they are now."""
+    known = (read(table) if recorded is None else recorded).get(key)
+    return known is not None and known.sha256 == row_hash(table, key)
+
+
+def executable(table: Table) -> tuple[str, ...]:
+    """The keys of all rows that have calls to execute."""
+    keys = []
+    for key in table.raw:
+        case = table.case(key)
+        if case is not None and case.calls and "flag" not in table.raw[key]:
+            keys.append(key)
+    return tuple(keys)
+
+
+def stale(table: Table) -> tuple[str, ...]:
+    """The keys of executable rows without fresh evidence that passed."""
+    recorded = read(table)
+    return tuple(
+        key
+        for key in executable(table)
+        if not is_fresh(table, key, recorded) or not recorded[key].passed
+    )
+
+
+def write(table: Table, fresh: Iterable[RowEvidence]) -> tuple[Path, ...]:
+    """Merge evidence into the files: sorted, one row a line, rows that are gone removed."""
+    recorded = read(table)
+    recorded.update({one.key: one for one in fresh})
+    by_file: dict[Path, dict[str, RowEvidence]] = {}
+    for key, one in recorded.items():
+        if key in table.raw:
+            by_file.setdefault(evidence_file(table, key), {})[key] = one
+    for path, rows in by_file.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(_text(rows), encoding="utf-8")
+    return tuple(sorted(by_file))
+
+
+def _text(rows: Mapping[str, RowEvidence]) -> str:
+    versions = json.dumps({name: _version(name) for name in PACKAGES})
+    lines = ",\n".join(f"{json.dumps(key)}: {_line(rows[key])}" for key in sorted(rows))
+    return f'{{"versions": {versions},\n"rows": {{\n{lines}\n}}}}\n'
+
+
+def _line(one: RowEvidence) -> str:
+    values = {k: v for k, v in asdict(one).items() if k != "key" and v not in ((), 0, 0.0)}
+    for name in ("error", "limit"):
+        if name in values:
+            values[name] = float(f"{values[name]:.2e}")
+    return json.dumps(values)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package).partition("+")[0]
+    except PackageNotFoundError:
+        return ""

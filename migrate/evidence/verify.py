@@ -1,0 +1,272 @@
+"""In: a Table. Out: each row's calls executed in both frameworks, recorded as evidence.
+
+Torch and MindSpore run in worker processes of their own that are reused; a crash or a hang costs
+one run: the row is then repeated run by run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from migrate.evidence import store, workers
+from migrate.evidence.harness import harness_text
+from migrate.evidence.inputs import InputError, draw
+from migrate.evidence.judge import Outcome, compare_run, evidence, places
+from migrate.evidence.sources import Probe, probes
+from migrate.evidence.store import RowEvidence
+from migrate.row import Case, Row
+from migrate.table import Table
+
+Convert = Callable[[str, Table], Any]
+SECONDS_A_RUN = 60.0
+CHUNK = 8
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run of ``verify``: what was executed, and how long it took in seconds."""
+
+    rows: tuple[RowEvidence, ...]
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> tuple[RowEvidence, ...]:
+        return tuple(row for row in self.rows if not row.passed)
+
+    @property
+    def elements(self) -> int:
+        return sum(row.elements for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A row ready to run: its converted file, probes and inputs; ``problems`` when it is not."""
+
+    row: Row
+    case: Case
+    sha256: str
+    probes: tuple[Probe, ...] = ()
+    source: Path = Path()
+    converted: Path = Path()
+    inputs: Mapping[str, Any] | None = None
+    problems: tuple[str, ...] = ()
+
+
+def verify(
+    table: Table,
+    only: Sequence[str] = (),
+    changed: bool = False,
+    jobs: int = 1,
+    progress: Callable[[str], None] = print,
+    record: bool = True,
+    convert: Convert | None = None,
+) -> Summary:
+    """Execute rows and record what they showed.
+
+    ``only``: keys, names or namespaces; ``changed``: only rows without fresh evidence that
+    passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone.
+    """
+    begun = time.monotonic()
+    convert = convert or _converter()
+    keys = [key for key in store.executable(table) if not only or _chosen(key, only)]
+    if changed:
+        waiting = set(store.stale(table))
+        keys = [key for key in keys if key in waiting]
+    found: list[RowEvidence] = []
+    with tempfile.TemporaryDirectory() as folder, _pools(jobs) as pools:
+        for first in range(0, len(keys), CHUNK):
+            chunk = [_prepare(table, key, Path(folder), convert) for key in keys[first:][:CHUNK]]
+            done = _run_chunk(table, chunk, pools, Path(folder))
+            found += done
+            for one in done:
+                progress(_line(one))
+            if record:
+                store.write(table, done)
+    return Summary(tuple(found), time.monotonic() - begun)
+
+
+def _line(one: RowEvidence) -> str:
+    modes = "+".join(one.modes) or "no mode"
+    head = f"{one.verdict:8} {one.key}  {one.calls} calls, {one.elements} elements, {modes}"
+    return "\n".join([f"{head}, gradient {one.gradient}", *(f"    {f}" for f in one.failures)])
+
+
+def _converter() -> Convert:
+    from migrate.project import convert_text
+
+    return convert_text
+
+
+def _chosen(key: str, only: Sequence[str]) -> bool:
+    name = key.partition(":")[0]
+    return any(key == one or name == one or name.startswith(f"{one}.") for one in only)
+
+
+def _prepare(table: Table, key: str, folder: Path, convert: Convert) -> Prepared:
+    row, case = table.row(key), table.case(key)
+    assert row is not None and case is not None, key
+    sha256 = store.row_hash(table, key)
+    try:
+        text, found = probes(table, row, case)
+        inputs = {f"x{i}": draw(spec, key, i) for i, spec in enumerate(case.inputs)}
+        converted = convert(text, table)
+    except (SyntaxError, InputError) as error:
+        return Prepared(row, case, sha256, problems=(f"the case: {error}",))
+    except Exception as error:  # the engine must not stop the run over all other rows
+        return Prepared(row, case, sha256, problems=(f"the conversion: {workers.describe(error)}",))
+    stem = "case_" + hashlib.sha256((key + converted.text).encode()).hexdigest()[:16]
+    source, target = folder / f"{stem}_torch.py", folder / f"{stem}.py"
+    source.write_text(text, encoding="utf-8")
+    target.write_text(converted.text, encoding="utf-8")
+    problems = _conversion_problems(row, converted.entries)
+    if problems:
+        return Prepared(row, case, sha256, problems=problems)
+    return Prepared(row, case, sha256, found, source, target, inputs)
+
+
+def _conversion_problems(row: Row, entries: Sequence[Any]) -> tuple[str, ...]:
+    """Flags inside the case, and whether the row under test is the one that decided."""
+    flagged = [e for e in entries if e.outcome.value == "flagged"]
+    lines = dict.fromkeys(f"flagged: {e.name}: {e.code} {e.reason}" for e in flagged)
+    if not flagged and entries and row.key not in {e.row for e in entries}:
+        used = sorted({e.row for e in entries if e.row})
+        return (f"the row did not decide its own case; rows used: {', '.join(used) or 'none'}",)
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The worker processes of both frameworks."""
+
+    torch: ProcessPool
+    mindspore: ProcessPool
+
+    def __enter__(self) -> Pools:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for pool in (self.torch, self.mindspore):
+            pool.stop()
+            pool.join()
+
+
+def _pools(jobs: int) -> Pools:
+    context = get_context("spawn")
+    return Pools(
+        ProcessPool(max_workers=1, initializer=workers.start_torch, context=context),
+        ProcessPool(max_workers=jobs, initializer=workers.start_mindspore, context=context),
+    )
+
+
+def _run_chunk(
+    table: Table, chunk: Sequence[Prepared], pools: Pools, folder: Path
+) -> list[RowEvidence]:
+    waiting = {
+        one.row.key: pools.torch.schedule(
+            workers.torch_job,
+            args=(workers.TorchJob(one.source, one.probes, one.inputs, one.case.gradient),),
+            timeout=SECONDS_A_RUN * max(len(one.probes), 1),
+        )
+        for one in chunk
+        if one.inputs is not None
+    }
+    started = []
+    for one in chunk:
+        expected, why = _result(waiting.get(one.row.key))
+        runs = _runs(table, one, expected or {}, folder)
+        limit = SECONDS_A_RUN * max(len(runs), 1)
+        future = pools.mindspore.schedule(workers.mindspore_job, args=(runs,), timeout=limit)
+        started.append((one, expected or {}, why, runs, future))
+    return [
+        _finish(one, expected, why, runs, future, pools)
+        for one, expected, why, runs, future in started
+    ]
+
+
+def _result(future: Any) -> tuple[Any, str]:
+    """(what a worker answered, "") or (None, why it did not)."""
+    if future is None:
+        return None, ""
+    try:
+        return future.result(), ""
+    except FutureTimeout:
+        return None, f"no answer in time ({SECONDS_A_RUN:.0f} s a run)"
+    except ProcessExpired as error:
+        return None, f"the worker process died with exit code {error.exitcode}"
+
+
+def _runs(
+    table: Table, one: Prepared, expected: Mapping[tuple[str, bool], Any], folder: Path
+) -> list[workers.MindSporeRun]:
+    runs = []
+    for probe in one.probes:
+        for training in (False, True) if probe.is_module else (False,):
+            wanted = expected.get((probe.name, training), {"error": ""})
+            if "error" in wanted:
+                continue
+            harness = (
+                folder / f"{one.converted.stem}_{probe.name}_{'train' if training else 'eval'}.py"
+            )
+            harness.write_text(
+                harness_text(probe, one.converted.stem, wanted["heads"]), encoding="utf-8"
+            )
+            heads = () if wanted["random"] or one.case.random else tuple(wanted["cotangents"])
+            for mode in one.case.modes:
+                runs.append(
+                    workers.MindSporeRun(
+                        _label(probe, training),
+                        one.converted,
+                        harness,
+                        probe,
+                        one.inputs or {},
+                        places(table, wanted),
+                        heads,
+                        mode,
+                        training,
+                    )
+                )
+    return runs
+
+
+def _label(probe: Probe, training: bool) -> str:
+    how = " (as a value)" if probe.through_ref else ""
+    return f"{probe.call}{how}{', train' if training else ''}"
+
+
+def _finish(
+    one: Prepared,
+    expected: Mapping[tuple[str, bool], Any],
+    why: str,
+    runs: Sequence[workers.MindSporeRun],
+    future: Any,
+    pools: Pools,
+) -> RowEvidence:
+    answers, lost = _result(future)
+    if answers is None:  # a crash or hang: find out which run it was
+        answers = []
+        for run in runs:
+            single = pools.mindspore.schedule(
+                workers.mindspore_job, args=([run],), timeout=SECONDS_A_RUN
+            )
+            answer, lost = _result(single)
+            answers.append(answer[0] if answer else {"error": lost})
+    problems = [*one.problems, *([f"torch: {why}"] if why else [])]
+    for (name, training), wanted in expected.items():
+        if "error" in wanted:
+            probe = next(p for p in one.probes if p.name == name)
+            problems.append(f"torch: {_label(probe, training)}: {wanted['error']}")
+    outcomes: list[Outcome] = []
+    for run, answer in zip(runs, answers, strict=True):
+        wanted = expected[run.probe.name, run.training]
+        outcomes += compare_run(run.label, run.mode, wanted, answer, one.case.random)
+    return evidence(one.row.key, one.sha256, one.probes, outcomes, one.case.modes, problems)
