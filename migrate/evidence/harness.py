@@ -1,6 +1,7 @@
 """In: a probe and its differentiated results. Out: the Python file that runs it in MindSpore.
 
 Graph mode compiles real files with fixed arguments only, so calls are written out one by one.
+Result and gradient come from one compilation: the sum that is differentiated carries the result.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def compiled_forward(function):
 
 def total({inputs_and_heads}):
     result = {name}({inputs})
-    return {total}
+    return {total}, result
 
 
 def compiled_gradient(gradient):
@@ -71,7 +72,7 @@ class Total(nn.Cell):
 
     def construct(self, {inputs_and_heads}):
         result = self.net({inputs})
-        return {total}
+        return {total}, result
 
 
 def compiled_gradient(gradient):
@@ -93,5 +94,5 @@ def harness_text(probe: Probe, module: str, heads: Sequence[str]) -> str:
         name=probe.name,
         inputs=inputs,
         inputs_and_heads=", ".join([*probe.names, *cotangents]),
-        total=" + ".join(terms) or "result",
+        total=" + ".join(terms) or "0",
     )

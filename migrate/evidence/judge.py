@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from migrate.evidence.sources import Probe
 from migrate.evidence.store import RowEvidence
 from migrate.outcomes import Verdict
@@ -61,6 +63,17 @@ def class_row(table: Table, mro: Sequence[str]) -> Row | None:
         if rows:
             return next((row for row in rows if row.weights or row.layout), rows[0])
     return None
+
+
+def same_numbers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two torch runs gave the same results, gradients and buffers, bit for bit."""
+    if "arrays" not in one or "arrays" not in other or one["random"] or other["random"]:
+        return False
+    mine, theirs = one["arrays"], other["arrays"]
+    return len(mine) == len(theirs) and all(
+        a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        for a, b in zip(mine, theirs, strict=True)
+    )
 
 
 def compare_run(

@@ -20,6 +20,7 @@ from migrate.parity.exchange import Array, Spec, leaves
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, describe, tensor_of
 
+Weight = tuple[str, str, str, Array]
 Described = tuple[Spec, dict[int, Array]]
 
 
@@ -49,7 +50,7 @@ def run_probe(
     harness: Path,
     probe: Probe,
     inputs: Mapping[str, Array],
-    weights: Sequence[tuple[str, str, str, Array]],
+    weights: Sequence[Weight],
     cotangents: Sequence[Array],
     mode: str,
     training: bool,
@@ -65,14 +66,17 @@ def run_probe(
     made = load(harness)
     values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
     net = _net(made.build(), weights, training) if probe.is_module else None
-    forward = made.forward if net is None else made.forward(net.root)
-    result = (made.compiled_forward(forward) if mode == "graph" else forward)(*values)
-    found: dict[str, Any] = {"result": _described(result), "gradients": {}, "buffers": {}}
+    found: dict[str, Any] = {"gradients": {}, "buffers": {}}
+    if cotangents:
+        given = [*values, *(tensor_of(numbers, str(numbers.dtype)) for numbers in cotangents)]
+        result, found["gradients"] = _gradients(made, net, probe, given, weights, mode)
+    else:
+        forward = made.forward if net is None else made.forward(net.root)
+        result = (made.compiled_forward(forward) if mode == "graph" else forward)(*values)
+    found["result"] = _described(result)
     if net is not None and training:
         held = [(name, place) for name, place, _, _ in weights if not _is_trained(net, place)]
         found["buffers"] = {name: _described(held_at(net, place)) for name, place in held}
-    if cotangents:
-        found["gradients"] = _gradients(made, net, probe, inputs, weights, cotangents, mode)
     return found
 
 
@@ -80,28 +84,25 @@ def _gradients(
     made: Any,
     net: Net | None,
     probe: Probe,
-    inputs: Mapping[str, Array],
-    weights: Sequence[tuple[str, str, str, Array]],
-    cotangents: Sequence[Array],
+    given: Sequence[Any],
+    weights: Sequence[Weight],
     mode: str,
-) -> dict[str, Described]:
-    values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
-    values += [tensor_of(numbers, str(numbers.dtype)) for numbers in cotangents]
+) -> tuple[Any, dict[str, Described]]:
+    """The result, and the gradients of its weighted sum by input and by torch's weight names."""
     trained = {}
-    if net is not None:
-        _put(net, weights)
-        trained = {name: held_at(net, p) for name, p, _, _ in weights if _is_trained(net, p)}
     total = made.total if net is None else made.Total(net.root)
     if net is not None:
+        trained = {name: held_at(net, p) for name, p, _, _ in weights if _is_trained(net, p)}
         total.set_train(net.root.training)
     parameters = ms.ParameterTuple(list(trained.values())) if trained else None
-    gradient = ms.grad(total, probe.floating or None, parameters)
+    gradient = ms.value_and_grad(total, probe.floating or None, parameters, has_aux=True)
     step = made.compiled_gradient(gradient) if mode == "graph" else gradient
-    flat = _flat(step(*values))
+    (_, result), gradients = step(*given)
+    flat = _flat(gradients)
     names = [f"input[{i}]" for i in probe.floating] + list(trained)
     if len(flat) != len(names):
-        raise RuntimeError(f"ms.grad gives {len(flat)} gradients where {len(names)} were asked")
-    return {name: _described(value) for name, value in zip(names, flat, strict=True)}
+        raise RuntimeError(f"MindSpore gives {len(flat)} gradients where {len(names)} were asked")
+    return result, {name: _described(value) for name, value in zip(names, flat, strict=True)}
 
 
 def _flat(value: Any) -> list[Any]:
@@ -115,14 +116,14 @@ def _is_trained(net: Net, place: str) -> bool:
     return isinstance(held, ms.Parameter) and bool(held.requires_grad)
 
 
-def _net(root: Any, weights: Sequence[tuple[str, str, str, Array]], training: bool) -> Net:
+def _net(root: Any, weights: Sequence[Weight], training: bool) -> Net:
     net = open_net(root)
     root.set_train(training)
     _put(net, weights)
     return net
 
 
-def _put(net: Net, weights: Sequence[tuple[str, str, str, Array]]) -> None:
+def _put(net: Net, weights: Sequence[Weight]) -> None:
     for name, place, layout, numbers in weights:
         changed = apply_layout(numbers, layout)
         try:

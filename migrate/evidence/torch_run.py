@@ -26,6 +26,7 @@ from migrate.parity.tolerance import floor, relative_error
 from migrate.parity.torch_values import array, cotangent, dtype_name, leaf
 
 SEED = 20
+Pick = Callable[["Taken"], Sequence[torch.Tensor]]
 
 
 @dataclass
@@ -82,7 +83,7 @@ def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
     arrays: list[Array] = []
     reduction = log.reduction
 
-    def limits(pick: Callable[[Taken], Sequence[torch.Tensor]], index: int) -> Spec:
+    def limits(pick: Pick, index: int) -> Spec:
         mine, exact = pick(plain)[index], pick(wide)[index]
         reference = array(exact)
         described = leaf(mine, str(len(arrays)))
@@ -96,12 +97,8 @@ def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
 
     return {
         "result": _described(plain.result, limits),
-        "gradients": {
-            name: limits(lambda run, n=name: [run.gradients[n]], 0) for name in plain.gradients
-        },
-        "buffers": {
-            name: limits(lambda run, n=name: [run.buffers[n]], 0) for name in plain.buffers
-        },
+        "gradients": {name: limits(_gradient(name), 0) for name in plain.gradients},
+        "buffers": {name: limits(_buffer(name), 0) for name in plain.buffers},
         "arrays": arrays,
         "heads": plain.heads,
         "cotangents": [array(c) for c in _cotangents(plain)],
@@ -112,11 +109,11 @@ def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
     }
 
 
-def _gradient(name: str) -> Callable[[Taken], Sequence[torch.Tensor]]:
+def _gradient(name: str) -> Pick:
     return lambda run: [run.gradients[name]]
 
 
-def _buffer(name: str) -> Callable[[Taken], Sequence[torch.Tensor]]:
+def _buffer(name: str) -> Pick:
     return lambda run: [run.buffers[name]]
 
 

@@ -21,7 +21,7 @@ from pebble import ProcessExpired, ProcessPool
 from migrate.evidence import store, workers
 from migrate.evidence.harness import harness_text
 from migrate.evidence.inputs import InputError, draw
-from migrate.evidence.judge import Outcome, compare_run, evidence, places
+from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_numbers
 from migrate.evidence.sources import Probe, probes
 from migrate.evidence.store import RowEvidence
 from migrate.row import Case, Row
@@ -209,32 +209,32 @@ def _runs(
     table: Table, one: Prepared, expected: Mapping[tuple[str, bool], Any], folder: Path
 ) -> list[workers.MindSporeRun]:
     runs = []
-    for probe in one.probes:
-        for training in (False, True) if probe.is_module else (False,):
-            wanted = expected.get((probe.name, training), {"error": ""})
-            if "error" in wanted:
+    for (name, training), wanted in expected.items():
+        if "error" in wanted:
+            continue
+        probe = next(probe for probe in one.probes if probe.name == name)
+        harness = folder / f"{one.converted.stem}_{name}_{'train' if training else 'eval'}.py"
+        text = harness_text(probe, one.converted.stem, wanted["heads"])
+        harness.write_text(text, encoding="utf-8")
+        random = wanted["random"] or one.case.random
+        # a class that behaves alike in both modes of training is compiled in one of them only
+        alike = training and same_numbers(wanted, expected.get((name, False), {}))
+        for mode in one.case.modes:
+            if mode == "graph" and alike:
                 continue
-            harness = (
-                folder / f"{one.converted.stem}_{probe.name}_{'train' if training else 'eval'}.py"
-            )
-            harness.write_text(
-                harness_text(probe, one.converted.stem, wanted["heads"]), encoding="utf-8"
-            )
-            heads = () if wanted["random"] or one.case.random else tuple(wanted["cotangents"])
-            for mode in one.case.modes:
-                runs.append(
-                    workers.MindSporeRun(
-                        _label(probe, training),
-                        one.converted,
-                        harness,
-                        probe,
-                        one.inputs or {},
-                        places(table, wanted),
-                        heads,
-                        mode,
-                        training,
-                    )
+            runs.append(
+                workers.MindSporeRun(
+                    _label(probe, training),
+                    one.converted,
+                    harness,
+                    probe,
+                    one.inputs or {},
+                    places(table, wanted),
+                    () if random else tuple(wanted["cotangents"]),
+                    mode,
+                    training,
                 )
+            )
     return runs
 
 
