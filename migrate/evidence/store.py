@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -134,7 +135,9 @@ def write(table: Table, fresh: Iterable[RowEvidence]) -> tuple[Path, ...]:
             by_file.setdefault(evidence_file(table, key), {})[key] = one
     for path, rows in by_file.items():
         path.parent.mkdir(exist_ok=True)
-        path.write_text(_text(rows), encoding="utf-8")
+        scratch = path.with_name(f".{path.name}.{os.getpid()}")
+        scratch.write_text(_text(rows), encoding="utf-8")
+        scratch.replace(path)  # whole or not at all: two runs may write at once
     return tuple(sorted(by_file))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
@@ -46,6 +47,22 @@ class Summary:
     @property
     def elements(self) -> int:
         return sum(row.elements for row in self.rows)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failed
+
+    @property
+    def text(self) -> str:
+        """One line: how many rows, with which verdicts, how many numbers were compared."""
+        if not self.rows:
+            return "no row was executed: no row with a case has such a name, or all are fresh"
+        counts = Counter(row.verdict for row in self.rows)
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        return (
+            f"{len(self.rows)} rows in {self.seconds:.0f} s: {verdicts}; "
+            f"{self.elements} numbers compared, {len(self.failed)} rows failed"
+        )
 
 
 @dataclass(frozen=True)
