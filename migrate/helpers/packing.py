@@ -65,4 +65,5 @@ def shape_names(shape, pattern):
 
 def parse_shape(x, pattern):
     """einops.parse_shape: a dict from the names of a pattern to the lengths; "_" is left out."""
-    return dict(shape_names(x.shape, pattern))
+    # dict() of a constant does not compile in graph mode
+    return {name: size for name, size in shape_names(x.shape, pattern)}  # noqa: C416

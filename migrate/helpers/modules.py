@@ -1,0 +1,135 @@
+"""In: Cells. Out: torch.nn.Module's view of their parameters, buffers and children."""
+
+import mindspore as ms
+from mindspore import nn
+
+
+def register_buffer(cell, name, tensor, persistent=True):
+    """torch.nn.Module.register_buffer, in a form that graph mode may also assign.
+
+    A buffer that is saved becomes a Parameter that is not trained, so it goes into checkpoints
+    and ``self.name = value`` works in construct; the others stay MindSpore's own buffers.
+    """
+    if tensor is None:
+        setattr(cell, name, None)
+        return
+    if not persistent:
+        cell.register_buffer(name, tensor, persistent=False)
+        return
+    old = cell.__dict__.get("registered_buffers", ())
+    object.__setattr__(cell, "registered_buffers", (*old, name))
+    if name in cell.__dict__:
+        delattr(cell, name)
+    cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
+
+
+def is_buffer(cell, name):
+    """Whether a Parameter of a Cell stands for one of torch's buffers."""
+    statistics = ("moving_mean", "moving_variance", "num_batches_tracked")
+    return name in statistics or name in cell.__dict__.get("registered_buffers", ())
+
+
+def torch_name(cell, name):
+    """torch's name for a parameter or buffer of a normalisation or embedding Cell."""
+    if name in ("gamma", "beta") and not isinstance(cell, nn.Cell):
+        return name
+    names = {"moving_mean": "running_mean", "moving_variance": "running_var"}
+    if isinstance(cell, nn.Embedding):
+        names["embedding_table"] = "weight"
+    is_norm = isinstance(cell, (nn.LayerNorm, nn.GroupNorm)) or "moving_mean" in cell._params
+    if is_norm or type(cell).__name__.startswith(("BatchNorm", "InstanceNorm")):
+        names["gamma"], names["beta"] = "weight", "bias"
+    return names.get(name, name)
+
+
+def own_tensors(cell, buffers, prefix="", recurse=True):
+    """(torch's name, Parameter or Tensor, already seen) of a Cell and, if asked, of those in it."""
+    found, seen = [], set()
+    cells = cell.cells_and_names(name_prefix=prefix) if recurse else [(prefix, cell)]
+    for path, one in cells:
+        tensors = [(n, p) for n, p in one._params.items() if is_buffer(one, n) == buffers]
+        if buffers:
+            tensors += one._buffers.items()
+        for name, tensor in tensors:
+            if tensor is not None:
+                full = ".".join([path] * bool(path) + [torch_name(one, name)])
+                found.append((full, tensor, id(tensor) in seen))
+                seen.add(id(tensor))
+    return found
+
+
+def named_parameters(cell, prefix="", recurse=True, remove_duplicate=True):
+    """torch.nn.Module.named_parameters: torch's names (weight, not gamma), without buffers."""
+    for name, parameter, again in own_tensors(cell, False, prefix, recurse):
+        if not (again and remove_duplicate):
+            yield name, parameter
+
+
+def parameters(cell, recurse=True):
+    """torch.nn.Module.parameters: the Parameters of a Cell without moving averages and buffers."""
+    for _, parameter in named_parameters(cell, recurse=recurse):
+        yield parameter
+
+
+def named_buffers(cell, prefix="", recurse=True, remove_duplicate=True):
+    """torch.nn.Module.named_buffers: moving averages and registered buffers, torch's names."""
+    for name, tensor, again in own_tensors(cell, True, prefix, recurse):
+        if not (again and remove_duplicate):
+            yield name, tensor
+
+
+def buffers(cell, recurse=True):
+    """torch.nn.Module.buffers."""
+    for _, tensor in named_buffers(cell, recurse=recurse):
+        yield tensor
+
+
+def get_parameter(cell, target):
+    """torch.nn.Module.get_parameter: by torch's dotted name. Raises AttributeError."""
+    found = dict(named_parameters(cell, remove_duplicate=False))
+    if target not in found:
+        raise AttributeError(f"{type(cell).__name__} has no parameter {target!r}")
+    return found[target]
+
+
+def get_buffer(cell, target):
+    """torch.nn.Module.get_buffer: by torch's dotted name. Raises AttributeError."""
+    found = dict(named_buffers(cell, remove_duplicate=False))
+    if target not in found:
+        raise AttributeError(f"{type(cell).__name__} has no buffer {target!r}")
+    return found[target]
+
+
+def named_modules(cell, prefix="", remove_duplicate=True):
+    """torch.nn.Module.named_modules with shared Cells as often as they occur."""
+    if remove_duplicate:
+        yield from cell.cells_and_names(name_prefix=prefix)
+        return
+    yield prefix, cell
+    for name, child in cell._cells.items():
+        if child is not None:
+            inner = ".".join([prefix] * bool(prefix) + [name])
+            yield from named_modules(child, inner, remove_duplicate=False)
+
+
+def requires_grad_(target, requires_grad=True):
+    """requires_grad_ of a Module (its parameters) or of a Parameter; returns it.
+
+    A Tensor comes back as it is: mindspore.grad chooses what is differentiated.
+    """
+    if isinstance(target, nn.Cell):
+        for parameter in parameters(target):
+            parameter.requires_grad = requires_grad
+    elif isinstance(target, ms.Parameter):
+        target.requires_grad = requires_grad
+    return target
+
+
+def set_submodule(cell, target, module):
+    """torch.nn.Module.set_submodule: replaces the Cell at a dotted path."""
+    path, _, name = target.rpartition(".")
+    parent = cell.get_sub_cell(path) if path else cell
+    module.update_parameters_name(f"{target}.")
+    parent._cells[name] = module
+    if isinstance(parent, nn.SequentialCell):
+        parent.cell_list = list(parent._cells.values())

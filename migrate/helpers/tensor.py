@@ -1,0 +1,77 @@
+"""In: tensors. Out: methods of torch.Tensor that MindSpore's Tensor lacks or defines otherwise."""
+
+import mindspore as ms
+from mindspore import nn, ops
+
+
+def to(target, device=None, dtype=None):
+    """torch's ``x.to(...)`` where only running tells what the first argument is.
+
+    A dtype or a tensor converts; a device does nothing. ``target`` may also be a Cell, whose
+    parameters of floating point are then converted in place.
+    """
+    if isinstance(device, ms.Tensor):
+        dtype = device.dtype
+    elif isinstance(device, ms.Type):
+        dtype = device
+    if dtype is None:
+        return target
+    return target.to(dtype) if isinstance(target, nn.Cell) else target.astype(dtype)
+
+
+def unflatten(input, dim, sizes):
+    """torch.unflatten: splits an axis into several; one of the sizes may be -1."""
+    axis = dim + input.ndim if dim < 0 else dim
+    return input.reshape((*input.shape[:axis], *sizes, *input.shape[axis + 1 :]))
+
+
+def sliding_windows(input, dimension, size, step):
+    """torch.Tensor.unfold: windows of ``size`` along an axis, every ``step``, on a last axis."""
+    axis = dimension + input.ndim if dimension < 0 else dimension
+    count = (input.shape[axis] - size) // step + 1
+    starts = [[first * step + offset for offset in range(size)] for first in range(count)]
+    windows = ops.gather(input, ms.Tensor(starts, ms.int64), axis)
+    return windows.movedim(axis + 1, -1)
+
+
+def flip(input, *dims):
+    """torch.flip: ``dims`` as numbers or as one sequence."""
+    axes = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    return ops.flip(input, tuple(axes))
+
+
+def assign_(tensor, value):
+    """Writes ``value``, broadcast and converted, into a Parameter or Tensor; returns it.
+
+    What torch's in-place methods do to a Parameter or a buffer; no gradient is recorded for a
+    Parameter.
+    """
+    value = value.astype(tensor.dtype).broadcast_to(tensor.shape)
+    if isinstance(tensor, ms.Parameter):
+        ops.assign(tensor, value)
+        return tensor
+    return tensor.copy_(value)
+
+
+def fill_(tensor, value):
+    """torch.Tensor.fill_: every element becomes ``value``, a number or a tensor of no axes."""
+    if isinstance(value, ms.Tensor):
+        return assign_(tensor, value)
+    return assign_(tensor, ops.full_like(tensor, value))
+
+
+def bernoulli_(tensor, p=0.5):
+    """torch.Tensor.bernoulli_: ones with probability ``p``, else zeros."""
+    chance = p.astype(ms.float32) if isinstance(p, ms.Tensor) else p
+    return assign_(tensor, ops.rand(tensor.shape, dtype=ms.float32) < chance)
+
+
+def exponential_(tensor, lambd=1.0):
+    """torch.Tensor.exponential_: draws from the exponential distribution of rate ``lambd``."""
+    chance = 1.0 - ops.rand(tensor.shape, dtype=ms.float32)
+    return assign_(tensor, -ops.log(chance.clamp(min=1e-38)) / lambd)
+
+
+def random_(tensor, low, high):
+    """torch.Tensor.random_: whole numbers from ``low`` to below ``high``."""
+    return assign_(tensor, ops.randint(low, high, tensor.shape))
