@@ -388,13 +388,13 @@ def test_guilty_cell_is_named(trees: tuple[Path, Path]) -> None:
 
 def test_heat_map_is_in_order_of_execution_and_shows_the_worst_call() -> None:
     checks = (
-        make_check(torch_path="b", order=2),
+        make_check(torch_path="block.b", order=2),
         make_check(torch_path="a", order=1),
         make_check(torch_path="a", order=3, verdict=Verdict.DIVERGED, local=1.0),
         make_check(torch_path="a", order=1, mode="graph"),
     )
     found = heat_map(make_verification(*checks).models[0])
-    assert [row.path for row in found.rows] == ["a", "b"]
+    assert [row.parent + row.label for row in found.rows] == ["a", "block.b"]
     assert [(c.rung, c.mode) for c in found.columns] == [
         ("forward eval", "pynative"),
         ("forward eval", "graph"),

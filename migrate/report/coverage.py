@@ -24,7 +24,7 @@ class ClassState:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Counts of classes, of references inside them, and of checks.
+    """Counts of classes, of references inside them, and of checks; ``not_run`` are counted apart.
 
     A reference counts as executed when it lies in a class of which a Cell ran in both frameworks;
     that does not prove that every line of the class ran.
@@ -36,6 +36,7 @@ class Coverage:
     matched: int
     checks: int
     checks_matched: int
+    not_run: int
     elements: int
 
     @property
@@ -58,8 +59,9 @@ def coverage(record: Record, verification: Verification | None) -> Coverage:
         inside=sum(references),
         executed=sum(n for n, s in zip(references, states, strict=True) if s.executed),
         matched=sum(n for n, s in zip(references, states, strict=True) if s.matched),
-        checks=len(every),
+        checks=sum(check.verdict is not Verdict.NOT_RUN for check in every),
         checks_matched=sum(check.verdict in MATCHED for check in every),
+        not_run=sum(check.verdict is Verdict.NOT_RUN for check in every),
         elements=sum(check.elements for check in every),
     )
 
@@ -85,8 +87,21 @@ def _state(
 ) -> ClassState:
     mine = checks.get((file.source, _short(place.name)), [])
     executed = any(check.elements for check in mine)
-    matched = executed and all(check.verdict in MATCHED for check in mine)
+    matched = executed and all(_column_matches(group) for group in _columns(mine))
     return ClassState(file.source, place, executed, matched)
+
+
+def _columns(checks: list[Check]) -> list[list[Check]]:
+    found: dict[tuple[str, str], list[Check]] = defaultdict(list)
+    for check in checks:
+        found[(check.rung, check.mode)].append(check)
+    return list(found.values())
+
+
+def _column_matches(checks: list[Check]) -> bool:
+    """Whether, on one rung in one mode, some Cell of a class ran, and all that ran matched."""
+    ran = [check for check in checks if check.verdict is not Verdict.NOT_RUN]
+    return bool(ran) and all(check.verdict in MATCHED for check in ran)
 
 
 def _references(record: Record, state: ClassState) -> int:

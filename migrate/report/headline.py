@@ -100,6 +100,7 @@ def _verified(verification: Verification | None, seen: Coverage) -> Card:
         (
             f"{seen.classes_matched:,} of {len(seen.classes):,} Module classes match everywhere",
             f"{seen.elements:,} numbers compared; {kernel:,} checks met a known coarse kernel",
+            *([f"{_plural(seen.not_run, 'check')} did not run"] if seen.not_run else []),
         ),
     )
 

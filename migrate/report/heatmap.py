@@ -46,10 +46,12 @@ class Square:
 
 @dataclass(frozen=True)
 class CellRow:
-    """One Cell: its path in torch, its classes and lines, and one square per column or None."""
+    """One Cell: its classes and lines, and one square per column or None.
 
-    path: str
-    depth: int
+    ``parent`` and ``label`` together are its path in torch.
+    """
+
+    parent: str
     label: str
     torch_class: str
     mindspore_class: str
@@ -96,9 +98,8 @@ def _cell_row(path: str, checks: Sequence[Check], columns: Sequence[Column]) -> 
         groups[Column(check.rung, check.mode)].append(check)
     first = checks[0]
     return CellRow(
-        path=path,
-        depth=path.count(".") + 1 if path else 0,
-        label=path.rpartition(".")[2] or "(model)",
+        parent="".join(path.rpartition(".")[:2]),
+        label=path.rpartition(".")[2] or "(whole model)",
         torch_class=first.torch_class,
         mindspore_class=first.mindspore_class,
         source=first.source,
