@@ -141,18 +141,18 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
 def _converted(parts: Parts, path: str, output: str) -> _File:
     made, place = parts.made[path], parts.tree.root / path
     original = parts.raw[path]
-    unchanged = made.data == original and not made.ledger.total
+    unchanged = made.data == original and not made.ledger.flagged
     result = FileResult(
         source=path,
         output=output,
         status="copied" if unchanged else "converted",
-        reason="does not use torch" if unchanged else "",
+        reason="needs no change" if unchanged else "",
         lines=len(original.splitlines()),
         source_sha256=hashlib.sha256(original).hexdigest(),
         output_sha256=hashlib.sha256(made.data).hexdigest(),
         ledger=made.ledger,
         entries=made.entries,
-        helpers=tuple(sorted(made.helpers)),
+        helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
         cells=made.cells,
     )
     return _File(result, Output(output, made.data, mode=mode_of(place)))

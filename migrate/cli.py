@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
 
 import typer
 
 from migrate import __version__
+from migrate.commands import options as o
 from migrate.errors import Problem
 
 app = typer.Typer(
@@ -28,81 +27,32 @@ table_app = typer.Typer(no_args_is_help=True, help="The mapping table: facts, li
 app.add_typer(table_app, name="table")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"torch2ms {__version__}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool,
-    typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-]
-Out = Annotated[Path, typer.Argument(help="What convert wrote: a folder or a file.")]
-
-
-class Target(str, Enum):
-    portable = "portable"
-    mint = "mint"
-
-
-class Helpers(str, Enum):
-    inline = "inline"
-    module = "module"
-
-
-class Mode(str, Enum):
-    both = "both"
-    pynative = "pynative"
-    graph = "graph"
-
-
 @app.callback()
-def torch2ms(version: Version = False) -> None:
+def torch2ms(
+    version: o.Version = False,
+) -> None:
     """Moves PyTorch code to MindSpore and proves the move, Cell by Cell."""
 
 
 @table_app.callback()
-def table(version: Version = False) -> None:
+def table(
+    version: o.Version = False,
+) -> None:
     """The mapping table: facts, lints, evidence."""
 
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A .py file or a project.")],
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", metavar="OUT", help="A folder, or NAME.py for a single file."),
-    ],
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Print a unified diff; write nothing.")
-    ] = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="All or nothing: when anything is flagged or fails, write nothing."
-        ),
-    ] = False,
-    helpers: Annotated[
-        Helpers | None,
-        typer.Option(
-            help="Where the helpers stand: in each file that uses them, or in one torch_helpers.py "
-            "(default: inline for a file, module for a folder)."
-        ),
-    ] = None,
-    target: Annotated[
-        Target, typer.Option(help="mindspore.nn/ops (CPU, Ascend), or mindspore.mint (Ascend).")
-    ] = Target.portable,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GLOB",
-            help="Leave out, as in .gitignore; '!GLOB' takes back in. May be repeated.",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files of OUT.")] = False,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")] = 0,
-    version: Version = False,
+    source: o.Input,
+    out: o.To,
+    diff: o.Diff = False,
+    strict: o.Strict = False,
+    helpers: o.HelperStyle = None,
+    target: o.TargetStyle = o.Target.portable,
+    exclude: o.Exclude = None,
+    force: o.Force = False,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
 ) -> None:
     """Convert PyTorch code to MindSpore. Input files are never written.
 
@@ -130,38 +80,18 @@ def convert(
 
 @app.command()
 def verify(
-    out: Out,
-    build: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="EXPR",
-            help="Builds a model; evaluated in each side's own module. May be repeated.",
-        ),
-    ] = None,
-    input: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SPEC", help="An input: 2x3x64x64, 2x16:int64<100, py:None. May be repeated."
-        ),
-    ] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Default: both.")] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result to FILE as well.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Models side by side.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds for one step of one Cell.")
-    ] = None,
-    k: Annotated[
-        float | None, typer.Option(min=0, help="Factor on torch's own float32 error (3).")
-    ] = None,
-    rtol: Annotated[float | None, typer.Option(min=0, help="Instead: relative tolerance.")] = None,
-    atol: Annotated[float | None, typer.Option(min=0, help="Instead: absolute tolerance.")] = None,
-    torch_python: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="The Python that has torch, if it is another one."),
-    ] = None,
-    version: Version = False,
+    out: o.Out,
+    build: o.Build = None,
+    input: o.Spec = None,
+    mode: o.Modes = None,
+    json: o.Json = None,
+    jobs: o.Models = None,
+    timeout: o.Timeout = None,
+    k: o.Factor = None,
+    rtol: o.Relative = None,
+    atol: o.Absolute = None,
+    torch_python: o.TorchPython = None,
+    version: o.Version = False,
 ) -> None:
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
@@ -184,15 +114,10 @@ def verify(
 
 @app.command()
 def report(
-    out: Out,
-    file: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the report goes.")
-    ],
-    format: Annotated[
-        Literal["html", "json"] | None,
-        typer.Option(help="Default: by the ending of FILE, else html."),
-    ] = None,
-    version: Version = False,
+    out: o.Out,
+    file: o.ReportFile,
+    format: o.Format = None,
+    version: o.Version = False,
 ) -> None:
     """Write the report of a conversion, with what verify found.
 
@@ -207,8 +132,8 @@ def report(
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="A torch name: torch.nn.Conv2d, or Conv2d.")],
-    version: Version = False,
+    name: o.Name,
+    version: o.Version = False,
 ) -> None:
     """Say what becomes of a torch name, and why.
 
@@ -222,7 +147,9 @@ def explain(
 
 
 @app.command()
-def doctor(version: Version = False) -> None:
+def doctor(
+    version: o.Version = False,
+) -> None:
     """Look at Python, torch, MindSpore, numpy and the processor, and advise."""
     from migrate.commands.doctor import run
 
@@ -231,8 +158,8 @@ def doctor(version: Version = False) -> None:
 
 @table_app.command("list")
 def list_rows(
-    names: Annotated[list[str] | None, typer.Argument(help="Parts of names.")] = None,
-    version: Version = False,
+    names: o.Parts = None,
+    version: o.Version = False,
 ) -> None:
     """List the rows: torch name, target, state of the evidence."""
     from migrate.commands.table import show
@@ -241,7 +168,9 @@ def list_rows(
 
 
 @table_app.command()
-def lint(version: Version = False) -> None:
+def lint(
+    version: o.Version = False,
+) -> None:
     """Check the rows and cases without running them."""
     from migrate.commands.table import lint as run
 
@@ -249,7 +178,9 @@ def lint(version: Version = False) -> None:
 
 
 @table_app.command()
-def facts(version: Version = False) -> None:
+def facts(
+    version: o.Version = False,
+) -> None:
     """Write mappings/facts again from the installed torch and MindSpore."""
     from migrate.commands.table import facts as run
 
@@ -258,12 +189,10 @@ def facts(version: Version = False) -> None:
 
 @table_app.command("verify")
 def verify_rows(
-    names: Annotated[list[str] | None, typer.Argument(help="Rows; default: all.")] = None,
-    changed: Annotated[
-        bool, typer.Option("--changed", help="Only rows whose evidence is stale.")
-    ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Pairs of workers.")] = 1,
-    version: Version = False,
+    names: o.Keys = None,
+    changed: o.Changed = False,
+    jobs: o.Pairs = 1,
+    version: o.Version = False,
 ) -> None:
     """Run the cases of rows on both frameworks and write mappings/evidence."""
     from migrate.commands.table import verify as run

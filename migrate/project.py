@@ -13,8 +13,8 @@ from migrate import helper_copy, parallel, rewrite, table
 from migrate.assembly import Conversion, Failure, Parts, assemble
 from migrate.errors import Problem
 from migrate.placement import Placement, place
-from migrate.result import Entry
 from migrate.receivers.inference import Inference
+from migrate.result import Entry
 from migrate.rewrite import Options, Rewritten
 from migrate.source import Source, Unreadable, read
 from migrate.tree import Found, Tree, walk
@@ -192,6 +192,7 @@ def _convert_one(
     try:
         made = rewrite.convert(built, path, options)
         ast.parse(made.data)
+        helper_copy.closure(made.helpers)
     except Exception as error:
         return _died(path, last_place(error))
     return made

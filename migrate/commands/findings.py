@@ -67,8 +67,8 @@ def totals(conversion: Conversion) -> Iterator[str]:
         f"helpers + {ledger.kept:,} kept + {ledger.flagged:,} flagged + "
         f"{ledger.out_of_scope:,} out of scope"
     )
-    if not ledger.total:
-        yield "            nothing in it refers to torch"
+    if not counts["converted"] and not conversion.failures:
+        yield "            nothing in it needs to change"
     notes = {entry.note for file in record.files for entry in file.entries if entry.note}
     if notes:
         yield f"Notes:      {len(notes)} API differences that change no number (see the report)"

@@ -18,7 +18,8 @@ def load() -> table.Table:
 
 def show(parts: tuple[str, ...]) -> int:
     """Print the rows whose key holds one of ``parts``."""
-    rows = [row for name in load().names for row in load().rows(name)]
+    known = load()
+    rows = [row for name in known.names for row in known.rows(name)]
     chosen = [row for row in rows if not parts or any(part in row.key for part in parts)]
     for row in chosen:
         target = row.to or (f"rule {row.rule}" if row.rule else f"flag {row.flag}: {row.reason}")

@@ -1,0 +1,114 @@
+"""In: nothing. Out: the arguments and options of the command line, with their help texts."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from migrate import __version__
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"torch2ms {__version__}")
+        raise typer.Exit
+
+
+class Target(str, Enum):
+    """What the output is written in."""
+
+    portable = "portable"
+    mint = "mint"
+
+
+class Helpers(str, Enum):
+    """Where helpers stand."""
+
+    inline = "inline"
+    module = "module"
+
+
+class Mode(str, Enum):
+    """Which mode of MindSpore is verified."""
+
+    both = "both"
+    pynative = "pynative"
+    graph = "graph"
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+]
+
+# convert
+Input = Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A .py file or a project.")]
+To = Annotated[
+    Path, typer.Option("-o", "--out", metavar="OUT", help="A folder, or NAME.py for one file.")
+]
+Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff; write nothing.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="All or nothing: if anything is flagged or fails, write nothing."
+    ),
+]
+HelperStyle = Annotated[
+    Helpers | None,
+    typer.Option(
+        help="Where helpers stand: in each file that uses them, or in one torch_helpers.py "
+        "(default: inline for a file, module for a folder)."
+    ),
+]
+TargetStyle = Annotated[
+    Target, typer.Option(help="mindspore.nn/ops (CPU, Ascend), or mindspore.mint (Ascend).")
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GLOB", help="Leave out, as in .gitignore; '!GLOB' takes back in. Repeatable."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files of OUT.")]
+Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")]
+
+# verify, report
+Out = Annotated[Path, typer.Argument(help="What convert wrote: a folder or a file.")]
+Build = Annotated[
+    list[str] | None,
+    typer.Option(metavar="EXPR", help="Builds a model, in each side's own module. Repeatable."),
+]
+Spec = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SPEC", help="An input: 2x3x64x64, 2x16:int64<100, py:None. Repeatable."),
+]
+Modes = Annotated[Mode | None, typer.Option(help="Default: both.")]
+Json = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the result to FILE as well.")
+]
+Models = Annotated[int | None, typer.Option(min=1, help="Models side by side.")]
+Timeout = Annotated[float | None, typer.Option(min=1, help="Seconds for one step of one Cell.")]
+Factor = Annotated[
+    float | None, typer.Option(min=0, help="Factor on torch's own float32 error (3).")
+]
+Relative = Annotated[float | None, typer.Option(min=0, help="Instead: relative tolerance.")]
+Absolute = Annotated[float | None, typer.Option(min=0, help="Instead: absolute tolerance.")]
+TorchPython = Annotated[
+    Path | None, typer.Option(metavar="PATH", help="The Python that has torch, if another one.")
+]
+ReportFile = Annotated[
+    Path, typer.Option("-o", "--output", metavar="FILE", help="Where the report goes.")
+]
+Format = Annotated[
+    Literal["html", "json"] | None, typer.Option(help="Default: by the ending of FILE, else html.")
+]
+
+# explain, table
+Name = Annotated[str, typer.Argument(help="A torch name: torch.nn.Conv2d, or Conv2d.")]
+Parts = Annotated[list[str] | None, typer.Argument(help="Parts of names.")]
+Keys = Annotated[list[str] | None, typer.Argument(help="Rows; default: all.")]
+Changed = Annotated[bool, typer.Option("--changed", help="Only rows whose evidence is stale.")]
+Pairs = Annotated[int, typer.Option(min=1, help="Pairs of workers.")]

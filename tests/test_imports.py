@@ -1,0 +1,94 @@
+"""In: the modules of migrate/. Out: each imports only from those above it, and none at work."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "migrate"
+
+# From first to last; a folder counts as one. A module imports only from those before it.
+ORDER = ["outcomes", "result", "errors", "source", "facts", "row", "table", "template_lint", "ref_lint", "table_lint", "names", "program", "receivers", "calls", "templates", "choice", "layout", "imports", "scene", "sites", "flags", "rules", "import_edits", "plan", "helper_copy", "emit", "rewrite", "tree", "outputs", "placement", "parallel", "assembly", "project", "record", "settings", "weights", "parity", "evidence", "scan", "explain", "doctor", "report", "commands", "cli", "__main__"]
+# Frameworks are loaded only here, each in a process of its own.
+FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")
+MAY_LOAD = ("parity", "evidence", "weights", "helpers")
+
+
+def files() -> list[Path]:
+    return sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+
+
+def unit(path: Path) -> str:
+    """The entry of ORDER that a file belongs to."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """(line, dotted name) of every import, wherever it stands."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: write the full name of the module"
+            module = node.module or ""
+            names = [alias.name for alias in node.names] if module == "migrate" else [""]
+            found += [(node.lineno, f"{module}.{name}".rstrip(".")) for name in names]
+    return found
+
+
+def test_every_module_has_its_place_in_the_order() -> None:
+    known = {unit(path) for path in files()} - {"helpers"}
+    missing = known - set(ORDER)
+    assert not missing, f"add to ORDER in {__file__}: {sorted(missing)}"
+    assert len(ORDER) == len(set(ORDER))
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_imports_point_upwards(path: Path) -> None:
+    own = unit(path)
+    for line, name in imported(path):
+        parts = name.split(".")
+        if parts[0] != "migrate" or len(parts) == 1 or parts[1] in (own, "__version__"):
+            continue
+        if own == "helpers" or parts[1] == "helpers":
+            assert own == parts[1], f"{path}:{line}: helpers are copied, not imported"
+            continue
+        assert ORDER.index(parts[1]) < ORDER.index(own), f"{path}:{line}: {own} imports {name}"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_frameworks_are_loaded_by_the_workers_only(path: Path) -> None:
+    if unit(path) in MAY_LOAD:
+        return
+    loads = [f"{line}: {name}" for line, name in imported(path) if name.split(".")[0] in FRAMEWORKS]
+    assert not loads, f"{path}: {loads}"
+
+
+def test_the_check_itself_goes_red(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text("def f():\n    from migrate import cli\n    import torch.nn\n")
+    assert imported(path) == [(2, "migrate.cli"), (3, "torch.nn")]
+    path.write_text("from .x import y\n")
+    with pytest.raises(AssertionError, match="full name"):
+        imported(path)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_the_first_line_says_what_goes_in_and_out(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+    assert first.startswith('"""In: ') and "Out: " in first, f"{path}: {first}"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_files_and_functions_stay_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 300, (
+        f"{path}: {text.count(chr(10))} lines; it is probably two things"
+    )
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            size = (node.end_lineno or 0) - node.lineno + 1
+            assert size <= 40, f"{path}:{node.lineno}: {node.name} has {size} lines"
