@@ -87,11 +87,14 @@ def stack(tensors, dim=0):
 
 def promoted(tensors):
     """The tensors in the dtype that torch promotes them to together."""
-    if all([one.dtype == tensors[0].dtype for one in tensors]):
-        return tensors
     total = tensors[0].reshape((-1,))[:0].sum()
+    same = True
     for one in tensors[1:]:
-        total = total * one.reshape((-1,))[:0].sum()
+        if one.dtype != tensors[0].dtype:
+            same = False
+            total = total * one.reshape((-1,))[:0].sum()
+    if same:
+        return tensors
     return [one.astype(total.dtype) for one in tensors]
 
 

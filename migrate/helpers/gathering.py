@@ -130,3 +130,32 @@ def bincount(input, weights=None, minlength=0):
     if weights is None:
         return there.astype(ms.int64).sum(0)
     return (there.astype(weights.dtype) * weights.reshape((-1, 1))).sum(0)
+
+
+def gather(input, dim, index, *, sparse_grad=False):
+    """torch.gather: the elements of ``input`` at ``index`` along ``dim``."""
+    return ops.gather_elements(input, dim, index)
+
+
+def masked_scatter(input, mask, source):
+    """torch.masked_scatter: the elements of ``source``, in order, where ``mask`` is true."""
+    place = mask.broadcast_to(input.shape).reshape((-1,))
+    turn = ops.cumsum(place.astype(ms.int64), 0) - 1
+    taken = source.reshape((-1,)).index_select(0, ops.maximum(turn, 0))
+    return ops.where(place, taken, input.reshape((-1,))).reshape(input.shape)
+
+
+def select_at(input, dim, index):
+    """torch.select: the slice number ``index`` along ``dim``, without that axis."""
+    return ops.narrow(input, dim, index % input.shape[dim], 1).squeeze(dim)
+
+
+def repeat_interleave(input, repeats, dim=None):
+    """torch.repeat_interleave: each element or slice repeated; a tensor of counts is PyNative only."""
+    if dim is None:
+        input, dim = input.reshape((-1,)), 0
+    if isinstance(repeats, int):
+        return ops.repeat_interleave(input, repeats, dim)
+    counts = repeats.broadcast_to((input.shape[dim],)).asnumpy().tolist()
+    order = [i for i, count in enumerate(counts) for _ in range(count)]
+    return ops.index_select(input, dim, ms.tensor(order, ms.int64))

@@ -1,0 +1,47 @@
+"""In: dtypes and conditions. Out: what torch says of number types, and its checks and decorators."""
+
+import mindspore as ms
+
+
+def script(obj=None, *args, **kwargs):
+    """torch.jit.script, ignore, export and unused as decorators: the function stays as it is."""
+    return obj
+
+
+def assert_true(condition, message=None):
+    """torch._assert: raises AssertionError with the message where the condition does not hold."""
+    assert condition, message
+
+
+FLOAT_LIMITS = {
+    "Float16": (65504.0, 9.765625e-04, 6.103515625e-05),
+    "BFloat16": (3.3895313892515355e38, 7.8125e-03, 1.1754943508222875e-38),
+    "Float32": (3.4028234663852886e38, 1.1920928955078125e-07, 1.1754943508222875e-38),
+    "Float64": (1.7976931348623157e308, 2.220446049250313e-16, 2.2250738585072014e-308),
+}
+INT_BITS = {
+    "Int8": 7, "Int16": 15, "Int32": 31, "Int64": 63,
+    "UInt8": 8, "UInt16": 16, "UInt32": 32, "UInt64": 64,
+}  # fmt: skip
+
+
+@ms.jit_class
+class finfo:
+    """torch.finfo: max, min, eps, tiny, smallest_normal and bits of a floating point dtype."""
+
+    def __init__(self, type=None):
+        name = str(ms.float32 if type is None else type)
+        self.max, self.eps, self.tiny = FLOAT_LIMITS[name]
+        self.min, self.smallest_normal = -self.max, self.tiny
+        self.bits = int(name.lstrip("BFloat"))
+
+
+@ms.jit_class
+class iinfo:
+    """torch.iinfo: max, min and bits of a whole number dtype."""
+
+    def __init__(self, type):
+        name = str(type)
+        self.max = 2 ** INT_BITS[name] - 1
+        self.min = 0 if name[0] == "U" else -(2 ** INT_BITS[name])
+        self.bits = INT_BITS[name] + (0 if name[0] == "U" else 1)

@@ -1,0 +1,48 @@
+"""In: sizes, tensors and parameters of distributions. Out: random tensors in torch's forms."""
+
+import mindspore as ms
+from mindspore import ops
+
+from migrate.helpers.creation import size_of
+
+
+def rand(*size, dtype=None, device=None, requires_grad=False):
+    """torch.rand: uniform in [0, 1); other numbers than torch's for the same seed."""
+    return ops.rand(*size_of(size), dtype=dtype)
+
+
+def randn(*size, dtype=None, device=None, requires_grad=False):
+    """torch.randn: standard normal; other numbers than torch's for the same seed."""
+    return ops.randn(*size_of(size), dtype=dtype)
+
+
+def rand_like(input, *, dtype=None, device=None, requires_grad=False):
+    """torch.rand_like: uniform in [0, 1), in the shape of ``input``."""
+    return ops.rand_like(input, dtype=dtype)
+
+
+def randn_like(input, *, dtype=None, device=None, requires_grad=False):
+    """torch.randn_like: standard normal, in the shape of ``input``."""
+    return ops.randn_like(input, dtype=dtype)
+
+
+def randint(low, high, size, *, dtype=None, device=None, requires_grad=False):
+    """torch.randint: whole numbers in [low, high), int64 unless told otherwise."""
+    return ops.randint(low, high, size, dtype=dtype)
+
+
+def randperm(n, *, dtype=None, device=None, requires_grad=False):
+    """torch.randperm: 0 to n - 1 in random order, int64 unless told otherwise."""
+    order = ops.randperm(n)
+    return order if dtype is None else order.astype(dtype)
+
+
+def normal_around(mean, std=1.0):
+    """torch.normal where ``mean`` or ``std`` is a tensor: one draw for each of their elements."""
+    centre = mean + ops.zeros_like(std) if isinstance(std, ms.Tensor) else mean
+    return centre + std * ops.randn_like(centre)
+
+
+def bernoulli(input):
+    """torch.bernoulli: 1 with the probability that each element gives, else 0."""
+    return (ops.rand_like(input) < input).astype(input.dtype)

@@ -1,0 +1,52 @@
+"""In: tensors. Out: torch's changes of shape, diagonals and comparisons."""
+
+import mindspore as ms
+from mindspore import ops
+
+
+def flatten(input, start_dim=0, end_dim=-1):
+    """torch.flatten: joins the axes from ``start_dim`` to ``end_dim``."""
+    return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
+
+
+def squeeze(input, dim):
+    """torch.squeeze of one or more axes: those of another length than 1 stay."""
+    if input.ndim == 0:
+        return input
+    dims = [axis % input.ndim for axis in ((dim,) if isinstance(dim, int) else dim)]
+    shape = input.shape
+    return input.reshape([shape[i] for i in range(len(shape)) if not (i in dims and shape[i] == 1)])
+
+
+def diag(input, diagonal=0):
+    """torch.diag: a matrix with a vector on a diagonal, or a diagonal of a matrix."""
+    if input.ndim == 1:
+        return ops.diag_embed(input, diagonal)
+    return ops.diagonal(input, diagonal)
+
+
+def cross(input, other, dim=None):
+    """torch.cross along ``dim``, by default the first axis of length 3."""
+    if dim is None:
+        dim = [i for i in range(input.ndim) if input.shape[i] == 3][0]
+    return ops.cross(input, other, dim)
+
+
+def softmax_over(input, dim, dtype=None):
+    """torch.softmax along ``dim``."""
+    return ops.softmax(input, dim, dtype=dtype)
+
+
+def bitwise_not(input):
+    """torch.bitwise_not: logical for bool, else by bits."""
+    return ops.logical_not(input) if input.dtype == ms.bool_ else ops.invert(input)
+
+
+def equal(input, other):
+    """torch.equal: one Python bool, False for other shapes. PyNative only."""
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """torch.allclose: one Python bool. PyNative only."""
+    return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
