@@ -38,11 +38,23 @@ def serve(commands: dict[str, Command]) -> None:
 
 
 def describe(error: BaseException) -> Payload:
-    """Type, first lines and innermost place of an exception, short enough for a report."""
+    """Type, meaning and innermost place of an exception, short enough for a report."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    text = " ".join(str(error).split())
-    return {"type": type(error).__name__, "message": text[:400], "place": place}
+    return {"type": type(error).__name__, "message": _gist(str(error))[:400], "place": place}
+
+
+def _gist(message: str) -> str:
+    """The text up to the first ruler, and the line of code that MindSpore's compiler names."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    rulers = [number for number, line in enumerate(lines) if set(line) == {"-"}]
+    head = " ".join(lines[: rulers[0]] if rulers and rulers[0] else lines)
+    code = [
+        f"in {line.partition('In file ')[2].rpartition(',')[0]}: {lines[number + 1]}"
+        for number, line in enumerate(lines[:-1]) if line.startswith("#") and "In file " in line
+    ]  # fmt: skip
+    outer = code[-1:] if rulers else []
+    return " ".join([head[:300], *outer])
 
 
 def _write(stream: TextIO, payload: Payload) -> None:

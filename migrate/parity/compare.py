@@ -41,9 +41,7 @@ def merge(measures: list[Measure]) -> Measure:
         return Measure(Verdict.NOT_RUN, detail="nothing was compared")
     chosen = max(measures, key=lambda m: (ORDER.index(m.verdict), _excess(m)))
     total = sum(measure.elements for measure in measures)
-    return Measure(
-        chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail
-    )
+    return Measure(chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail)
 
 
 def _excess(measure: Measure) -> float:
@@ -70,7 +68,7 @@ def compare(
         return Measure(Verdict.SHAPE, detail=_structure(left, right))
     measures = [
         _leaf(place, one, other, reference, value, strictness)
-        for (place, one), (_, other) in zip(left, right)
+        for (place, one), (_, other) in zip(left, right, strict=False)
     ]
     return merge(measures)
 

@@ -78,7 +78,9 @@ def _calls(value: ast.expr, known: set[str]) -> bool:
 def _required(args: ast.arguments, skip: int) -> list[str]:
     plain = [*args.posonlyargs, *args.args][skip:]
     without = plain[: len(plain) - len(args.defaults)] if args.defaults else plain
-    keyword = [a for a, default in zip(args.kwonlyargs, args.kw_defaults) if default is None]
+    keyword = [
+        a for a, default in zip(args.kwonlyargs, args.kw_defaults, strict=False) if default is None
+    ]
     return [argument.arg for argument in (*without, *keyword)]
 
 

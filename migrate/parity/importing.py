@@ -52,6 +52,8 @@ def load(tree: Tree, relative: str) -> ModuleType:
 def forget(root: Path) -> None:
     """Drop modules and search paths of other trees, so that equal names do not meet."""
     for name, module in list(sys.modules.items()):
+        if name == "__main__":
+            continue
         file = getattr(module, "__file__", None) or ""
         if getattr(module, "_torch2ms_loaded", False) or _is_below(file, root):
             del sys.modules[name]

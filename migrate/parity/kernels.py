@@ -85,10 +85,8 @@ def measure(name: str, torch_function: Function, ms_function: Function) -> tuple
 
 
 def _worst_tenth(error: Array, scale: Array) -> float:
-    parts = zip(np.array_split(error, 10), np.array_split(scale, 10))
-    return max(
-        float(np.linalg.norm(e) / max(float(np.linalg.norm(s)), 1e-30)) for e, s in parts
-    )
+    parts = zip(np.array_split(error, 10), np.array_split(scale, 10), strict=False)
+    return max(float(np.linalg.norm(e) / max(float(np.linalg.norm(s)), 1e-30)) for e, s in parts)
 
 
 def main() -> None:

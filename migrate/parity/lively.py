@@ -6,6 +6,7 @@ do weights so small that only biases arrive at the output. All draws come from o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 
@@ -69,18 +70,18 @@ def _calibrate(
     model: torch.nn.Module, generator: torch.Generator, run: Callable[[], object]
 ) -> None:
     """Let one train-mode run fill the statistics, then move them a little off those values."""
-    norms = [m for m in model.modules() if isinstance(getattr(m, "running_var", None), torch.Tensor)]
+    norms = [
+        m for m in model.modules() if isinstance(getattr(m, "running_var", None), torch.Tensor)
+    ]
     if not norms:
         return
     momenta = [(norm, norm.momentum) for norm in norms]
     modes = [(module, module.training) for module in model.modules()]
     model.train()
     for norm in norms:
-        norm.momentum = 1.0  # type: ignore[assignment]
-    try:
-        run()
-    except (RuntimeError, ValueError):
-        pass  # one value a channel has no variance: the drawn statistics below still differ
+        norm.momentum = 1.0
+    with contextlib.suppress(RuntimeError, ValueError):
+        run()  # one value a channel has no variance: the drawn statistics below still differ
     for norm, momentum in momenta:
         norm.momentum = momentum
         mean, variance = norm.running_mean, norm.running_var
@@ -89,7 +90,9 @@ def _calibrate(
         mean[bad], variance[bad] = 0.0, 1.0
         variance.clamp_(min=1e-4)
         mean.add_(0.1 * variance.sqrt() * _normal(mean, generator))
-        variance.mul_(0.8 + 0.4 * torch.rand(variance.shape, generator=generator).to(variance.dtype))
+        variance.mul_(
+            0.8 + 0.4 * torch.rand(variance.shape, generator=generator).to(variance.dtype)
+        )
         tracked = getattr(norm, "num_batches_tracked", None)
         if isinstance(tracked, torch.Tensor):
             tracked.zero_()

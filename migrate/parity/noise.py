@@ -12,14 +12,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from migrate.parity.tolerance import COARSE
 
 
-
 def base_name(operator: Any) -> str:
     """``aten.tanh_.default`` -> ``tanh``."""
     name: str = operator.overloadpacket.__name__
     return name[:-1] if name.endswith("_") and not name.startswith("__") else name
 
 
-class OperatorLog(TorchDispatchMode):
+class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
     """Adds up the reduction lengths of the operators that run, and remembers their names."""
 
     def __init__(self) -> None:
@@ -59,21 +58,22 @@ def reduction_length(name: str, args: tuple[Any, ...], result: Any) -> float:
     if "attention" in name:
         return float(tensors[0].shape[-1] + tensors[1].shape[-2])
     if "norm" in name or "softmax" in name or "loss" in name:
-        return _normalised(name, tensors[0])
+        return _normalised(name, args, tensors[0])
     if "lstm" in name or "rnn" in name or "gru" in name:
         return float(2 * tensors[0].shape[-1] * max(tensors[0].shape[:-1], default=1))
-    return max(1.0, tensors[0].numel() / max(first.numel(), 1))
+    return float(max(1.0, tensors[0].numel() / max(first.numel(), 1)))
 
 
-def _normalised(name: str, tensor: torch.Tensor) -> float:
+def _normalised(name: str, args: tuple[Any, ...], tensor: torch.Tensor) -> float:
     if "batch_norm" in name and tensor.ndim > 1:
-        return float(tensor.numel() / max(tensor.shape[1], 1))
+        in_eval = "no_training" in name or (len(args) > 5 and args[5] is False)
+        return 1.0 if in_eval else float(tensor.numel() / max(tensor.shape[1], 1))
     if "group_norm" in name and tensor.ndim > 1:
         return float(tensor.numel() / max(tensor.shape[0], 1))
     return float(tensor.shape[-1]) if tensor.ndim else 1.0
 
 
-class KernelNoise(TorchDispatchMode):
+class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
     """Makes torch's results as coarse as MindSpore's CPU kernels are, operator by operator."""
 
     def __init__(self, seed: int) -> None:

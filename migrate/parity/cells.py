@@ -1,0 +1,204 @@
+"""In: a built Cell. Out: its inventory, its weights set from torch's, and Cells grouped."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+from mindspore import nn
+
+from migrate.parity.exchange import Array, ArrayStore, Spec, digest
+from migrate.parity.importing import PLACE, place
+from migrate.parity.layout import apply_layout
+from migrate.parity.ms_values import array, dtype_name, tensor_of
+
+
+@dataclass
+class Net:
+    """The MindSpore model: cells by path, tensors by place ("bn1.gamma"), torch name -> place."""
+
+    root: Any
+    cells: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)
+    start: dict[str, Array] = field(default_factory=dict)
+
+
+def open_net(root: Any) -> Net:
+    return Net(root, dict(_walk(root, "", set())))
+
+
+def _walk(cell: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Every Cell once, by path; unlike cells_and_names, empty containers are not left out."""
+    if id(cell) in seen:
+        return
+    seen.add(id(cell))
+    yield path, cell
+    for name, child in cell._cells.items():
+        if child is not None:
+            yield from _walk(child, f"{path}.{name}" if path else name, seen)
+
+
+def inventory(net: Net, source: Path) -> list[Spec]:
+    """Path, class, file, 1-based line and settings of every Cell."""
+    rows = []
+    for path, cell in net.cells.items():
+        file, line = place(cell, source)
+        settings = {
+            name: value for name, value in cell.__dict__.items()
+            if name not in INTERNAL and isinstance(value, (bool, int, float, str, tuple))
+        }  # fmt: skip
+        rows.append({
+            "path": path, "class": type(cell).__name__, "file": file, "line": line,
+            "settings": {k: v for k, v in settings.items() if _is_plain(v)},
+        })  # fmt: skip
+    return rows
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(item) for item in value)
+    return isinstance(value, (bool, int, float, str)) and value == value
+
+
+def tensors(net: Net) -> list[Spec]:
+    """Every Parameter, buffer and Tensor attribute: place, name, shape, dtype, trained, same."""
+    rows: list[Spec] = []
+    for path, cell in net.cells.items():
+        held = {**_attributes(cell), **{k: v for k, v in cell._buffers.items() if v is not None}}
+        held.update({k: v for k, v in cell._params.items() if v is not None})
+        for name, value in held.items():
+            is_parameter = isinstance(value, ms.Parameter)
+            rows.append({
+                "place": f"{path}.{name}" if path else name,
+                "name": value.name if is_parameter else "",
+                "parameter": is_parameter,
+                "shape": [int(size) for size in value.shape],
+                "dtype": dtype_name(value.dtype),
+                "trained": bool(is_parameter and value.requires_grad),
+                "same": id(value),
+            })  # fmt: skip
+    return rows
+
+
+def _attributes(cell: Any) -> dict[str, Any]:
+    return {
+        name: value for name, value in cell.__dict__.items()
+        if isinstance(value, ms.Tensor) and name not in INTERNAL
+    }  # fmt: skip
+
+
+def held_at(net: Net, place_: str) -> Any:
+    """The Parameter or Tensor at a place."""
+    path, _, name = place_.rpartition(".")
+    cell = net.cells[path]
+    for table in (cell._params, cell._buffers, cell.__dict__):
+        if name in table:
+            return table[name]
+    raise KeyError(place_)
+
+
+def put(net: Net, place_: str, numbers: Array) -> None:
+    """Set the numbers at a place; dtype and shape stay those of the Cell."""
+    held = held_at(net, place_)
+    fresh = tensor_of(numbers, dtype_name(held.dtype))
+    if isinstance(held, ms.Parameter):
+        held.set_data(fresh)
+        return
+    path, _, name = place_.rpartition(".")
+    cell = net.cells[path]
+    if name in cell._buffers:
+        cell._buffers[name] = fresh
+    else:
+        object.__setattr__(cell, name, fresh)
+
+
+def load(net: Net, pairs: list[Spec], folder: Path) -> list[Spec]:
+    """Copy torch's weights; each pair is {key, place, layout, array}. Answers those that failed.
+
+    A pair counts only when the bytes read back from the Cell have torch's hash.
+    """
+    store = ArrayStore(folder)
+    failed: list[Spec] = []
+    for pair in pairs:
+        numbers = apply_layout(store.get(pair["array"]), pair["layout"])
+        held = held_at(net, pair["place"])
+        shape = tuple(int(size) for size in held.shape)
+        if numbers.shape != shape:
+            why = f"shape {shape} in MindSpore, {numbers.shape} in torch"
+            failed.append({"key": pair["key"], "why": why})
+            continue
+        put(net, pair["place"], numbers)
+        net.places[pair["key"]], net.layouts[pair["key"]] = pair["place"], pair["layout"]
+        back = array(held_at(net, pair["place"]))
+        if digest(back.astype(numbers.dtype)) != digest(numbers):
+            failed.append({"key": pair["key"], "why": "the copied values have another hash"})
+    net.start = {row["place"]: array(held_at(net, row["place"])) for row in tensors(net)
+                 if row["parameter"] and not row["trained"]}  # fmt: skip
+    return failed
+
+
+def restore(net: Net, path: str) -> None:
+    """Bring everything that is not trained (moving statistics) below a Cell to its start."""
+    prefix = f"{path}." if path else ""
+    for place_, numbers in net.start.items():
+        if place_.startswith(prefix):
+            put(net, place_, numbers)
+
+
+INTERNAL = frozenset(vars(nn.Cell())) | {PLACE, "cell_init_args", "arguments_key", "training"}
+
+
+class Unknown(Exception):
+    """A Cell holds something that cannot be compared, so it is in no group."""
+
+
+def signature(cell: Any) -> Any:
+    """Equal for Cells that compile to the same graph up to the values of their Parameters."""
+    own = tuple(
+        (name, _token(value)) for name, value in sorted(cell.__dict__.items())
+        if name not in INTERNAL
+    )  # fmt: skip
+    held = tuple(
+        (name, tuple(p.shape), str(p.dtype), p.requires_grad)
+        for name, p in cell._params.items() if p is not None
+    )  # fmt: skip
+    buffers = tuple((n, _token(b)) for n, b in cell._buffers.items())
+    inner = tuple((n, signature(c)) for n, c in cell._cells.items() if c is not None)
+    return (type(cell), cell.training, own, held, buffers, inner)
+
+
+def _token(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return (type(value).__name__, value)
+    if isinstance(value, (tuple, list)):
+        return (type(value).__name__, tuple(_token(item) for item in value))
+    if isinstance(value, dict):
+        return ("dict", tuple((_token(k), _token(v)) for k, v in value.items()))
+    if isinstance(value, ms.Parameter):
+        return ("Parameter", tuple(value.shape), str(value.dtype))
+    if isinstance(value, ms.Tensor):
+        return ("Tensor", digest(array(value)))
+    if isinstance(value, ms.ops.Primitive):
+        return (value.name, tuple(sorted((k, repr(v)) for k, v in value.attrs.items())))
+    if isinstance(value, types.FunctionType) and value.__closure__ is None:
+        return ("function", value.__module__, value.__qualname__)
+    if isinstance(value, type) or str(type(value).__module__).startswith("mindspore._c_exp"):
+        return ("named", str(value))
+    raise Unknown(type(value).__name__)
+
+
+def lend(net: Net, donor: str, model: str) -> dict[str, Array]:
+    """Put the donor Cell's Parameters into the model Cell; answers what was there before."""
+    before: dict[str, Array] = {}
+    prefix, other = (f"{donor}." if donor else ""), (f"{model}." if model else "")
+    for row in tensors(net):
+        if row["parameter"] and row["place"].startswith(prefix):
+            target = other + row["place"].removeprefix(prefix)
+            before[target] = array(held_at(net, target)).copy()
+            put(net, target, array(held_at(net, row["place"])))
+    return before

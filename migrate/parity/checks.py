@@ -1,0 +1,135 @@
+"""In: raw answers about the calls of every Cell. Out: Check records, one for each Cell and rung."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from migrate.outcomes import Verdict
+from migrate.parity.compare import ORDER, Measure, merge
+from migrate.parity.session import Session
+from migrate.result import Check
+
+Mode = Literal["pynative", "graph"]
+FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
+NEVER = "its forward never ran with these inputs"
+NOTHING = "it returns nothing that can be compared"
+
+
+def measure_of(answer: Mapping[str, Any]) -> Measure:
+    return Measure(**{**answer, "verdict": Verdict(answer["verdict"])})
+
+
+def forward_checks(
+    session: Session, rung: str, mode: Mode, answers: Sequence[Mapping[str, Any]],
+    index: Mapping[str, Any],
+) -> tuple[Check, ...]:  # fmt: skip
+    """One Check a module, in the order in which the calls ended, then those that never ran."""
+    local: dict[str, list[Measure]] = {}
+    cumulative: dict[str, list[Measure]] = {}
+    for answer in answers:
+        for kind, target in (("local", local), ("cumulative", cumulative)):
+            if kind in answer:
+                target.setdefault(answer["path"], []).append(measure_of(answer[kind]))
+    order = {entry["path"]: entry["order"] for entry in reversed(index["calls"])}
+    checks: list[Check] = []
+    failed = False
+    for path in sorted(set(local) | set(cumulative), key=lambda p: order.get(p, 0)):
+        one, other = local.get(path), cumulative.get(path)
+        verdict, chosen = _decide(one, other, failed)
+        failed = failed or verdict not in FINE
+        calls = index["counts"].get(path, 0)
+        notes = [chosen.detail, f"{calls} calls" if calls > 1 else "", index["note"]]
+        checks.append(_check(
+            session, rung, mode, path, order.get(path, 0), verdict, chosen,
+            merge(one).error if one else None, merge(other).error if other else None,
+            "; ".join(note for note in notes if note),
+        ))  # fmt: skip
+    return tuple(checks)
+
+
+def never_ran(
+    session: Session, rung: str, mode: Mode, index: Mapping[str, Any]
+) -> tuple[Check, ...]:
+    """Checks for modules whose forward did not run: listed, but they fail nothing."""
+    start = len(index["calls"])
+    return tuple(
+        _check(session, rung, mode, path, start + number, Verdict.NOT_RUN,
+               Measure(Verdict.NOT_RUN), None, None, NEVER)
+        for number, path in enumerate(index["never"])
+    )  # fmt: skip
+
+
+def _decide(
+    local: list[Measure] | None, cumulative: list[Measure] | None, failed: bool
+) -> tuple[Verdict, Measure]:
+    """The verdict of a module: its local check counts; a cumulative failure alone is inherited."""
+    one = merge(local) if local else None
+    other = merge(cumulative) if cumulative else None
+    if one is None or (one.verdict is Verdict.NOT_RUN and other is not None):
+        assert other is not None
+        inherited = failed and other.verdict not in FINE
+        return (Verdict.PROPAGATED if inherited else other.verdict), other
+    if one.verdict in FINE and one.elements == 0:
+        empty = Measure(Verdict.NOT_RUN, detail=NOTHING)
+        return Verdict.NOT_RUN, empty
+    if one.verdict not in FINE or other is None or other.verdict in FINE:
+        worst = max((one.verdict, other.verdict if other else one.verdict), key=ORDER.index)
+        return (worst if one.verdict in FINE else one.verdict), one
+    return Verdict.PROPAGATED, Measure(
+        Verdict.PROPAGATED, one.elements, one.error, one.own, one.limit,
+        f"right on torch's input; inside the model {other.detail}",
+    )  # fmt: skip
+
+
+def gradient_checks(
+    session: Session, mode: Mode, whole: Sequence[Mapping[str, Any]],
+    local: Sequence[Mapping[str, Any]], order: Mapping[str, int], blamed: frozenset[str],
+) -> tuple[Check, ...]:  # fmt: skip
+    """One Check a module with weights, and one for the model's inputs (the root).
+
+    ``blamed`` are modules whose forward already fails; a wrong gradient elsewhere follows.
+    """
+    outer: dict[str, list[Measure]] = {}
+    inner: dict[str, list[Measure]] = {}
+    for answer in whole:
+        path = "" if answer["name"].startswith("input[") else answer["name"].rpartition(".")[0]
+        outer.setdefault(path, []).append(measure_of(answer["local"]))
+    for answer in local:
+        inner.setdefault(answer["path"], []).append(measure_of(answer["local"]))
+    checks = []
+    for path in sorted(set(outer) | set(inner), key=lambda p: order.get(p, len(order))):
+        one, other = inner.get(path), outer.get(path)
+        if other is None and merge(one or []).verdict in FINE:
+            continue
+        verdict, chosen = _decide(one, other, bool(local) or bool(blamed - {path}))
+        verdict = chosen.verdict if one is None and path in blamed else verdict
+        checks.append(_check(
+            session, "gradients", mode, path, order.get(path, len(order)), verdict, chosen,
+            merge(one).error if one else None, merge(other).error if other else None,
+            chosen.detail,
+        ))  # fmt: skip
+    return tuple(checks)
+
+
+def _check(
+    session: Session, rung: str, mode: Mode, path: str, order: int, verdict: Verdict,
+    chosen: Measure, local: float | None, cumulative: float | None, detail: str,
+) -> Check:  # fmt: skip
+    cell_path = session.cell_of(path)
+    module, cell = session.modules.get(path, {}), session.cells.get(cell_path, {})
+    return Check(
+        rung=rung, mode=mode, torch_path=path, mindspore_path=cell_path if cell else "",
+        torch_class=module.get("class", ""), mindspore_class=cell.get("class", ""),
+        torch_line=module.get("line", 0), mindspore_line=cell.get("line", 0),
+        source=module.get("file", ""), order=order, verdict=verdict, elements=chosen.elements,
+        local=_finite(local), cumulative=_finite(cumulative), own=_finite(chosen.own),
+        limit=_finite(chosen.limit), detail=detail,
+    )  # fmt: skip
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity; an error beyond all numbers becomes the largest one."""
+    if value is None or value != value:
+        return None
+    return min(value, 1.7e308)

@@ -1,0 +1,202 @@
+"""In: a VerifyRequest. Out: a Verification: every model climbs the rungs, worst verdict counts."""
+
+from __future__ import annotations
+
+import ast
+import queue
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from migrate.outcomes import Verdict
+from migrate.parity.climb import climb, failed_result
+from migrate.parity.compare import worst
+from migrate.parity.request import VerifyError, VerifyRequest, parse_input
+from migrate.parity.session import Sides, Target, find
+from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
+from migrate.result import FileResult, ModelResult, Record, Verification
+from migrate.weights import Names
+
+Progress = Callable[[str], None]
+INSTALL = 'pip install "torch2mindspore[verify]"'
+
+
+def verify(request: VerifyRequest, progress: Progress) -> Verification:
+    """Build every model on both sides and compare them, Cell by Cell.
+
+    ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
+    Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
+    """
+    for text in request.inputs:
+        _checked_input(text)
+    record = _record(request.record)
+    with tempfile.TemporaryDirectory(prefix="torch2ms_") as folder:
+        pool = [_sides(request, Path(folder), number) for number in range(max(1, request.jobs))]
+        try:
+            environment = _environment(pool[0], request)
+            targets, refused = _targets(request, record, pool[0], progress)
+            models = _climb_all(request, record, targets, pool, progress)
+        finally:
+            for sides in pool:
+                sides.stop()
+    every = tuple(sorted((*models, *refused), key=lambda model: model.source))
+    counted = [model.verdict for model in models] or [Verdict.NOT_RUN]
+    return Verification(
+        tool_version=record.tool_version, verdict=worst(counted), environment=environment,
+        models=every,
+    )  # fmt: skip
+
+
+def _checked_input(text: str) -> None:
+    try:
+        parse_input(text)
+    except ValueError as error:
+        raise VerifyError("--input", "cannot be read", str(error), "write it as 2x3x64x64 or "
+                          "2x16:int64<100") from error  # fmt: skip
+
+
+def _record(path: Path) -> Record:
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        raise VerifyError(
+            str(path), "the record of the conversion is missing", "convert writes it",
+            "run torch2ms convert first, and verify its output folder",
+        ) from error  # fmt: skip
+    except (ValueError, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise VerifyError(str(path), "this is no record of a conversion", first,
+                          "run torch2ms convert again") from error  # fmt: skip
+
+
+def _sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
+    scratch = folder / f"job{number}"
+    scratch.mkdir()
+    import os
+
+    threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
+    torch = Worker("torch_side", request.torch_python or this_python(), scratch, threads)
+    return Sides(torch, Worker("mindspore_side", this_python(), scratch, threads), scratch)
+
+
+def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
+    """Versions on both sides, and that both frameworks can be imported at all."""
+    found: dict[str, str] = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    for worker, name in ((sides.torch, "torch"), (sides.mindspore, "mindspore")):
+        try:
+            found.update(worker.call("hello", {}, max(request.timeout, 60.0)))
+        except (WorkerLost, WorkerError) as error:
+            why = error.why if isinstance(error, WorkerLost) else str(error)
+            raise VerifyError(
+                str(worker.python), f"{name} cannot be imported", why,
+                f"{INSTALL} (Python 3.10 to 3.12, numpy below 2), or give --torch-python for "
+                "torch in another environment; torch2ms doctor says more",
+            ) from error  # fmt: skip
+    return found
+
+
+def _targets(
+    request: VerifyRequest, record: Record, sides: Sides, progress: Progress
+) -> tuple[list[Target], list[ModelResult]]:
+    """The models to verify, and results for those that cannot be tried, with the reason."""
+    files = [file for file in record.files if _wanted(file, request)]
+    if request.file and not files:
+        raise VerifyError(request.file, "no such file in the record", str(request.record),
+                          f"one of {', '.join(f.source for f in record.files[:8])}")  # fmt: skip
+    if request.builds:
+        return _given(request, record, files)
+    targets: list[Target] = []
+    refused: list[ModelResult] = []
+    for file in (file for file in files if file.cells):
+        progress(f"{file.source}: looking for models")
+        blank = _target(request, record, file, file.source, "")
+        try:
+            found = find(sides, blank, request.timeout)
+        except (WorkerError, WorkerLost) as error:
+            why = f"{file.source}: the torch source cannot be imported: {error}"
+            refused.append(failed_result(blank, f"{why}. Next: verify it where it runs"))
+            continue
+        for row in found:
+            target = _target(request, record, file, row["name"], row["build"])
+            if row["reason"]:
+                why = f"{file.source}: {row['name']} is not built by itself: {row['reason']}"
+                refused.append(failed_result(target, f"{why}. Next: --build '{row['name']}(...)'"))
+            else:
+                targets.append(target)
+    if not targets and not refused:
+        raise VerifyError(
+            str(request.record), "no model was found", "no converted file defines a Module class",
+            "name one with --build 'Net(10)'",
+        )  # fmt: skip
+    return targets, refused
+
+
+def _wanted(file: FileResult, request: VerifyRequest) -> bool:
+    if request.file and request.file not in (file.source, file.output):
+        return False
+    return file.status == "converted" and file.output.endswith(".py")
+
+
+def _given(
+    request: VerifyRequest, record: Record, files: Sequence[FileResult]
+) -> tuple[list[Target], list[ModelResult]]:
+    targets: list[Target] = []
+    refused: list[ModelResult] = []
+    for build in request.builds:
+        homes = [file for file in files if _defines(_source(record) / file.source, build)]
+        if not homes:
+            file = files[0] if files else FileResult(source="")
+            blank = _target(request, record, file, build, build)
+            why = f"--build {build}: no converted file defines a name that it uses"
+            refused.append(failed_result(blank, f"{why}. Next: check the spelling"))
+        targets += [_target(request, record, file, build, build) for file in homes[:1]]
+    return targets, refused
+
+
+def _defines(path: Path, build: str) -> bool:
+    try:
+        tree = ast.parse(path.read_bytes())
+        names = {n.id for n in ast.walk(ast.parse(build, mode="eval")) if isinstance(n, ast.Name)}
+    except (SyntaxError, ValueError, OSError):
+        return False
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    return any(isinstance(node, kinds) and node.name in names for node in tree.body)
+
+
+def _source(record: Record) -> Path:
+    root = Path(record.source_root)
+    return root if record.kind == "folder" else root.parent
+
+
+def _target(
+    request: VerifyRequest, record: Record, file: FileResult, name: str, build: str
+) -> Target:
+    source = _source(record).resolve()
+    output = request.output_root.resolve()
+    output = output.parent if output.is_file() else output
+    package = source.name if (source / "__init__.py").exists() else ""
+    identifier = package if package.isidentifier() else package.replace("-", "_")
+    return Target(name, build, file.source, file.output, source, output, identifier)
+
+
+def _climb_all(
+    request: VerifyRequest, record: Record, targets: Sequence[Target], pool: Sequence[Sides],
+    progress: Progress,
+) -> list[ModelResult]:  # fmt: skip
+    free: queue.Queue[Sides] = queue.Queue()
+    for sides in pool:
+        free.put(sides)
+    names = Names(record.weights, record.layouts)
+
+    def one(target: Target) -> ModelResult:
+        sides = free.get()
+        try:
+            return climb(target, request, names, sides, progress)
+        finally:
+            free.put(sides)
+
+    if len(pool) == 1:
+        return [one(target) for target in targets]
+    with ThreadPoolExecutor(len(pool)) as threads:
+        return list(threads.map(one, targets))

@@ -1,0 +1,98 @@
+"""In: requests of the verifying process. Out: answers about the converted MindSpore code.
+
+Runs as a process of its own, where torch cannot be imported.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+
+from migrate.parity import importing
+from migrate.parity.cells import Net, inventory, load, open_net, tensors
+from migrate.parity.channel import Emit, Payload, serve
+from migrate.parity.importing import Tree
+from migrate.parity.ms_dropout import share_masks, silence_recurrent
+from migrate.parity.ms_gradients import replay_gradients
+from migrate.parity.replay import replay, set_mode
+
+
+class NoTorch(importlib.abc.MetaPathFinder):
+    """Makes every import of torch fail: converted code must run without it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in ("torch", "torchvision", "torchaudio"):
+            raise ModuleNotFoundError(f"{fullname} is not available to converted code")
+        return None
+
+
+@dataclass
+class Bench:
+    """The net that is being verified."""
+
+    net: Net | None = None
+
+    @property
+    def current(self) -> Net:
+        if self.net is None:
+            raise RuntimeError("no net was built")
+        return self.net
+
+
+def hello(request: Payload, emit: Emit) -> Payload:
+    return {
+        "mindspore": str(ms.__version__),
+        "mindspore numpy": np.__version__,
+        "python": platform.python_version(),
+        "device": str(ms.get_context("device_target")),
+    }
+
+
+def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
+    """Import the converted file and build the net: its Cells and its tensors."""
+    bench.net = None
+    set_mode("pynative")
+    tree = Tree(Path(request["root"]), request["package"])
+    ms.nn.Cell._torch2ms_root = str(tree.root)
+    module = importing.load(tree, request["file"])
+    ms.set_seed(request["seed"])
+    root = eval(request["build"], vars(module))  # the user's own expression
+    if not isinstance(root, ms.nn.Cell):
+        raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
+    silence_recurrent(root)
+    bench.net = open_net(root)
+    return {"cells": inventory(bench.net, tree.root), "tensors": tensors(bench.net)}
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    bench = Bench()
+    sys.meta_path.insert(0, NoTorch())
+    sys.argv = ["torch2ms"]
+    ms.set_context(pynative_synchronize=True, jit_syntax_level=ms.STRICT)
+    share_masks()
+    importing.track(ms.nn.Cell)
+    serve({
+        "hello": hello,
+        "build": lambda request, emit: build(bench, request, emit),
+        "load": lambda request, emit: {
+            "failed": load(bench.current, request["pairs"], Path(request["folder"]))
+        },
+        "replay": lambda request, emit: replay(bench.current, request, emit),
+        "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
+    })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

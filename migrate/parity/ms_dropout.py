@@ -1,0 +1,100 @@
+"""In: MindSpore. Out: MindSpore with dropout masks that are a function of shape and probability.
+
+The replacements are parsed in graph mode as well: the mask is a constant made while compiling.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import mindspore as ms
+from mindspore import nn, ops
+from mindspore.ops.primitive import constexpr
+
+from migrate.parity.masks import channel_shape, keep_mask
+
+
+@constexpr  # type: ignore[untyped-decorator]
+def _mask(shape: Any, p: Any, unbatched: int) -> Any:
+    if unbatched:
+        shape = channel_shape(shape, unbatched)
+    return ms.Tensor(keep_mask(shape, float(p)))
+
+
+def dropout(input: Any, p: Any = 0.5, training: bool = True, seed: Any = None) -> Any:
+    """ops.dropout with the shared mask."""
+    if not training or p == 0:
+        return input
+    return input * _mask(input.shape, p, 0).astype(input.dtype)
+
+
+def dropout1d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
+    """ops.dropout1d with the shared mask."""
+    if not training or p == 0:
+        return input
+    return input * _mask(input.shape, p, 2).astype(input.dtype)
+
+
+def dropout2d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
+    """ops.dropout2d with the shared mask."""
+    if not training or p == 0:
+        return input
+    return input * _mask(input.shape, p, 3).astype(input.dtype)
+
+
+def dropout3d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
+    """ops.dropout3d with the shared mask."""
+    if not training or p == 0:
+        return input
+    return input * _mask(input.shape, p, 4).astype(input.dtype)
+
+
+class _Dropout:
+    """The replacements keep the name construct: the graph compiler looks Cells up by it."""
+
+    def construct(self: Any, x: Any) -> Any:
+        p = self.p
+        if p is None:
+            p = 1.0 - self.keep_prob
+        return dropout(x, p, self.training)
+
+
+class _Dropout1d:
+    def construct(self: Any, x: Any) -> Any:
+        return dropout1d(x, self.prob, self.training)
+
+
+class _Dropout2d:
+    def construct(self: Any, x: Any) -> Any:
+        return dropout2d(x, 1.0 - self.keep_prob, self.training)
+
+
+class _Dropout3d:
+    def construct(self: Any, x: Any) -> Any:
+        return dropout3d(x, 1.0 - self.keep_prob, self.training)
+
+
+def share_masks() -> None:
+    """Replace the dropout functions and Cells of MindSpore for this process."""
+    nn.Dropout.construct = _Dropout.construct
+    nn.Dropout1d.construct = _Dropout1d.construct
+    nn.Dropout2d.construct = _Dropout2d.construct
+    nn.Dropout3d.construct = _Dropout3d.construct
+    for function in (dropout, dropout1d, dropout2d, dropout3d):
+        native = getattr(ops, function.__name__)
+        for module in list(sys.modules.values()):
+            _replace(module, function.__name__, native, function)
+
+
+def _replace(module: Any, name: str, native: Any, function: Any) -> None:
+    ours = getattr(module, "__name__", "").startswith("mindspore")
+    if ours and vars(module).get(name) is native:
+        setattr(module, name, function)
+
+
+def silence_recurrent(net: Any) -> None:
+    """Set the dropout between recurrent layers to 0 (torch's draws inside one kernel)."""
+    for _, cell in net.cells_and_names():
+        if hasattr(cell, "w_ih_list") and isinstance(getattr(cell, "dropout_op", None), nn.Dropout):
+            cell.dropout_op.p = 0.0

@@ -1,0 +1,191 @@
+"""In: one model to verify and a pair of workers. Out: raw answers of both sides, crash by crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrate.outcomes import Verdict
+from migrate.parity.request import VerifyRequest
+from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
+from migrate.weights import Held, Names, Pairing, cell_path, pair_all
+
+RESTARTS = 6
+
+
+@dataclass(frozen=True)
+class Target:
+    """One model: the expression that builds it, and its file on both sides (relative)."""
+
+    name: str
+    build: str
+    source: str
+    output: str
+    torch_root: Path
+    ms_root: Path
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two workers, and the folder they may write to."""
+
+    torch: Worker
+    mindspore: Worker
+    scratch: Path
+
+    def stop(self) -> None:
+        self.torch.stop()
+        self.mindspore.stop()
+
+
+@dataclass
+class Session:
+    """What both sides said about one model when they built it."""
+
+    target: Target
+    request: VerifyRequest
+    names: Names
+    sides: Sides
+    folder: Path
+    torch: Payload = field(default_factory=dict)
+    mindspore: Payload = field(default_factory=dict)
+    pairing: Pairing = field(default_factory=lambda: Pairing((), (), ()))
+    failed: list[Payload] = field(default_factory=list)
+
+    @property
+    def modules(self) -> dict[str, Payload]:
+        return {row["path"]: row for row in self.torch["modules"]}
+
+    @property
+    def cells(self) -> dict[str, Payload]:
+        return {row["path"]: row for row in self.mindspore["cells"]}
+
+    def cell_of(self, path: str) -> str:
+        """The Cell's path for a module's path."""
+        return cell_path(path, self.classes, self.names)
+
+    @property
+    def classes(self) -> Mapping[str, tuple[str, ...]]:
+        return {row["path"]: tuple(row["classes"]) for row in self.torch["modules"]}
+
+
+def _place(target: Target, torch: bool) -> Payload:
+    return {
+        "root": str(target.torch_root if torch else target.ms_root),
+        "package": target.package,
+        "file": target.source if torch else target.output,
+    }
+
+
+def find(sides: Sides, target: Target, timeout: float) -> list[Payload]:
+    """The models of a source file: ``[{name, build, reason}]``."""
+    answer = sides.torch.call("find", _place(target, True), timeout)
+    found: list[Payload] = answer["found"]
+    return found
+
+
+def open_torch(session: Session) -> None:
+    """Build the torch model, find inputs, write its weights. Raises WorkerError, WorkerLost."""
+    session.torch = session.sides.torch.call(
+        "build",
+        {
+            **_place(session.target, True), "build": session.target.build,
+            "inputs": list(session.request.inputs), "seed": session.request.seed,
+            "folder": str(session.folder / "weights"),
+        },
+        session.request.timeout,
+    )  # fmt: skip
+
+
+def open_mindspore(session: Session) -> None:
+    """Build the net and copy the weights into it; also after the worker was lost."""
+    timeout = session.request.timeout
+    session.mindspore = session.sides.mindspore.call(
+        "build",
+        {**_place(session.target, False), "build": session.target.build,
+         "seed": session.request.seed},
+        timeout,
+    )  # fmt: skip
+    held = [
+        Held(row["place"], row["name"], row["same"], row["trained"], row["parameter"])
+        for row in session.mindspore["tensors"]
+    ]
+    rows = {row["key"]: row for row in session.torch["tensors"]}
+    tied = {key: row["tied"] for key, row in rows.items()}
+    session.pairing = pair_all(tied, session.classes, held, session.names)
+    pairs = [
+        {"key": pair.key, "place": pair.place, "layout": pair.layout,
+         "array": rows[pair.key]["array"]}
+        for pair in session.pairing.pairs if pair.place
+    ]  # fmt: skip
+    answer = session.sides.mindspore.call(
+        "load", {"pairs": pairs, "folder": str(session.folder / "weights")}, timeout
+    )
+    session.failed = answer["failed"]
+
+
+def forward(session: Session, training: bool, mode: str, root_only: bool) -> list[Payload]:
+    """The checks of one forward rung; torch's part is recorded once for all modes."""
+    folder = session.folder / ("train" if training else "eval")
+    if not (folder / "index.json").exists():
+        session.sides.torch.call(
+            "record", {"training": training, "folder": str(folder)}, session.request.timeout
+        )
+    payload = {"folder": str(folder), "whole": True, "root_only": root_only}
+    return _replayed(session, "replay", payload, mode)
+
+
+def gradients(session: Session, mode: str, local: bool) -> list[Payload]:
+    """The checks of the gradient rung: of the whole model, or of every Cell by itself."""
+    folder = session.folder / ("gradients_local" if local else "gradients")
+    if not (folder / "index.json").exists():
+        session.sides.torch.call(
+            "gradients", {"folder": str(folder), "local": local}, session.request.timeout
+        )
+    payload = {"folder": str(folder), "scratch": str(session.folder / "probes")}
+    return _replayed(session, "gradients", payload, mode)
+
+
+def _replayed(session: Session, command: str, payload: Payload, mode: str) -> list[Payload]:
+    """Checks of all Cells; a Cell that ends or hangs the worker costs itself only."""
+    request = session.request
+    strictness = {"k": request.k, "rtol": request.rtol, "atol": request.atol}
+    checks: list[Payload] = []
+    done: list[Any] = []
+    paths = {path: session.cell_of(path) for path in session.modules}
+    mapped = {"mode": mode, "paths": paths, "strictness": strictness, **payload}
+
+    def keep(event: Payload) -> None:
+        if "check" in event:
+            checks.append(event["check"])
+            done.append([event["check"]["path"], event["check"].get("call", 0)])
+
+    for _ in range(RESTARTS):
+        try:
+            session.sides.mindspore.call(command, {**mapped, "done": done}, request.timeout, keep)
+            return checks
+        except WorkerLost as lost:
+            at = lost.at or ["", 0]
+            checks.append(_lost(at, lost.why))
+            done.append(at)
+            mapped["whole"] = False
+            open_mindspore(session)
+    why = f"the MindSpore process was lost {RESTARTS} times; the remaining Cells were left out"
+    checks.append(_lost(["", 0], why))
+    return checks
+
+
+def _lost(at: list[Any], why: str) -> Payload:
+    measure = {"verdict": Verdict.BLOCKED.value, "elements": 0, "error": None, "own": None,
+               "limit": None, "detail": why}  # fmt: skip
+    kind = "cumulative" if at[1] == -1 else "local"
+    return {"path": at[0], "call": max(at[1], 0), "name": "", kind: measure}
+
+
+__all__ = [
+    "Session", "Sides", "Target", "WorkerError", "WorkerLost", "find", "forward", "gradients",
+    "open_mindspore", "open_torch",
+]  # fmt: skip

@@ -1,0 +1,243 @@
+"""In: the tape of a torch model. Out: references and own errors, local and cumulative.
+
+Local: the module is called on what it received in the float32 run. Cumulative: its result inside
+the float64 run of the whole model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from migrate.parity.exchange import ArrayStore, Spec
+from migrate.parity.noise import KernelNoise, OperatorLog
+from migrate.parity.torch_record import (
+    Call,
+    Errors,
+    Tape,
+    Twins,
+    annotate,
+    error,
+    in_float64,
+    nudger,
+    restore,
+    run,
+    tape,
+    watched,
+)
+from migrate.parity.torch_values import change, describe, tensors, widen
+
+CONTAINERS = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList)
+Place = tuple[str, int]
+
+
+@dataclass
+class Whole:
+    """Results of the whole-model runs at every call."""
+
+    references: dict[Place, list[torch.Tensor]] = field(default_factory=dict)
+    own: dict[Place, list[float]] = field(default_factory=dict)
+    coarse: dict[Place, list[float]] = field(default_factory=dict)
+    reduction: dict[Place, float] = field(default_factory=dict)
+    random: set[Place] = field(default_factory=set)
+    note: str = ""
+
+
+def record(twins: Twins, training: bool, folder: Path) -> dict[str, Any]:
+    """Write index.json and arrays of one forward rung to a folder; returns a short summary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ArrayStore(folder)
+    for model in twins.every():
+        model.train(training)
+    recorded = tape(twins)
+    with torch.no_grad():
+        whole = _whole(twins, recorded)
+        calls = [
+            _entry(twins, call, order, whole, store, training)
+            for order, call in enumerate(recorded.calls)
+        ]
+    never = [
+        path for path, module in twins.plain.named_modules()
+        if path not in recorded.counts and not isinstance(module, CONTAINERS)
+    ]  # fmt: skip
+    args, kwargs = twins.arguments
+    index = {
+        "args": describe(args, store), "kwargs": describe(kwargs, store), "calls": calls,
+        "counts": recorded.counts, "never": never, "training": training, "note": whole.note,
+    }  # fmt: skip
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    return {"calls": len(calls), "never": never}
+
+
+def _whole(twins: Twins, recorded: Tape) -> Whole:
+    whole = Whole()
+    results = {(call.path, call.index): tensors(call.result) for call in recorded.calls}
+
+    def keep(path: str, index: int, value: Any) -> None:
+        if (path, index) in results:
+            whole.references[path, index] = [widen(tensor) for tensor in tensors(value)]
+
+    try:
+        with in_float64(), watched(twins.double, keep):
+            run(twins.double, twins, widen)
+    except (RuntimeError, TypeError, ValueError) as problem:
+        whole.note = f"no float64 reference for the whole model: {problem}"[:300]
+    for place, values in results.items():
+        known = whole.references.get(place, [])
+        if len(known) != len(values):
+            whole.references[place] = [widen(tensor) for tensor in values]
+        whole.own[place] = [
+            error(t, r) for t, r in zip(values, whole.references[place], strict=False)
+        ]
+    names = _nudged(twins, whole)
+    if names:
+        _coarse(twins, whole)
+    _find_random(twins, whole, results)
+    return whole
+
+
+def _errors_into(whole: Whole, target: dict[Place, list[float]]) -> Callable[[str, int, Any], None]:
+    def keep(path: str, index: int, value: Any) -> None:
+        references = whole.references.get((path, index))
+        found = tensors(value)
+        if references is None or len(found) != len(references):
+            return
+        fresh = [error(tensor, ref) for tensor, ref in zip(found, references, strict=False)]
+        before = target.get((path, index), [0.0] * len(fresh))
+        target[path, index] = [max(pair) for pair in zip(before, fresh, strict=False)]
+
+    return keep
+
+
+def _nudged(twins: Twins, whole: Whole) -> bool:
+    """The nudged run; also notes how much was reduced up to each call. True: coarse kernels."""
+    log = OperatorLog()
+    store = _errors_into(whole, whole.own)
+
+    def keep(path: str, index: int, value: Any) -> None:
+        whole.reduction[path, index] = log.reduction
+        store(path, index, value)
+
+    with log, watched(twins.nudged, keep):
+        run(twins.nudged, twins, nudger(twins.seed))
+    return log.coarse
+
+
+def _coarse(twins: Twins, whole: Whole) -> None:
+    with KernelNoise(twins.seed), watched(twins.plain, _errors_into(whole, whole.coarse)):
+        run(twins.plain, twins, torch.clone)
+
+
+def _find_random(twins: Twins, whole: Whole, results: dict[Place, list[torch.Tensor]]) -> None:
+    def keep(path: str, index: int, value: Any) -> None:
+        before = results.get((path, index))
+        if before is None:
+            return
+        now = tensors(value)
+        same = len(now) == len(before) and all(
+            a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+            for a, b in zip(now, before, strict=False)
+        )
+        if not same:
+            whole.random.add((path, index))
+
+    args, kwargs = twins.arguments
+    restore(twins, twins.plain, "")
+    torch.manual_seed(twins.seed + 1)
+    with watched(twins.plain, keep):
+        twins.plain(*change(args, torch.clone), **change(kwargs, torch.clone))
+
+
+def _entry(
+    twins: Twins, call: Call, order: int, whole: Whole, store: ArrayStore, training: bool
+) -> Spec:
+    place = (call.path, call.index)
+    entry: Spec = {"path": call.path, "call": call.index, "order": order}
+    entry["args"], entry["kwargs"] = describe(call.args, store), describe(call.kwargs, store)
+    local, state = _local(twins, call, place in whole.random, training)
+    entry["local"] = annotate(call.result, local, store)
+    entry["state"] = {
+        name: annotate(value, errors, store) for name, (value, errors) in state.items()
+    }
+    count = len(whole.references[place])
+    cumulative = Errors(
+        whole.references[place], whole.own[place], whole.coarse.get(place, [0.0] * count),
+        whole.reduction.get(place, 0.0), place in whole.random,
+    )  # fmt: skip
+    entry["cumulative"] = annotate(call.result, cumulative, store)
+    return entry
+
+
+State = dict[str, tuple[torch.Tensor, Errors]]
+Outcome = tuple[list[torch.Tensor], dict[str, torch.Tensor]]
+
+
+def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Errors, State]:
+    """Run the module alone: float64, nudged, coarse; and float32 again for its statistics."""
+    log = OperatorLog()
+    again = _alone(twins, twins.plain, call, torch.clone, twins.seed)
+    random = suspect and not _equal(again[0], tensors(call.result))
+    try:
+        with in_float64():
+            wide = _alone(twins, twins.double, call, widen, twins.seed)
+        if [t.shape for t in wide[0]] != [t.shape for t in again[0]]:
+            raise ValueError("float64 changes the shape")
+    except (RuntimeError, TypeError, ValueError):
+        wide = [widen(t) for t in tensors(call.result)], {n: widen(t) for n, t in again[1].items()}
+    with log:
+        nudged = _alone(twins, twins.nudged, call, nudger(twins.seed), twins.seed)
+    coarse = None
+    if log.coarse:
+        with KernelNoise(twins.seed):
+            coarse = _alone(twins, twins.plain, call, torch.clone, twins.seed)
+    plain = tensors(call.result)
+    main = _errors(plain, wide[0], nudged[0], coarse[0] if coarse else None, log.reduction, random)
+    state = {}
+    for name, value in again[1].items() if training else ():
+        rough = [coarse[1][name]] if coarse else None
+        found = _errors([value], [wide[1][name]], [nudged[1][name]], rough, log.reduction, random)
+        state[name] = (value, found)
+    return main, state
+
+
+def _alone(
+    twins: Twins, root: torch.nn.Module, call: Call, change_tensor: Callable[[Any], Any], seed: int
+) -> Outcome:
+    """Call one module on recorded inputs; its results, and its own floating buffers after it.
+
+    The root answers the buffers of all modules, so that a whole run shows them too.
+    """
+    restore(twins, root, call.path)
+    module = root.get_submodule(call.path)
+    torch.manual_seed(seed + 7)
+    result = module(*change(call.args, change_tensor), **change(call.kwargs, change_tensor))
+    own = module.named_buffers(recurse=call.path == "")
+    state = {name: t.detach().clone() for name, t in own if t.is_floating_point()}
+    return [tensor.detach() for tensor in tensors(result)], state
+
+
+def _equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
+    return len(left) == len(right) and all(
+        a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+        for a, b in zip(left, right, strict=False)
+    )
+
+
+def _errors(
+    plain: list[torch.Tensor],
+    wide: list[torch.Tensor],
+    nudged: list[torch.Tensor],
+    coarse: list[torch.Tensor] | None,
+    reduction: float,
+    random: bool,
+) -> Errors:
+    own = [max(error(p, w), error(n, w)) for p, n, w in zip(plain, nudged, wide, strict=False)]
+    rough = (
+        [error(c, w) for c, w in zip(coarse, wide, strict=False)] if coarse else [0.0] * len(plain)
+    )
+    return Errors(wide, own, rough, reduction, random)

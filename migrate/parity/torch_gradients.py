@@ -1,0 +1,151 @@
+"""In: a torch model and its inputs. Out: gradients for a fixed random cotangent, with references.
+
+Train mode. The gradient of ``sum(result * cotangent)`` for every parameter that requires one and
+every floating input; results without a gradient path count as zero.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
+from migrate.parity.noise import KernelNoise, OperatorLog
+from migrate.parity.torch_record import (
+    Errors,
+    Twins,
+    annotate,
+    error,
+    in_float64,
+    nudger,
+    restore,
+    tape,
+)
+from migrate.parity.torch_values import change, cotangent, describe, tensors, widen
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is differentiated: the module at ``path`` called on these arguments."""
+
+    path: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+Gradients = dict[str, torch.Tensor]
+
+
+def record_gradients(twins: Twins, folder: Path, local: bool) -> dict[str, Any]:
+    """Write index.json and arrays: the whole model, or (``local``) each module by itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ArrayStore(folder)
+    for model in twins.every():
+        model.train()
+    cases = [Case("", *twins.arguments)]
+    if local:
+        first = [call for call in tape(twins).calls if call.index == 0]
+        cases = [Case(call.path, call.args, call.kwargs) for call in first]
+    entries = [_entry(twins, case, order, store) for order, case in enumerate(cases)]
+    (folder / "index.json").write_text(json.dumps({"cases": entries}), encoding="utf-8")
+    return {"cases": len(entries)}
+
+
+def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
+    entry: Spec = {"path": case.path, "call": 0, "order": order, "why": ""}
+    entry["args"], entry["kwargs"] = describe(case.args, store), describe(case.kwargs, store)
+    try:
+        result, plain = _gradients(twins, twins.plain, case, torch.clone)
+    except (RuntimeError, TypeError, ValueError) as problem:
+        return {**entry, "why": f"torch cannot differentiate this: {problem}"[:300]}
+    if not plain:
+        return {**entry, "why": "no floating result depends on a parameter or input"}
+    random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
+    wide, nudged, coarse, reduction = _references(twins, case, plain)
+    entry["heads"] = _heads(result)
+    entry["cotangents"] = [
+        describe(cotangent(tensor, number), store)
+        for number, tensor in enumerate(_differentiable(result))
+    ]
+    entry["wanted"] = {}
+    for name, value in plain.items():
+        own = max(error(value, wide[name]), error(nudged[name], wide[name]))
+        rough = error(coarse[name], wide[name]) if coarse else 0.0
+        found = Errors([wide[name]], [own], [rough], reduction, random)
+        entry["wanted"][name] = annotate(value, found, store)
+    return entry
+
+
+def _references(
+    twins: Twins, case: Case, plain: Gradients
+) -> tuple[Gradients, Gradients, Gradients | None, float]:
+    log = OperatorLog()
+    try:
+        with in_float64():
+            wide = _gradients(twins, twins.double, case, widen)[1]
+    except (RuntimeError, TypeError, ValueError):
+        wide = {name: widen(tensor) for name, tensor in plain.items()}
+    with log:
+        nudged = _gradients(twins, twins.nudged, case, nudger(twins.seed))[1]
+    coarse = None
+    if log.coarse:
+        with KernelNoise(twins.seed):
+            coarse = _gradients(twins, twins.plain, case, torch.clone)[1]
+    return wide, nudged, coarse, log.reduction
+
+
+def _heads(result: Any) -> list[str]:
+    """Places of the differentiable tensors in the result, like ``[0]['logits']``."""
+
+    def tensor(item: Any) -> Spec | None:
+        if not isinstance(item, torch.Tensor):
+            return None
+        return {"t": "head" if item.is_floating_point() and item.requires_grad else "rest"}
+
+    return [place for place, leaf in leaves(encode(result, tensor)) if leaf["t"] == "head"]
+
+
+def _differentiable(result: Any) -> list[torch.Tensor]:
+    return [t for t in tensors(result) if t.is_floating_point() and t.requires_grad]
+
+
+def _gradients(
+    twins: Twins, root: torch.nn.Module, case: Case, change_tensor: Callable[[Any], Any],
+    seed: int = 0,
+) -> tuple[Any, Gradients]:  # fmt: skip
+    """Result and gradients by name: ``weight``, ``0.bias``, and ``input[2]`` for tensors."""
+    restore(twins, root, case.path)
+    torch.manual_seed(twins.seed + seed)
+    module = root.get_submodule(case.path)
+    inputs: list[torch.Tensor] = []
+
+    def prepare(tensor: torch.Tensor) -> torch.Tensor:
+        fresh: torch.Tensor = change_tensor(tensor).detach()
+        inputs.append(fresh.requires_grad_(fresh.is_floating_point()))
+        return fresh.clone() if fresh.is_floating_point() else fresh
+
+    args, kwargs = change(case.args, prepare), change(case.kwargs, prepare)
+    with torch.enable_grad():
+        result = module(*args, **kwargs)
+        heads = _differentiable(result)
+        targets = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        floating = {f"input[{i}]": t for i, t in enumerate(inputs) if t.is_floating_point()}
+        targets.update(floating)
+        if not heads or not targets:
+            return result, {}
+        starts = [cotangent(head, number) for number, head in enumerate(heads)]
+        found = torch.autograd.grad(heads, list(targets.values()), starts, allow_unused=True)
+    pairs = zip(targets.items(), found, strict=False)
+    return result, {
+        name: torch.zeros_like(target) if gradient is None else gradient.detach()
+        for (name, target), gradient in pairs
+    }
+
+
+def _same(left: Gradients, right: Gradients) -> bool:
+    return all(torch.equal(torch.nan_to_num(left[n]), torch.nan_to_num(right[n])) for n in left)

@@ -1,0 +1,242 @@
+"""In: requests of the verifying process. Out: answers about the original torch source.
+
+Runs as a process of its own, in the user's torch environment: needs torch and numpy only.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from migrate.parity import importing
+from migrate.parity.channel import Emit, Payload, describe, serve
+from migrate.parity.discover import candidates
+from migrate.parity.exchange import ArrayStore
+from migrate.parity.importing import Tree
+from migrate.parity.lively import enliven
+from migrate.parity.noise import nudge_model
+from migrate.parity.request import InputSpec, parse_input
+from migrate.parity.shapes import proposals
+from migrate.parity.torch_dropout import share_masks, silence_recurrent
+from migrate.parity.torch_forward import CONTAINERS, record
+from migrate.parity.torch_gradients import record_gradients
+from migrate.parity.torch_record import Twins
+from migrate.parity.torch_values import array, change, dtype_name
+
+FAILURES = (Exception, SystemExit)
+
+
+@dataclass
+class Bench:
+    """The model that is being verified, and where its source lies."""
+
+    twins: Twins | None = None
+    root: Path = Path()
+
+    @property
+    def model(self) -> Twins:
+        if self.twins is None:
+            raise RuntimeError("no model was built")
+        return self.twins
+
+
+def hello(request: Payload, emit: Emit) -> Payload:
+    return {
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "torch python": platform.python_version(),
+        "torch threads": str(torch.get_num_threads()),
+    }
+
+
+def find(request: Payload, emit: Emit) -> Payload:
+    """Import a file and name the models in it: ``{"found": [{name, build, reason}]}``."""
+    tree, module = _load(request)
+    text = (tree.root / request["file"]).read_bytes()
+    classes = {
+        name for name, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, torch.nn.Module)
+        and value.__module__ == module.__name__
+    }  # fmt: skip
+    found = candidates(ast.parse(text), frozenset(classes))
+    return {"found": [{"name": c.name, "build": c.build, "reason": c.reason} for c in found]}
+
+
+def _load(request: Payload) -> tuple[Tree, Any]:
+    tree = Tree(Path(request["root"]), request["package"])
+    torch.nn.Module._torch2ms_root = str(tree.root)
+    return tree, importing.load(tree, request["file"])
+
+
+def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
+    """Build the model and its twins, find inputs, write the weights to a folder.
+
+    Answers modules (path, classes, place), tensors (key, kind, shape) and the inputs that work.
+    """
+    bench.twins = None
+    tree, module = _load(request)
+    bench.root = tree.root
+
+    def make() -> torch.nn.Module:
+        torch.manual_seed(request["seed"])
+        made = eval(request["build"], vars(module))  # the user's own expression
+        if not isinstance(made, torch.nn.Module):
+            raise TypeError(f"{request['build']} gives {type(made).__name__}, not a Module")
+        silence_recurrent(made)
+        return made.float()
+
+    plain = make()
+    given = tuple(parse_input(text) for text in request["inputs"])
+    specs, arguments = _find_inputs(plain, given, request["seed"])
+    args, kwargs = arguments
+    enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
+    bench.twins = _twins(plain, make, arguments, request["seed"])
+    tensors = _write_weights(plain, Path(request["folder"]))
+    return {
+        "inputs": [spec.text for spec in specs],
+        "modules": [_module(path, m, tree.root) for path, m in plain.named_modules()],
+        "tensors": tensors,
+    }
+
+
+def _twins(
+    plain: torch.nn.Module, make: Callable[[], torch.nn.Module], arguments: Any, seed: int
+) -> Twins:
+    others = [make(), make()]
+    buffers = {name: tensor.detach().clone() for name, tensor in plain.named_buffers()}
+    for other in others:
+        other.load_state_dict(plain.state_dict())
+        for name, tensor in other.named_buffers():
+            tensor.detach().copy_(buffers[name])
+    double, nudged = others[0].double(), others[1]
+    nudge_model(nudged, seed)
+    return Twins(plain, double, nudged, arguments, seed, buffers)
+
+
+def _find_inputs(
+    model: torch.nn.Module, given: tuple[InputSpec, ...], seed: int
+) -> tuple[tuple[InputSpec, ...], Any]:
+    """Inputs on which forward works, in eval mode and, if there are any, in train mode too."""
+    if given:
+        arguments = _arguments(given, seed)
+        _try(model, arguments, training=False)
+        return given, arguments
+    problems: list[str] = []
+    second: Any = None
+    for texts in proposals(model):
+        specs = tuple(parse_input(text) for text in texts)
+        arguments = _arguments(specs, seed)
+        try:
+            _try(model, arguments, training=False)
+            second = second or (specs, arguments)
+            _try(model, arguments, training=True)
+            return specs, arguments
+        except FAILURES as problem:
+            answer = describe(problem)
+            problems.append(f"{', '.join(texts)}: {answer['type']} {answer['message'][:120]}")
+    if second:
+        return second  # type: ignore[no-any-return]
+    tried = problems[0] if problems else "forward takes nothing that can be guessed"
+    raise ValueError(f"no input found in {len(problems)} tries; the first: {tried}")
+
+
+def _try(model: torch.nn.Module, arguments: Any, training: bool) -> None:
+    args, kwargs = arguments
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    model.train(training)
+    with torch.no_grad():
+        model(*change(args, torch.clone), **change(kwargs, torch.clone))
+        for name, buffer in model.named_buffers():
+            if name in before and before[name].shape == buffer.shape:
+                buffer.copy_(before[name])
+
+
+def _arguments(specs: tuple[InputSpec, ...], seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    values = [(spec.name, _value(spec, seed + number)) for number, spec in enumerate(specs)]
+    args = tuple(value for name, value in values if not name)
+    return args, {name: value for name, value in values if name}
+
+
+def _value(spec: InputSpec, seed: int) -> Any:
+    if spec.literal:
+        return ast.literal_eval(spec.literal)
+    draw = np.random.RandomState(seed)
+    dtype = getattr(torch, spec.dtype)
+    if spec.dtype == "bool":
+        return torch.from_numpy(np.asarray(draw.random_sample(spec.shape) < 0.5))
+    if not dtype.is_floating_point and not dtype.is_complex:
+        numbers = draw.randint(spec.low, spec.high or 10, spec.shape)
+        return torch.from_numpy(np.asarray(numbers)).to(dtype)
+    return torch.from_numpy(np.asarray(draw.standard_normal(spec.shape))).to(dtype)
+
+
+def _write_weights(model: torch.nn.Module, folder: Path) -> list[Payload]:
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ArrayStore(folder)
+    first: dict[int, str] = {}
+    rows: list[Payload] = []
+    parameters = [(n, t, "parameter") for n, t in model.named_parameters(remove_duplicate=False)]
+    buffers = [(n, t, "buffer") for n, t in model.named_buffers(remove_duplicate=False)]
+    for name, tensor, kind in (*parameters, *buffers):
+        tied = first.setdefault(id(tensor), name)
+        rows.append({
+            "key": name, "kind": kind, "shape": list(tensor.shape), "dtype": dtype_name(tensor),
+            "array": store.put(array(tensor)), "tied": "" if tied == name else tied,
+            "trained": bool(tensor.requires_grad),
+        })  # fmt: skip
+    return rows
+
+
+def _module(path: str, module: torch.nn.Module, root: Path) -> Payload:
+    file, line = importing.place(module, root)
+    settings = {
+        name: value for name, value in module.__dict__.items()
+        if not name.startswith("_") and _is_setting(value)
+    }  # fmt: skip
+    return {
+        "path": path, "class": type(module).__name__, "file": file, "line": line,
+        "classes": [f"{c.__module__}.{c.__qualname__}" for c in type(module).__mro__[:-2]],
+        "container": isinstance(module, CONTAINERS), "settings": settings,
+    }  # fmt: skip
+
+
+def _is_setting(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_setting(item) for item in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, (bool, int, str))
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    bench = Bench()
+    torch.backends.mha.set_fastpath_enabled(False)  # else children of attention never run
+    share_masks()
+    importing.track(torch.nn.Module)
+    sys.argv = ["torch2ms"]
+    serve({
+        "hello": hello,
+        "find": find,
+        "build": lambda request, emit: build(bench, request, emit),
+        "record": lambda request, emit: record(
+            bench.model, request["training"], Path(request["folder"])
+        ),
+        "gradients": lambda request, emit: record_gradients(
+            bench.model, Path(request["folder"]), request["local"]
+        ),
+    })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

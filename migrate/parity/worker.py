@@ -1,0 +1,177 @@
+"""In: the name of a side and its Python. Out: a process that answers requests, with time limits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Payload = dict[str, Any]
+
+# The worker sees this package's files but not the folder they lie in: the user's environment
+# may hold other versions of what is installed beside this tool.
+BOOT = """
+import sys, types
+for name, folder in (("migrate", sys.argv[1]), ("migrate.parity", sys.argv[1] + "/parity")):
+    module = types.ModuleType(name)
+    module.__path__ = [folder]
+    sys.modules[name] = module
+sys.modules["migrate"].parity = sys.modules["migrate.parity"]
+import importlib
+importlib.import_module("migrate.parity." + sys.argv[2]).main()
+"""
+
+
+class WorkerLost(Exception):
+    """The worker died or went over its time; ``at`` is the last place it reported."""
+
+    def __init__(self, why: str, at: Any) -> None:
+        super().__init__(why)
+        self.why = why
+        self.at = at
+
+
+class WorkerError(Exception):
+    """The worker answered with an error; it lives on. ``kind`` is the exception's type."""
+
+    def __init__(self, kind: str, message: str, place: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.message = message
+        self.place = place
+
+
+@dataclass
+class Worker:
+    """One side's process. It is started by the first request and again after it was lost."""
+
+    side: str
+    python: Path
+    scratch: Path
+    threads: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    pending: bytes = b""
+    starts: int = 0
+    log: Path = field(default_factory=Path)
+
+    def call(
+        self,
+        command: str,
+        payload: Payload,
+        timeout: float,
+        on_event: Callable[[Payload], None] | None = None,
+    ) -> Payload:
+        """Send one request and wait for its answer; every event renews the time limit (seconds).
+
+        Raises WorkerError for an exception in the worker, WorkerLost when it died or hung.
+        """
+        process = self._running()
+        assert process.stdin is not None
+        at: Any = None
+        try:
+            process.stdin.write(json.dumps({"command": command, **payload}).encode() + b"\n")
+            process.stdin.flush()
+            while True:
+                answer = self._line(process, timeout)
+                kind = answer.pop("kind")
+                if kind == "done":
+                    return answer
+                if kind == "error":
+                    raise WorkerError(answer["type"], answer["message"], answer["place"])
+                at = answer.get("at", at)
+                if on_event is not None:
+                    on_event(answer)
+        except BrokenPipeError as error:
+            self.stop()
+            raise WorkerLost(self._last_words("ended"), at) from error
+        except _Silent as error:
+            self.stop()
+            raise WorkerLost(str(error), at) from error
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self.process is not None and self.process.poll() is None:
+            return self.process
+        self.starts += 1
+        self.log = self.scratch / f"{self.side}{self.starts}.log"
+        folder = Path(tempfile.mkdtemp(prefix="cwd", dir=self.scratch))
+        environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "GLOG_v": "3"}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        if self.threads:
+            environment["OMP_NUM_THREADS"] = str(self.threads)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [str(self.python), "-c", BOOT, str(Path(__file__).parents[1]), self.side],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder,
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+        self.pending = b""
+        return self.process
+
+    def _line(self, process: subprocess.Popen[bytes], timeout: float) -> Payload:
+        assert process.stdout is not None
+        end = time.monotonic() + timeout
+        while b"\n" not in self.pending:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise _Silent(f"no answer within {timeout:g} s")
+            ready, _, _ = select.select([process.stdout], [], [], left)
+            if not ready:
+                continue
+            chunk = os.read(process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                raise _Silent(self._last_words(_how_it_ended(process)))
+            self.pending += chunk
+        line, _, self.pending = self.pending.partition(b"\n")
+        answer: Payload = json.loads(line)
+        return answer
+
+    def _last_words(self, how: str) -> str:
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        said = [line.strip() for line in lines[-40:] if line.strip()]
+        return f"the {self.side} process {how}" + (f": {said[-1][:200]}" if said else "")
+
+    def stop(self) -> None:
+        """End the process and everything it started."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+
+class _Silent(Exception):
+    pass
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        code = process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        return "closed its output"
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit status {code}"
+
+
+def this_python() -> Path:
+    return Path(sys.executable)
