@@ -40,7 +40,7 @@ def flip(input, *dims):
     return ops.flip(input, tuple(axes))
 
 
-def assign_(tensor, value):
+def assign(tensor, value):
     """Writes ``value``, broadcast and converted, into a Parameter or Tensor; returns it.
 
     What torch's in-place methods do to a Parameter or a buffer; no gradient is recorded for a
@@ -56,22 +56,22 @@ def assign_(tensor, value):
 def fill_(tensor, value):
     """torch.Tensor.fill_: every element becomes ``value``, a number or a tensor of no axes."""
     if isinstance(value, ms.Tensor):
-        return assign_(tensor, value)
-    return assign_(tensor, ops.full_like(tensor, value))
+        return assign(tensor, value)
+    return assign(tensor, ops.full_like(tensor, value))
 
 
 def bernoulli_(tensor, p=0.5):
     """torch.Tensor.bernoulli_: ones with probability ``p``, else zeros."""
     chance = p.astype(ms.float32) if isinstance(p, ms.Tensor) else p
-    return assign_(tensor, ops.rand(tensor.shape, dtype=ms.float32) < chance)
+    return assign(tensor, ops.rand(tensor.shape, dtype=ms.float32) < chance)
 
 
 def exponential_(tensor, lambd=1.0):
     """torch.Tensor.exponential_: draws from the exponential distribution of rate ``lambd``."""
     chance = 1.0 - ops.rand(tensor.shape, dtype=ms.float32)
-    return assign_(tensor, -ops.log(chance.clamp(min=1e-38)) / lambd)
+    return assign(tensor, -ops.log(chance.clamp(min=1e-38)) / lambd)
 
 
 def random_(tensor, low, high):
     """torch.Tensor.random_: whole numbers from ``low`` to below ``high``."""
-    return assign_(tensor, ops.randint(low, high, tensor.shape))
+    return assign(tensor, ops.randint(low, high, tensor.shape))
