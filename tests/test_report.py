@@ -356,7 +356,9 @@ def test_missing_and_changed_files_degrade_with_a_message(trees: tuple[Path, Pat
         "The output file pkg/net.py has changed"
         in read(report.render(make_record(), None, source, output)).text
     )
-    text = read(report.render(make_record(), None, source / "gone", output)).text
+    page = read(report.render(make_record(), None, source / "gone", output))
+    assert all(link[1:] in page.ids for link in page.links)
+    text = page.text
     assert "the source file cannot be read" in text
     assert "convert again" in text
 
@@ -378,8 +380,9 @@ def test_guilty_cell_is_named(trees: tuple[Path, Path]) -> None:
         mindspore_place="pkg/net.py:11",
         cause="bias missing",
     )
-    check = make_check(verdict=Verdict.DIVERGED, local=1.0)
+    check = make_check(verdict=Verdict.DIVERGED, local=1.0, torch_line=11)
     html = report.render(make_record(), make_verification(check, guilty=guilty), *trees)
+    assert "#f1L11" in read(html).links
     text = read(html).text
     assert "First Cell whose local check fails: fc → fc" in text
     assert "bias missing" in text

@@ -19,6 +19,7 @@ from migrate.result import FileResult, ModelResult, Record, Verification
 DIFF_BUDGET = 1_100_000
 SQUARE_BUDGET = 1_500
 ROW_COST = 140
+LEFT_OUT = "The diff is left out to keep this page small; compare the files with any diff tool."
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class FileView:
     message: str
     edited: int
     unchanged: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line is on the page, so that a link to it leads somewhere."""
+        return 0 < self.edited + self.unchanged == sum(len(block.rows) for block in self.blocks)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ def page(
             groups=ledger.flag_groups(record),
             notes=ledger.notes(record),
             files=files,
-            numbers={view.file.source: view.number for view in files},
+            numbers={view.file.source: view.number for view in files if view.complete},
             aside=[f for f in record.files if f.status != "converted"],
             models=tuple(_model_views(verification)),
             commands=commands(record, verification, output_root),
@@ -89,7 +95,11 @@ def _file_views(record: Record, source_root: Path, output_root: Path) -> Iterato
         if file.status != "converted":
             continue
         number += 1
-        view = _fit(_file_view(number, file, source_root, output_root), left)
+        if left < DIFF_BUDGET // 20:
+            # no room for even a small diff: do not spend time on computing it
+            view = FileView(number, file, (), LEFT_OUT, 0, 0)
+        else:
+            view = _fit(_file_view(number, file, source_root, output_root), left)
         left -= _cost(view.blocks)
         yield view
 
@@ -120,8 +130,7 @@ def _fit(view: FileView, left: int) -> FileView:
     if _cost(kept) <= left:
         message = "Unchanged stretches are left out to keep this page small."
         return replace(view, blocks=kept, message=f"{view.message} {message}".strip())
-    message = "The diff is left out to keep this page small; compare both files with any diff tool."
-    return replace(view, blocks=(), message=f"{view.message} {message}".strip())
+    return replace(view, blocks=(), message=f"{view.message} {LEFT_OUT}".strip())
 
 
 def _model_views(verification: Verification | None) -> Iterator[ModelView]:
