@@ -142,7 +142,8 @@ class Table:
     def suggest(self, name: str) -> str:
         """The nearest torch name that has a row or a fact, for "did you mean"; "": none is near."""
         space, _, last = name.rpartition(".")
-        pool = [n for n in (*self.torch.names, *self._keys) if n.rpartition(".")[0] == space]
+        known = (*self.torch.names, *self._keys)
+        pool = [n for n in known if n.rpartition(".")[0] == space and n != name]
         near = difflib.get_close_matches(name, pool, n=1, cutoff=0.75)
         if near:
             return near[0]
