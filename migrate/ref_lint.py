@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from migrate.facts import Param, Signature
 from migrate.row import Row
 from migrate.table import Table
-from migrate.template_lint import Finding
+from migrate.template_lint import Finding, says_nothing
 
 WHY = "a caller that we do not see uses torch's arguments"
 # A call that gives one of these to a ref without them raises TypeError: loud, never wrong.
@@ -21,8 +22,10 @@ def lint_ref(table: Table, row: Row) -> Iterator[Finding]:
         return
     targets = table.target_signatures(row.ref)
     if not targets:
-        known = row.ref.partition(".")[0] in ("mindspore", "helpers") and (
-            table.mindspore.kind(row.ref) or row.ref.partition(".")[2] in table.helpers.paths
+        known = (
+            table.mindspore.kind(row.ref)
+            or row.ref.partition(".")[2] in table.helpers.paths
+            or row.ref in dir(builtins)
         )
         if not known:
             yield Finding(f"ref {row.ref} does not exist", WHY, "correct the name")
@@ -41,7 +44,7 @@ def lint_ref(table: Table, row: Row) -> Iterator[Finding]:
 
 def _differences(wanted: Signature, target: Signature) -> Iterator[str]:
     theirs = {param.name: param for param in target.params}
-    if {"args", "kwargs"} <= {param.kind for param in target.params}:
+    if says_nothing(wanted) or {"args", "kwargs"} <= {param.kind for param in target.params}:
         return
     for param in wanted.params:
         other = theirs.get(param.name)
@@ -51,7 +54,8 @@ def _differences(wanted: Signature, target: Signature) -> Iterator[str]:
             continue
         if not _same_default(param, other):
             yield f"{param.name} is {other.default} where torch has {param.default}"
-    ours = [p.name for p in wanted.params if p.kind in ("pos", "any") and p.name in theirs]
+    shared = [p for p in wanted.params if p.name in theirs and theirs[p.name].kind != "args"]
+    ours = [p.name for p in shared if p.kind in ("pos", "any")]
     order = [p.name for p in target.params if p.kind in ("pos", "any")]
     if order[: len(ours)] != ours:
         yield f"the order is ({', '.join(order)}) where torch has ({', '.join(ours)})"

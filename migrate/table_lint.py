@@ -119,10 +119,9 @@ def _name(table: Table, row: Row) -> Iterator[Finding]:
     elif root != "torch" and not written and row.to and not row.flag:
         yield Finding("has no signature", "the facts cover torch only", "add signature = ...")
     stem = Path(row.file).stem
-    if not row.name.startswith(f"{stem}."):
-        yield Finding(
-            f"stands in {stem}.toml", "a file holds the names that begin with it", "move it"
-        )
+    if stem.partition(".")[0] != root:
+        why = "a file holds the names of one package"
+        yield Finding(f"stands in {stem}.toml", why, "move it")
 
 
 def _totality(table: Table, row: Row) -> Iterator[Finding]:

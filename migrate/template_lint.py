@@ -26,8 +26,13 @@ class Finding:
 
 def torch_arguments(row: Row) -> tuple[str, ...]:
     """The names of all arguments of the signatures that the row answers for, in order."""
-    names = [param.name for one in row.signatures for param in one.params]
+    names = [param.name for one in row.signatures if not says_nothing(one) for param in one.params]
     return tuple(dict.fromkeys(names))
+
+
+def says_nothing(signature: Signature) -> bool:
+    """Whether the facts know no more than ``(*args, **kwargs)``."""
+    return [param.kind for param in signature.params] == ["args", "kwargs"]
 
 
 def argument_uses(template: str, arguments: tuple[str, ...]) -> Counter[str]:

@@ -32,6 +32,7 @@ FULL = (
     "mindspore.mint.distributed",
     "mindspore.experimental.optim",
     "mindspore.experimental.optim.lr_scheduler",
+    "mindspore.common.dtype",
     "mindspore.common.initializer",
     "mindspore.dataset",
     "mindspore.dataset.vision",
