@@ -1,11 +1,10 @@
-# Two commands: make demo, make test. Both make .venv first, once.
+# Two commands: make demo, make test. Each makes .venv first, once.
 .DELETE_ON_ERROR:
 .PHONY: demo test install clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DEMO := out/demo
 
 # MindSpore has wheels for Python 3.10 to 3.12 only.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.10 python3; do \
@@ -21,6 +20,28 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
+# A model file as it lies in a package of PyPI, by other authors, unchanged: fetched, not kept here.
+DEMO := out/demo
+DEMO_PACKAGE := vit-pytorch==1.26.11
+DEMO_FILE := vit_pytorch/simple_vit.py
+DEMO_BUILD := SimpleViT(image_size=32, patch_size=8, num_classes=10, dim=64, depth=2, heads=4, mlp_dim=128)
+DEMO_INPUT := 2x3x32x32
+TORCH2MS := $(BIN)/torch2ms
+
+demo: $(STAMP) $(DEMO)/package/$(DEMO_FILE)
+	@echo "== convert $(DEMO_FILE) of $(DEMO_PACKAGE)"
+	@$(TORCH2MS) convert $(DEMO)/package/$(DEMO_FILE) -o $(DEMO)/converted --force || [ $$? -eq 1 ]
+	@echo "== verify every Cell, in PyNative and Graph mode"
+	@$(TORCH2MS) verify $(DEMO)/converted --build '$(DEMO_BUILD)' --input '$(DEMO_INPUT)'; \
+	status=$$?; \
+	$(TORCH2MS) report $(DEMO)/converted -o $(DEMO)/report.html && \
+	echo "== the report: $(CURDIR)/$(DEMO)/report.html" && exit $$status
+
+$(DEMO)/package/$(DEMO_FILE): | $(STAMP)
+	@rm -rf $(DEMO)/package
+	$(BIN)/python -m pip install -q --no-deps --no-compile --target $(DEMO)/package "$(DEMO_PACKAGE)"
+	@touch $@
+
 install: $(STAMP)
 
 # The stamp is the last step: an interrupted run is taken up again, a complete one is not repeated.
@@ -28,4 +49,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.10, 3.11 or 3.12 is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[verify,dev]"
-	touch $@
+	@touch $@
+
+clean:
+	rm -rf out build dist

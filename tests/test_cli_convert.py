@@ -14,7 +14,7 @@ import pytest
 from migrate import helper_copy, rewrite
 from migrate.record import locate
 
-CLEAN = "import torch\n\n\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x.abs()  # size\n"
+CLEAN = "import torch\n\n\ndef f(x):\n    return torch.abs(x)  # size\n"
 FLAGGED = CLEAN + "\n\ny = torch.cuda.nvtx.range_push('a')\n"
 PLAIN = "import os\n\nprint(os.sep)\n"
 
