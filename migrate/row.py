@@ -79,13 +79,16 @@ class Case:
     gradient: bool = True
     modes: tuple[str, ...] = ("pynative", "graph")
     why: str = ""
+    source: str = ""
     file: str = ""
 
 
 ROW_TEXTS = ("to", "mint", "ref", "forward", "result", "rule", "flag", "reason", "note")
 ROW_MAPS = ("weights", "layout", "attrs", "when")
 ROW_KEYS = frozenset({*ROW_TEXTS, *ROW_MAPS, "only", "drop", "returns", "next", "signature"})
-CASE_KEYS = frozenset({"calls", "inputs", "forward", "random", "gradient", "modes", "why"})
+CASE_KEYS = frozenset(
+    {"calls", "inputs", "forward", "random", "gradient", "modes", "source", "why"}
+)
 
 
 def make_row(
@@ -165,7 +168,8 @@ def make_case(key: str, values: Mapping[str, Any], path: Path) -> Case:
         if part in values
     }
     texts = {
-        part: _expect(str, values.get(part, ""), path, key, part) for part in ("forward", "why")
+        part: _expect(str, values.get(part, ""), path, key, part)
+        for part in ("forward", "source", "why")
     }
     lists = {
         part: _expect(list, values.get(part, []), path, key, part) for part in ("calls", "inputs")

@@ -274,3 +274,18 @@ def test_a_comment_in_a_helper_changes_nothing(folder: Path, table: Table) -> No
     path = folder / "helpers" / "h.py"
     path.write_text(path.read_text().replace("return two(x)", "return two(x)  # why"))
     assert store.is_fresh(open_table(folder), "torch.relu")
+
+
+def test_source_stands_before_the_calls_and_forward_makes_a_module(folder: Path) -> None:
+    cases = (
+        '["torch.relu"]\nsource = """class Net(torch.nn.Module):\n    pass\n"""\n'
+        'calls = ["Net()"]\ninputs = ["2x3"]\nforward = "m(x0, x0)"\n'
+    )
+    (folder / "cases" / "torch.toml").write_text(cases)
+    table = open_table(folder)
+    row, case = table.row("torch.relu"), table.case("torch.relu")
+    assert row is not None and case is not None
+    text, (probe,) = probes(table, row, case)
+    assert text.index("class Net") < text.index("self.m = Net()")
+    assert "return self.m(x0, x0)" in text
+    assert probe.is_module

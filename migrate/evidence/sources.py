@@ -9,8 +9,6 @@ from migrate.evidence.inputs import parse_input
 from migrate.row import Case, Row
 from migrate.table import Table
 
-MODULE = "torch.nn.modules.module.Module"
-
 
 @dataclass(frozen=True)
 class Probe:
@@ -27,9 +25,14 @@ class Probe:
     through_ref: bool = False
 
 
-def is_module(table: Table, row: Row) -> bool:
-    """Whether the row stands for a class of Modules, whose instances are called."""
-    return row.kind == "class" and ("torch.nn.Module" in table.bases(row.name))
+def is_module(table: Table, row: Row, case: Case) -> bool:
+    """Whether the call constructs a Module, whose instance is then called."""
+    if row.kind == "class" and "torch.nn.Module" in table.bases(row.name):
+        return True
+    if row.name.startswith("torch.") or not row.to:
+        return bool(case.forward)
+    made = ast.parse(row.to, mode="eval").body
+    return isinstance(made, ast.Call) and table.target_is_class(ast.unparse(made.func))
 
 
 def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
@@ -38,10 +41,12 @@ def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
     Where the row has a ``ref``, each call that names it is made once more with the name passed
     as a value. Raises SyntaxError for a call that is not Python.
     """
-    module = is_module(table, row)
+    module = is_module(table, row, case)
     parts = ["import torch\n"]
-    if roots := sorted({_root(call) for call in case.calls} - {"torch", ""}):
-        parts = [f"import {root}\n" for root in ["torch", *roots]]
+    if not row.name.startswith("torch."):
+        parts = [f"import torch\nimport {row.name.rpartition('.')[0]}\n"]
+    if case.source:
+        parts.append(case.source.strip() + "\n")
     found: list[Probe] = []
     for index, call in enumerate(case.calls):
         for through_ref in (False, True):
@@ -57,15 +62,6 @@ def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
             parts.append(write(probe, text, row.name, case.forward))
             found.append(probe)
     return "\n\n".join(parts), tuple(found)
-
-
-def _root(call: str) -> str:
-    """The package that a dotted call starts from; "" where it starts from an input."""
-    names = {
-        node.id for node in ast.walk(ast.parse(call, mode="eval")) if isinstance(node, ast.Name)
-    }
-    outside = [name for name in names if name in ("einops", "torchvision", "math")]
-    return outside[0] if outside else ""
 
 
 def _inputs(text: str, case: Case) -> tuple[str, ...]:
