@@ -1,0 +1,164 @@
+"""In: torch.nn's arguments of recurrent layers. Out: Cells with the same weights and states."""
+
+import math
+
+import mindspore as ms
+from mindspore import nn, ops
+from mindspore.common.initializer import Uniform, initializer
+from migrate.helpers.activation import tanh_of
+
+
+class GateCell(nn.Cell):
+    """What RNNCell, LSTMCell and GRUCell share: weights for ``gates`` gates, U(-k, k)."""
+
+    def __init__(self, input_size, hidden_size, bias, gates, dtype):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        bound, dtype, rows = Uniform(1 / math.sqrt(hidden_size)), dtype or ms.float32, gates
+        rows = gates * hidden_size
+        self.weight_ih = ms.Parameter(initializer(bound, (rows, input_size), dtype))
+        self.weight_hh = ms.Parameter(initializer(bound, (rows, hidden_size), dtype))
+        self.bias_ih, self.bias_hh = None, None
+        if bias:
+            self.bias_ih = ms.Parameter(initializer(bound, (rows,), dtype))
+            self.bias_hh = ms.Parameter(initializer(bound, (rows,), dtype))
+
+    def _gates(self, x, h):
+        """The gates of the input and those of the state, each (N, gates * hidden)."""
+        given = ops.matmul(x, self.weight_ih.swapaxes(0, 1))
+        kept = ops.matmul(h, self.weight_hh.swapaxes(0, 1))
+        if self.bias:
+            given, kept = given + self.bias_ih, kept + self.bias_hh
+        return given, kept
+
+    def _state(self, x, hx):
+        """The state (N, hidden): zeros when none is given."""
+        if hx is None:
+            return ops.zeros((x.shape[0], self.hidden_size), x.dtype)
+        return hx if hx.ndim == 2 else hx.expand_dims(0)
+
+
+class RNNCell(GateCell):
+    """Reproduces torch.nn.RNNCell for (N, input) and (input,)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None,
+                 dtype=None):
+        super().__init__(input_size, hidden_size, bias, 1, dtype)
+        self.nonlinearity = nonlinearity
+
+    def construct(self, x, hx=None):
+        rows = x if x.ndim == 2 else x.expand_dims(0)
+        given, kept = self._gates(rows, self._state(rows, hx))
+        out = ops.relu(given + kept) if self.nonlinearity == "relu" else tanh_of(given + kept)
+        return out if x.ndim == 2 else out.squeeze(0)
+
+
+class GRUCell(GateCell):
+    """Reproduces torch.nn.GRUCell for (N, input) and (input,)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, dtype)
+
+    def construct(self, x, hx=None):
+        rows = x if x.ndim == 2 else x.expand_dims(0)
+        state = self._state(rows, hx)
+        given, kept = self._gates(rows, state)
+        size = self.hidden_size
+        both = ops.sigmoid(given[:, : 2 * size] + kept[:, : 2 * size])
+        reset, update = both[:, :size], both[:, size:]
+        new = tanh_of(given[:, 2 * size :] + reset * kept[:, 2 * size :])
+        out = new + update * (state - new)
+        return out if x.ndim == 2 else out.squeeze(0)
+
+
+class LSTMCell(GateCell):
+    """Reproduces torch.nn.LSTMCell for (N, input) and (input,); returns (h, c)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, dtype)
+
+    def construct(self, x, hx=None):
+        rows = x if x.ndim == 2 else x.expand_dims(0)
+        state = self._state(rows, None if hx is None else hx[0])
+        cell = self._state(rows, None if hx is None else hx[1])
+        given, kept = self._gates(rows, state)
+        total, size = given + kept, self.hidden_size
+        admit, forget = ops.sigmoid(total[:, :size]), ops.sigmoid(total[:, size : 2 * size])
+        new = tanh_of(total[:, 2 * size : 3 * size])
+        cell = forget * cell + admit * new
+        state = ops.sigmoid(total[:, 3 * size :]) * tanh_of(cell)
+        return (state, cell) if x.ndim == 2 else (state.squeeze(0), cell.squeeze(0))
+
+
+class RNN(nn.RNN):
+    """Reproduces torch.nn.RNN for batched and unbatched sequences; returns (output, h_n)."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
+                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
+                         batch_first=batch_first, dropout=float(dropout),
+                         bidirectional=bidirectional, nonlinearity=nonlinearity,
+                         dtype=dtype or ms.float32)
+        self.input_size, self.nonlinearity, self.bias = input_size, nonlinearity, bias
+
+    def flatten_parameters(self):
+        """Changes nothing: there is no packed copy of the weights."""
+
+    def construct(self, x, hx=None):
+        if x.ndim == 3:
+            return super().construct(x, hx)
+        batch = 0 if self.batch_first else 1
+        out, state = super().construct(x.expand_dims(batch),
+                                       None if hx is None else hx.expand_dims(1))
+        return out.squeeze(batch), state.squeeze(1)
+
+
+class GRU(nn.GRU):
+    """Reproduces torch.nn.GRU for batched and unbatched sequences; returns (output, h_n)."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
+                         batch_first=batch_first, dropout=float(dropout),
+                         bidirectional=bidirectional, dtype=dtype or ms.float32)
+        self.input_size, self.bias = input_size, bias
+
+    def flatten_parameters(self):
+        """Changes nothing: there is no packed copy of the weights."""
+
+    def construct(self, x, hx=None):
+        if x.ndim == 3:
+            return super().construct(x, hx)
+        batch = 0 if self.batch_first else 1
+        out, state = super().construct(x.expand_dims(batch),
+                                       None if hx is None else hx.expand_dims(1))
+        return out.squeeze(batch), state.squeeze(1)
+
+
+class LSTM(nn.LSTM):
+    """Reproduces torch.nn.LSTM for batched and unbatched sequences: (output, (h_n, c_n)).
+
+    ``proj_size`` is refused with a ValueError.
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
+        if proj_size != 0:
+            raise ValueError("LSTM: proj_size is not reproduced; add a Dense layer after it")
+        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
+                         batch_first=batch_first, dropout=float(dropout),
+                         bidirectional=bidirectional, dtype=dtype or ms.float32)
+        self.input_size, self.bias, self.proj_size = input_size, bias, proj_size
+
+    def flatten_parameters(self):
+        """Changes nothing: there is no packed copy of the weights."""
+
+    def construct(self, x, hx=None):
+        state = None if hx is None else (hx[0], hx[1])
+        if x.ndim == 3:
+            return super().construct(x, state)
+        if state is not None:
+            state = (state[0].expand_dims(1), state[1].expand_dims(1))
+        batch = 0 if self.batch_first else 1
+        out, (hidden, cell) = super().construct(x.expand_dims(batch), state)
+        return out.squeeze(batch), (hidden.squeeze(1), cell.squeeze(1))
