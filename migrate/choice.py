@@ -89,9 +89,9 @@ def _better(old: NotChosen, new: NotChosen) -> NotChosen:
 
 
 def _unknown(table: Table, name: str) -> NotChosen:
-    near = table.suggest(name)
     if table.kind(name):
         return NotChosen("API101", "the table has no row for it", "add a row, or write it by hand")
+    near = table.suggest(name)
     hint = f"did you mean {near}?" if near else "check the name"
     return NotChosen("API100", "torch 2.13 has no such public name", hint)
 

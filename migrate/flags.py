@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.scene import Scene
 
@@ -48,18 +49,13 @@ def _line_begin(scene: Scene, statement: ast.stmt) -> int:
 
 
 def _comment(scene: Scene, start: int, refusals: Sequence[Refusal]) -> Edit:
-    source = scene.source
-    line = source.line_of(start)
-    indent = source.data[source.line_start(line) : start].decode()
     lines: list[str] = []
     for refusal in refusals:
         text = f"# TODO(torch2ms {refusal.code}): {_one_line(_reason(refusal))}"
         if text not in lines:
             lines.append(text)
-    newline = source.newline
-    shown = "".join(f"{text}{newline}{indent}" for text in lines)
-    site = Site(refusals[0].site.name, Span(start, start), line, 1)
-    return Edit(site, Outcome.FLAGGED, (shown,))
+    site = Site(refusals[0].site.name, Span(start, start), scene.source.line_of(start), 1)
+    return Edit(site, Outcome.FLAGGED, above(scene.source, start, lines))
 
 
 def _reason(refusal: Refusal) -> str:
@@ -85,9 +81,9 @@ def _raisable(scene: Scene, node: ast.AST, statement: ast.stmt) -> bool:
             return False
         current = scene.parent(current)
     owner = scene.parent(statement)
-    return not isinstance(owner, ast.ClassDef) or scene.function(statement) is not None and (
+    return not isinstance(owner, ast.ClassDef) or (scene.function(statement) is not None and (
         _function_is_nearest(scene, statement)
-    )
+    ))
 
 
 def _function_is_nearest(scene: Scene, statement: ast.stmt) -> bool:

@@ -28,7 +28,7 @@ def call(source: Source, node: ast.Call, rendering: Rendering) -> tuple[str | Pi
         if last is None:
             head = Span(opening, slots[0][1].start)
             parts.append(_text(source, head) if index is not None or known else "(")
-        elif index is not None:
+        elif index:
             parts.append(_text(source, Span(slots[index - 1][1].end, slots[index][1].start)))
         else:
             parts.append(between)
@@ -113,3 +113,12 @@ def flat(source: Source, parts: tuple[str | Piece, ...]) -> str:
             text = source.text(part.span)
             shown.append(f"({text})" if part.parens else text)
     return "".join(shown)
+
+
+def above(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:
+    """Lines of their own before the text at ``start``, indented as its line will be."""
+    indent = Piece(Span(source.line_start(source.line_of(start)), start))
+    parts: Parts = []
+    for line in lines:
+        parts += [line + source.newline, indent]
+    return tuple(parts)

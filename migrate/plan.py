@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.rules import autograd, classes, fields, members, modules, references
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
-from migrate.sites import Form, Reference, find
+from migrate.sites import Form, Reference
 
 Decision = Edit | Refusal
 
@@ -24,9 +24,8 @@ class Plan:
     total: int
 
 
-def plan(scene: Scene) -> Plan:
+def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
-    found = find(scene)
     decisions = tuple(decide(scene, reference) for reference in found)
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))

@@ -6,6 +6,7 @@ import ast
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.source import Source
 
@@ -73,6 +74,23 @@ class File:
     calls: dict[str, list[tuple[ast.Call, Function | None]]] = field(default_factory=dict)
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+
+    @cached_property
+    def parents(self) -> dict[int, ast.AST]:
+        """The parent of every node, by id."""
+        found: dict[int, ast.AST] = {}
+        todo: list[ast.AST] = [self.source.tree]
+        while todo:
+            node = todo.pop()
+            for child in ast.iter_child_nodes(node):
+                found[id(child)] = node
+                todo.append(child)
+        return found
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the file."""
+        return tuple(ast.walk(self.source.tree))
 
     @property
     def is_package(self) -> bool:

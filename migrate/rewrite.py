@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from migrate import flags, helper_copy, import_edits, plan, program
+from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
 from migrate.imports import Spelling
+from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.result import CellPlace, Entry, Ledger
@@ -49,6 +51,10 @@ def analyse(sources: Mapping[str, Source], table: Table) -> Inference:
 
 def convert(inference: Inference, path: str, options: Options) -> Rewritten:
     """Convert one file of the program."""
+    return deeply(lambda: _convert(inference, path, options))
+
+
+def _convert(inference: Inference, path: str, options: Options) -> Rewritten:
     file = inference.program.files[path]
     inference.file(path)
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
@@ -56,7 +62,7 @@ def convert(inference: Inference, path: str, options: Options) -> Rewritten:
     scene = replace(bare, spelling=_spelling(bare, references))
     if not references and not _has_module_classes(scene):
         return _unchanged(scene)
-    made = plan.plan(scene)
+    made = plan.plan(scene, references)
     changes = _changes(scene, references, made, options)
     emitted = _emit(scene, changes)
     return Rewritten(
@@ -253,10 +259,8 @@ def _rescued(scene: Scene, start: int, end: int) -> Edit:
     line = source.line_start(source.line_of(at))
     while source.data[line : line + 1] in (b" ", b"\t"):
         line += 1
-    begin = source.line_start(source.line_of(line))
-    indent = source.data[begin:line].decode()
-    text = source.text(Span(start, end)) + source.newline + indent
-    return Edit(Site("comment", Span(line, line), source.line_of(line), 1), Outcome.KEPT, (text,))
+    parts = above(source, line, [source.text(Span(start, end))])
+    return Edit(Site("comment", Span(line, line), source.line_of(line), 1), Outcome.KEPT, parts)
 
 
 # -- accounts ---------------------------------------------------------------------------------
@@ -321,7 +325,7 @@ def _cells(scene: Scene, emitted: Emitted) -> tuple[CellPlace, ...]:
 
 def _weights(scene: Scene) -> frozenset[str]:
     """The class rows whose weights have other names or layouts, of everything this file builds."""
-    names = {a.name for node in ast.walk(scene.source.tree) if isinstance(node, ast.expr)
+    names = {a.name for node in scene.file.nodes if isinstance(node, ast.expr)
              for a in scene.kind(node) if a.kind in ("ref", "Module") and "::" not in a.name}  # fmt: skip
     return frozenset(
         row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout

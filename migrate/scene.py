@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from migrate.imports import Spelling
 from migrate.outcomes import Site
@@ -33,17 +32,9 @@ class Scene:
     def table(self) -> Table:
         return self.inference.table
 
-    @cached_property
+    @property
     def parents(self) -> dict[int, ast.AST]:
-        """The parent of every node, by id."""
-        found: dict[int, ast.AST] = {}
-        todo: list[ast.AST] = [self.source.tree]
-        while todo:
-            node = todo.pop()
-            for child in ast.iter_child_nodes(node):
-                found[id(child)] = node
-                todo.append(child)
-        return found
+        return self.file.parents
 
     def kind(self, node: ast.AST) -> Kind:
         return self.inference.kinds.get(id(node), UNKNOWN)

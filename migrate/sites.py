@@ -38,7 +38,7 @@ class Reference:
 def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
     found: list[Reference] = []
-    for node in ast.walk(scene.source.tree):
+    for node in scene.file.nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found += _import(scene, node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -61,10 +61,7 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     found = []
     for alias in node.names:
         full = f"{origin}.{alias.name}" if origin else alias.name
-        if not level and full.partition(".")[0] in inference.roots:
-            if inference.program.find_module(scene.file.path, full.partition(".")[0]) is None:
-                found.append(Reference(alias, full, Form.IMPORT))
-        elif not level and scene.table.needs_torch(full.partition(".")[0]):
+        if (not level and full.partition(".")[0] in inference.roots) or (not level and scene.table.needs_torch(full.partition(".")[0])):
             if inference.program.find_module(scene.file.path, full.partition(".")[0]) is None:
                 found.append(Reference(alias, full, Form.IMPORT))
     return found

@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Iterator
 
 from migrate.choice import Chosen
+from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
@@ -35,14 +36,10 @@ def no_grad(
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     source = scene.source
     start, end = source.span(node).start, _first_start(scene, node.body[0])
-    column = start - source.line_start(source.line_of(start))
-    notes = [
-        source.text(Span(a, b)) + "\n" + " " * column
-        for kind, a, b in source.tokens
-        if kind == tokenize.COMMENT and start <= a < end
-    ]
+    notes = [source.text(Span(a, b)) for kind, a, b in source.tokens
+             if kind == tokenize.COMMENT and start <= a < end]  # fmt: skip
     place = Site(site.name, Span(start, end), site.line, site.column)
-    return Edit(place, Outcome.CONVERTED, tuple(notes), chosen.row.key, note=chosen.row.note)
+    return Edit(place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note)
 
 
 def _first_start(scene: Scene, node: ast.stmt) -> int:
@@ -66,7 +63,7 @@ def _decorator(
 
 def contexts(scene: Scene) -> Iterator[Edit]:
     """What goes with a removed context: its body moves left, its results are cut off."""
-    for node in ast.walk(scene.source.tree):
+    for node in scene.file.nodes:
         if isinstance(node, ast.With) and len(node.items) == 1:
             name = _quiet(scene, node.items[0].context_expr)
             if name:
@@ -96,7 +93,7 @@ def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
     strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
     for line in range(first, (node.end_lineno or first) + 1):
         start = source.line_start(line)
-        if any(a < start < b for a, b in strings) or line == first:
+        if any(a < start < b for a, b in strings):
             continue
         if source.data[start : start + width].strip():
             continue
@@ -131,11 +128,11 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
                 names.append(item.id)
     source = scene.source
     end = source.span(node.body[-1]).end
-    column = source.span(node).start - source.line_start(node.lineno)
+    indent = Piece(Span(source.line_start(node.lineno), source.span(node).start))
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    lines = "".join(f"\n{' ' * column}{name} = {text}({name})" for name in names)
-    if lines:
-        yield _silent(scene, node, Span(end, end), (lines,), frozenset((root,)))
+    for name in names:
+        parts = (source.newline, indent, f"{name} = {text}({name})")
+        yield _silent(scene, node, Span(end, end), parts, frozenset((root,)))
     yield from _cut_returns(scene, node)
 
 

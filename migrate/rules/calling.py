@@ -74,6 +74,7 @@ def _receiver_layout(
         return parts
     name_start = scene.source.span(func).end - len(func.attr.encode())
     gap = scene.source.data[span.end : name_start].decode()
-    if not second.startswith(".") or gap.strip(")") == ".":
+    gap = gap[gap.rfind(")") + 1 :]
+    if not second.startswith(".") or gap == ".":
         return parts
-    return (first, gap.lstrip(")") + second[1:], *parts[2:])
+    return (first, gap + second[1:], *parts[2:])

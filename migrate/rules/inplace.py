@@ -66,14 +66,13 @@ def _statement(
         if seen:
             return _aliased(site, receiver.id, seen)
         return _plain(edit, (f"{receiver.id} = ", *edit.parts))
-    if is_stored(receiver):
-        parts = (piece(scene.source, receiver, False), " = ", *edit.parts)
-        if isinstance(receiver, ast.Attribute) and _is_self(scene, receiver.value):
-            text, root = scene.spelling.local("helpers.assign")
-            parts = (f"{text}(", piece(scene.source, receiver, False), ", ", *edit.parts, ")")
-            edit = Edit(edit.site, Outcome.HELPER, edit.parts, edit.row,
-                        edit.needs | {root}, edit.note)  # fmt: skip
-        return _plain(edit, parts)
+    if isinstance(receiver, ast.Attribute):
+        holder = receiver.value if receiver.attr == "data" else receiver
+        text, root = scene.spelling.local("helpers.assign")
+        parts = (f"{text}(", piece(scene.source, holder, False), ", ", *edit.parts, ")")
+        return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
+    if isinstance(receiver, ast.Subscript):
+        return _plain(edit, (piece(scene.source, receiver, False), " = ", *edit.parts))
     return Refusal(site, "INP202", "it changes a temporary value that other names may share",
                    "assign the result to the name that is meant")  # fmt: skip
 
@@ -99,15 +98,6 @@ def _value(
 def _aliased(site: Site, name: str, other: str) -> Refusal:
     return Refusal(site, "INP203", f"{name} is changed in place and read later as {other}",
                    f"write {name} = ... where both names mean the new value", keep=False)  # fmt: skip
-
-
-def is_stored(node: ast.expr) -> bool:
-    """An attribute or subscript: a place that can be assigned to."""
-    return isinstance(node, (ast.Attribute, ast.Subscript))
-
-
-def _is_self(scene: Scene, node: ast.expr) -> bool:
-    return bool(scene.module_classes(node))
 
 
 def root_name(node: ast.expr) -> str | None:
