@@ -89,6 +89,10 @@ class Table:
         """The row of a full key ("torch.max:dim"); None: there is none."""
         return next((row for row in self.rows(key.partition(":")[0]) if row.key == key), None)
 
+    def keys(self, name: str) -> tuple[str, ...]:
+        """The keys of all rows of a torch name."""
+        return self._keys.get(name, ())
+
     def labels(self, name: str) -> frozenset[str]:
         """The labels that rows of this name carry."""
         return frozenset(key.partition(":")[2] for key in self._keys.get(name, ())) - {""}

@@ -224,6 +224,18 @@ def test_a_run_that_fails_and_a_problem_go_red() -> None:
     assert not verdict_of(run(GOOD, SLOPE), ("torch: the call raises",)).passed
 
 
+def test_a_gradient_that_is_missing_goes_red() -> None:
+    slope = {"arrays": [GOOD], "random": False, "result": {"t": "value", "v": 1}, "buffers": {}}
+    expected = {**slope, "gradients": {"a": spec("0", GOOD), "b": spec("0", GOOD)}}
+    mine = {"a": (spec(0, GOOD), {0: GOOD})}
+    actual = {"result": ({"t": "value", "v": 1}, {}), "gradients": mine, "buffers": {}}
+    expected["gradients"]["a"].update(own=0.0, coarse=0.0, floor=1e-7)
+    lost = compare_run("f(x0)", "pynative", expected, actual, False)
+    assert verdict_of(lost).verdict == "UNMATCHED"
+    told = compare_run("f(x0)", "pynative", expected, actual, False, frozenset({"b"}))
+    assert verdict_of(told).verdict == "PASS"
+
+
 def test_only_equal_runs_are_the_same() -> None:
     one = {"arrays": [GOOD], "random": False}
     assert same_numbers(one, {"arrays": [GOOD.copy()], "random": False})

@@ -16,9 +16,9 @@ import mindspore as ms
 
 from migrate.evidence.sources import Probe
 from migrate.parity.cells import Net, held_at, open_net, put
-from migrate.parity.exchange import Array, Spec, leaves
+from migrate.parity.exchange import Array, Spec, encode
 from migrate.parity.layout import apply_layout
-from migrate.parity.ms_values import array, describe, tensor_of
+from migrate.parity.ms_values import array, dtype_name, tensor_of
 
 Weight = tuple[str, str, str, Array]
 Described = tuple[Spec, dict[int, Array]]
@@ -40,9 +40,20 @@ def load(path: Path) -> ModuleType:
 
 
 def _described(value: Any) -> Described:
-    spec, read = describe(value)
-    arrays = {one["key"]: read(one) for _, one in leaves(spec) if one["t"] == "tensor"}
-    return spec, arrays
+    """The description of a result, and its arrays; a dtype is described by its name."""
+    arrays: dict[int, Array] = {}
+
+    def tensor(item: Any) -> Spec | None:
+        if isinstance(item, ms.Type):
+            return {"t": "value", "v": dtype_name(item)}
+        if not isinstance(item, ms.Tensor):
+            return None
+        key = len(arrays)
+        arrays[key] = array(item)
+        shape = [int(size) for size in item.shape]
+        return {"t": "tensor", "key": key, "dtype": dtype_name(item.dtype), "shape": shape}
+
+    return encode(value, tensor), arrays
 
 
 def run_probe(

@@ -49,18 +49,28 @@ class RowEvidence:
 def row_hash(table: Table, key: str) -> str:
     """sha256 of a row, its case and the helpers that it uses; a change makes evidence stale."""
     values = table.raw[key]
-    texts = " ".join(str(values.get(part, "")) for part in ("to", "ref", "rule"))
+    siblings = table.keys(key.partition(":")[0])
+    rows = {one: table.raw[one] for one in siblings}
+    texts = " ".join(str(row.get(part, "")) for row in rows.values() for part in ("to", "ref"))
     case = table.case(key)
     content = {
-        "row": values,
-        "siblings": {
-            k: table.raw[k] for k in table.raw if k.partition(":")[0] == key.partition(":")[0]
-        },
+        "rows": rows,  # the others of this name decide together with it
         "case": None if case is None else {**asdict(case), "file": ""},
         "helpers": _helpers(table, texts),
+        "rule": _rule(table, str(values.get("rule", ""))),
     }
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rule(table: Table, name: str) -> str:
+    """The code of a rule function, "" when the row names none."""
+    folder = table.helpers.folder.parent / "rules"
+    for path in sorted(folder.glob("*.py")) if name else ():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                return ast.unparse(node)
+    return ""
 
 
 def _helpers(table: Table, text: str) -> dict[str, str]:

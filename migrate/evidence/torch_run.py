@@ -123,7 +123,9 @@ def _described(value: Any, limits: Callable[..., Spec]) -> Spec:
     def tensor(item: Any) -> Spec | None:
         nonlocal found
         if isinstance(item, torch.dtype):
-            return {"t": "dtype", "name": str(item).removeprefix("torch.")}
+            return {"t": "value", "v": str(item).removeprefix("torch.")}
+        if isinstance(item, torch.device):
+            return {"t": "value", "v": None}
         if not isinstance(item, torch.Tensor):
             return None
         found += 1
