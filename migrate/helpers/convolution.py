@@ -27,7 +27,9 @@ def pad_images(x, pads, mode):
     if not any(pads):
         return x
     pairs = [pads[i : i + 2] for i in range(0, len(pads), 2)]
-    flat = tuple(p for pair in pairs[::-1] for p in pair)
+    flat = ()
+    for pair in pairs[::-1]:
+        flat = flat + tuple(pair)
     if mode == "reflect" and len(pairs) == 3:
         return reflect_volume(x, pairs)
     if mode == "reflect" or mode == "replicate":

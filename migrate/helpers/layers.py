@@ -95,7 +95,7 @@ class EmbeddingBag(nn.Cell):
             rows = rows * per_sample_weights.expand_dims(-1)
         if self.mode == "sum":
             return rows.sum(1)
-        return rows.max(1)[0] if self.mode == "max" else rows.mean(1)
+        return ops.max(rows, 1)[0] if self.mode == "max" else rows.mean(1)
 
 
 class Identity(nn.Identity):

@@ -14,11 +14,19 @@ def reduction_of(size_average, reduce, reduction):
     return "sum" if size_average is False else "mean"
 
 
-def reduced(loss, reduction):
+def reduced_loss(loss, reduction):
     """The loss of each element, their mean, or their sum."""
     if reduction == "mean":
         return loss.mean()
     return loss.sum() if reduction == "sum" else loss
+
+
+class Loss(nn.Cell):
+    """Reproduces torch.nn.modules.loss._Loss: the base of losses, which keeps the reduction."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+        super().__init__()
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 def keep_buffer(cell, name, value):
@@ -95,7 +103,7 @@ class BCEWithLogitsLoss(nn.Cell):
         loss = (1 - labels) * logits + tail
         if self.weight is not None:
             loss = loss * self.weight
-        return reduced(loss, self.reduction)
+        return reduced_loss(loss, self.reduction)
 
 
 class MSELoss(nn.MSELoss):
@@ -122,10 +130,10 @@ class SmoothL1Loss(nn.Cell):
     def construct(self, logits, labels):
         distance = ops.abs(logits - labels)
         if self.beta == 0:
-            return reduced(distance, self.reduction)
+            return reduced_loss(distance, self.reduction)
         near = 0.5 * distance * distance / self.beta
         loss = ops.where(distance < self.beta, near, distance - 0.5 * self.beta)
-        return reduced(loss, self.reduction)
+        return reduced_loss(loss, self.reduction)
 
 
 class HuberLoss(nn.HuberLoss):
@@ -148,7 +156,7 @@ class KLDivLoss(nn.Cell):
             loss = labels * (ops.log(safe) - logits)
         if self.reduction == "batchmean":
             return loss.sum() / logits.shape[0] if logits.ndim > 0 else loss
-        return reduced(loss, self.reduction)
+        return reduced_loss(loss, self.reduction)
 
 
 class PoissonNLLLoss(nn.PoissonNLLLoss):

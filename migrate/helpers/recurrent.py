@@ -14,7 +14,7 @@ class GateCell(nn.Cell):
     def __init__(self, input_size, hidden_size, bias, gates, dtype):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound, dtype, rows = Uniform(1 / math.sqrt(hidden_size)), dtype or ms.float32, gates
+        bound, dtype = Uniform(1 / math.sqrt(hidden_size)), dtype or ms.float32
         rows = gates * hidden_size
         self.weight_ih = ms.Parameter(initializer(bound, (rows, input_size), dtype))
         self.weight_hh = ms.Parameter(initializer(bound, (rows, hidden_size), dtype))
@@ -90,6 +90,33 @@ class LSTMCell(GateCell):
         return (state, cell) if x.ndim == 2 else (state.squeeze(0), cell.squeeze(0))
 
 
+class RecurrentSteps(nn.Cell):
+    """One layer in one direction, step by step, as MindSpore runs it on CPU but with a fine tanh."""
+
+    def __init__(self, gated):
+        super().__init__()
+        self.gated = gated
+
+    def _step(self, given, h, w_hh, b_hh):
+        kept = ops.matmul(h, w_hh.swapaxes(0, 1))
+        kept = kept if b_hh is None else kept + b_hh
+        if not self.gated:
+            return tanh_of(given + kept)
+        size = h.shape[1]
+        both = ops.sigmoid(given[:, : 2 * size] + kept[:, : 2 * size])
+        new = tanh_of(given[:, 2 * size :] + both[:, :size] * kept[:, 2 * size :])
+        return new + both[:, size:] * (h - new)
+
+    def construct(self, x, h, seq_length, w_ih, w_hh, b_ih, b_hh):
+        given = ops.matmul(x, w_ih.swapaxes(0, 1))
+        given = given if b_ih is None else given + b_ih
+        outputs = []
+        for t in range(x.shape[0]):
+            h = self._step(given[t], h, w_hh, b_hh)
+            outputs.append(h)
+        return ops.stack(outputs), h
+
+
 class RNN(nn.RNN):
     """Reproduces torch.nn.RNN for batched and unbatched sequences; returns (output, h_n)."""
 
@@ -100,6 +127,8 @@ class RNN(nn.RNN):
                          bidirectional=bidirectional, nonlinearity=nonlinearity,
                          dtype=dtype or ms.float32)
         self.input_size, self.nonlinearity, self.bias = input_size, nonlinearity, bias
+        if nonlinearity == "tanh" and ms.get_context("device_target") == "CPU":
+            self.rnn = RecurrentSteps(False)
 
     def flatten_parameters(self):
         """Changes nothing: there is no packed copy of the weights."""
@@ -122,6 +151,8 @@ class GRU(nn.GRU):
                          batch_first=batch_first, dropout=float(dropout),
                          bidirectional=bidirectional, dtype=dtype or ms.float32)
         self.input_size, self.bias = input_size, bias
+        if ms.get_context("device_target") == "CPU":
+            self.rnn = RecurrentSteps(True)
 
     def flatten_parameters(self):
         """Changes nothing: there is no packed copy of the weights."""
