@@ -31,8 +31,6 @@ def is_buffer(cell, name):
 
 def torch_name(cell, name):
     """torch's name for a parameter or buffer of a normalisation or embedding Cell."""
-    if name in ("gamma", "beta") and not isinstance(cell, nn.Cell):
-        return name
     names = {"moving_mean": "running_mean", "moving_variance": "running_var"}
     if isinstance(cell, nn.Embedding):
         names["embedding_table"] = "weight"
@@ -42,13 +40,16 @@ def torch_name(cell, name):
     return names.get(name, name)
 
 
-def own_tensors(cell, buffers, prefix="", recurse=True):
-    """(torch's name, Parameter or Tensor, already seen) of a Cell and, if asked, of those in it."""
+def own_tensors(cell, wanted, prefix="", recurse=True):
+    """(torch's name, Parameter or Tensor, already seen) of a Cell and, if asked, of those in it.
+
+    ``wanted``: True for buffers, False for parameters.
+    """
     found, seen = [], set()
     cells = cell.cells_and_names(name_prefix=prefix) if recurse else [(prefix, cell)]
     for path, one in cells:
-        tensors = [(n, p) for n, p in one._params.items() if is_buffer(one, n) == buffers]
-        if buffers:
+        tensors = [(n, p) for n, p in one._params.items() if is_buffer(one, n) == wanted]
+        if wanted:
             tensors += one._buffers.items()
         for name, tensor in tensors:
             if tensor is not None:

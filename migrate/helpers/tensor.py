@@ -60,6 +60,16 @@ def fill_(tensor, value):
     return assign(tensor, ops.full_like(tensor, value))
 
 
+def draw_normal_(tensor, mean=0.0, std=1.0):
+    """torch.Tensor.normal_: draws from N(mean, std^2)."""
+    return assign(tensor, ops.randn(tensor.shape, dtype=ms.float32) * std + mean)
+
+
+def draw_uniform_(tensor, start=0.0, end=1.0):
+    """torch.Tensor.uniform_: draws evenly from ``start`` to below ``end``."""
+    return assign(tensor, ops.rand(tensor.shape, dtype=ms.float32) * (end - start) + start)
+
+
 def bernoulli_(tensor, p=0.5):
     """torch.Tensor.bernoulli_: ones with probability ``p``, else zeros."""
     chance = p.astype(ms.float32) if isinstance(p, ms.Tensor) else p
