@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from migrate.errors import Problem
+from migrate.evidence import store
 from migrate.facts import Param, Signature
 from migrate.row import Row
 from migrate.table import Table
@@ -101,10 +101,12 @@ def _param(param: Param) -> str:
 
 
 def _evidence(row: Row, rows: Table) -> str:
-    path = rows.folder / "evidence" / f"{Path(row.file).stem}.json"
-    if not path.is_file():
+    recorded = store.read(rows)
+    found = recorded.get(row.key)
+    if found is None:
         return "none yet (torch2ms table verify)"
-    found: Mapping[str, object] = json.loads(path.read_text(encoding="utf-8")).get(row.key, {})
-    if not found:
-        return "none yet (torch2ms table verify)"
-    return ", ".join(f"{key} {value}" for key, value in found.items() if key != "hash")
+    if not store.is_fresh(rows, row.key, recorded):
+        return "stale: the row has changed (torch2ms table verify --changed)"
+    text = f"{found.verdict}, {found.elements:,} numbers compared in {found.calls} calls"
+    text += f", {' and '.join(found.modes) or 'no mode'}, gradient {found.gradient}"
+    return f"{text}, worst error {found.error:.1e} of {found.limit:.1e} allowed"

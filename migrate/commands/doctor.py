@@ -9,5 +9,6 @@ def run() -> int:
 
     found = diagnose()
     for finding in found:
-        print(finding.text)
-    return 1 if any(finding.level == "error" for finding in found) else 0
+        step = f"; {finding.next_step}" if finding.next_step else ""
+        print(f"{finding.level:<8} {finding.name}: {finding.found}{step}")
+    return 1 if any(finding.level == "problem" for finding in found) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from migrate import table
+from migrate.commands.extras import need
 from migrate.errors import Problem
 
 
@@ -41,6 +42,7 @@ def lint() -> int:
 
 def facts() -> int:
     """Write mappings/facts. Raises Problem when a framework is missing."""
+    need("numpy", "mindspore", "torch")
     from migrate.evidence.facts import FactsRunError, write
 
     try:
@@ -56,6 +58,7 @@ def facts() -> int:
 
 def verify(names: tuple[str, ...], changed: bool, jobs: int) -> int:
     """Execute the cases of rows; 1 when one of them is red."""
+    need("numpy", "mindspore", "torch")
     from migrate.evidence.verify import verify as run
 
     summary = run(load(), names, changed, jobs, lambda line: print(line, file=sys.stderr))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import __version__, record, settings
+from migrate.commands.extras import need
 from migrate.errors import Problem
 from migrate.outcomes import Verdict
 from migrate.outputs import write_atomically
@@ -42,6 +43,7 @@ class Given:
 def run(out: Path, given: Given, json: Path | None) -> int:
     """Verify, print, write torch2ms.verify.json. Gives the exit code; raises Problem."""
     located = record.locate(out)
+    need("numpy", "mindspore")
     found = settings.nearest(located.root, Path.cwd()).verify
     requests = tuple(_requests(located, given, found))
     result = _merged([_verify(request) for request in requests])
