@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.rules import autograd, classes, fields, members, modules, references
+from migrate.rules import autograd, classes, fields, members, modules, references, shared_storage
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
@@ -40,6 +40,9 @@ def decide(scene: Scene, reference: Reference) -> Decision:
     if reference.form is Form.FORWARD:
         assert isinstance(node, ast.FunctionDef)
         return classes.forward(scene, node)
+    if reference.form is Form.INPLACE:
+        assert isinstance(node, (ast.Call, ast.AugAssign))
+        return shared_storage.decide(scene, node, name)
     if reference.form is Form.FIELD:
         assert isinstance(node, ast.Attribute)
         return fields.decide(scene, node, name)

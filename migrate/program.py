@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,18 @@ from migrate.source import Source
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node; contexts and operators, which have no place, are left out."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [v for v in value if isinstance(v, ast.AST) and v._fields]
+        elif isinstance(value, ast.AST) and value._fields:
+            found.append(value)
+    return found
 
 
 @dataclass(eq=False)
@@ -78,19 +90,15 @@ class File:
     @cached_property
     def parents(self) -> dict[int, ast.AST]:
         """The parent of every node, by id."""
-        found: dict[int, ast.AST] = {}
-        todo: list[ast.AST] = [self.source.tree]
-        while todo:
-            node = todo.pop()
-            for child in ast.iter_child_nodes(node):
-                found[id(child)] = node
-                todo.append(child)
-        return found
+        return {id(child): node for node in self.nodes for child in children(node)}
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Every node of the file."""
-        return tuple(ast.walk(self.source.tree))
+        """Every node of the file, contexts and operators apart."""
+        found: list[ast.AST] = [self.source.tree]
+        for node in found:
+            found.extend(children(node))
+        return tuple(found)
 
     @property
     def is_package(self) -> bool:
@@ -106,11 +114,14 @@ class Program:
     functions: dict[str, Function]
     classes: dict[str, Class]
 
-    def calls_of(self, name: str) -> Iterator[tuple[File, ast.Call, Function | None]]:
-        """Calls whose callee's last name is ``name``, in the order of the files."""
+    @cached_property
+    def calls(self) -> dict[str, list[tuple[File, ast.Call, Function | None]]]:
+        """The calls by the last name of the callee, in the order of the files."""
+        found: dict[str, list[tuple[File, ast.Call, Function | None]]] = {}
         for file in self.files.values():
-            for call, function in file.calls.get(name, ()):
-                yield file, call, function
+            for name, some in file.calls.items():
+                found.setdefault(name, []).extend((file, call, where) for call, where in some)
+        return found
 
     def find_module(self, importer: str, name: str, level: int = 0) -> str | None:
         """The path of the file that an import means, when it is part of the conversion."""
@@ -190,7 +201,7 @@ class _Indexer:
             self._class(node, function, prefix)
             return
         self._note(node, function)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self._visit(child, function, owner, prefix)
 
     def _note(self, node: ast.AST, function: Function | None) -> None:

@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate.receivers.kinds import Atom, without_none
+from migrate.receivers.expressions import bound_to
+from migrate.receivers.kinds import Atom, is_all, without_none
 from migrate.scene import Scene
 
 _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
@@ -24,6 +25,7 @@ class Form(Enum):
     UNSURE = "unsure"
     CLASS = "class"
     FORWARD = "forward"
+    INPLACE = "inplace"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ def find(scene: Scene) -> list[Reference]:
             found += _stored(scene, node)
         elif isinstance(node, ast.ClassDef):
             found += _class(scene, node)
+        elif isinstance(node, (ast.Call, ast.AugAssign)):
+            found += _inplace(scene, node)
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 
@@ -202,3 +206,20 @@ def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
         for item in node.body
         if isinstance(item, ast.FunctionDef) and item.name == "forward"
     ]
+
+
+def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
+    """Code that changes a variable's Tensor: ``x += y``, ``relu(x)`` with ``inplace=True``."""
+    if isinstance(node, ast.AugAssign):
+        names = isinstance(node.target, ast.Name) and is_all(scene.kind(node), "Tensor")
+        return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if names else []
+    if not node.args or not isinstance(node.args[0], ast.Name):
+        return []
+    for atom in scene.kind(node.func):
+        if atom.kind == "Module" and "inplace" in atom.keys:
+            return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]
+        if atom.kind == "ref" and atom.name.startswith("torch.nn.functional."):
+            values = bound_to("inplace", node, scene.table, atom.name)
+            if any(isinstance(v, ast.Constant) and v.value is True for v in values):
+                return [Reference(node, f"{atom.name}(inplace=True)", Form.INPLACE)]
+    return []

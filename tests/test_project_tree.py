@@ -51,7 +51,9 @@ def test_left_out(write, name: str, reason: str) -> None:
     assert paths(tree) == {"setup.py": "python"}
 
 
-@pytest.mark.parametrize("name", ["build/x.py", "env/x.py", "dist/x.py", ".hidden.py", "a.git/x.py"])
+@pytest.mark.parametrize(
+    "name", ["build/x.py", "env/x.py", "dist/x.py", ".hidden.py", "a.git/x.py"]
+)
 def test_must_stay(write, name: str) -> None:
     """The same names without what makes them an environment or build output."""
     assert name in paths(walk(write({name: ""})))

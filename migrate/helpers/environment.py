@@ -5,7 +5,7 @@ import mindspore as ms
 
 def script(obj=None, *args, **kwargs):
     """torch.jit.script, ignore, export and unused as decorators: the function stays as it is."""
-    return obj
+    return obj if callable(obj) else script
 
 
 def assert_true(condition, message=None):

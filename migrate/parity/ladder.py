@@ -40,12 +40,27 @@ def verify(request: VerifyRequest, progress: Progress) -> Verification:
         finally:
             for sides in pool:
                 sides.stop()
-    every = tuple(sorted((*models, *refused), key=lambda model: model.source))
+    left = _not_covered(refused, models)
+    every = tuple(sorted((*models, *left), key=lambda model: model.source))
     counted = [model.verdict for model in models] or [Verdict.NOT_RUN]
     return Verification(
         tool_version=record.tool_version, verdict=worst(counted), environment=environment,
         models=every,
     )  # fmt: skip
+
+
+def _not_covered(refused: list[ModelResult], models: list[ModelResult]) -> list[ModelResult]:
+    """What could not be built by itself, without the classes that ran as part of a model."""
+    ran = {
+        (check.torch_class, model.source)
+        for model in models for check in model.checks if check.elements
+    }  # fmt: skip
+    sources = {source for _, source in ran}
+    return [
+        model for model in refused
+        if (model.name, model.source) not in ran
+        and not (model.source in sources and model.name[:1].islower())
+    ]  # fmt: skip
 
 
 def _checked_input(text: str) -> None:

@@ -34,7 +34,7 @@ from migrate.receivers.kinds import (
     without_none,
 )
 from migrate.receivers.world import World
-from migrate.table import Signature
+from migrate.table import Signature, Table
 
 _CONSTANTS = {bool: BOOL, int: INT, float: FLOAT, str: STR, type(None): NONE}
 Environment = dict[str, Kind]
@@ -320,7 +320,8 @@ class Evaluator:
             inner = [self._called(a, node, args[1:]) for a in (args[0] if args else ())]
             return join(*inner) or UNKNOWN
         if table.kind(name) == "class" and name.startswith("torch.nn."):
-            return values.instance_of(Atom("ref", name), args, self.world)
+            made = values.instance_of(Atom("ref", name), args, self.world)
+            return _inplace(made) if self._works_inplace(name, node, args) else made
         signatures = table.signatures(name)
         self._tensor_arguments(node, name)
         if len(signatures) > 1:
@@ -330,6 +331,12 @@ class Evaluator:
             if len(results) == 1 and not written and (found := results.pop()) != UNKNOWN:
                 return self.world.results.of_call(name) if found == TENSOR else found
         return self.world.results.of_call(name)
+
+    def _works_inplace(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> bool:
+        """``nn.ReLU(inplace=True)``, also as the first layer of a Sequential."""
+        if name == "torch.nn.Sequential" and args:
+            return any("inplace" in a.keys for a in args[0])
+        return any(_is_true(v) for v in bound_to("inplace", node, self.world.table, name))
 
     def names_of(self, node: ast.expr) -> frozenset[str]:
         """The names of the alternatives of an expression that was evaluated before."""
@@ -443,6 +450,24 @@ class Evaluator:
             else:
                 return NOTHING
         return join(*found)
+
+
+def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:
+    """What a call passes for an argument, by keyword or by place."""
+    found = [k.value for k in node.keywords if k.arg == argument]
+    for signature in table.signatures(name):
+        for index, param in enumerate(signature.params):
+            if param.name == argument and param.kind == "any" and index < len(node.args):
+                found.append(node.args[index])
+    return found
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _inplace(value: Kind) -> Kind:
+    return frozenset(Atom(a.kind, a.name, a.items, (*a.keys, "inplace")) for a in value)
 
 
 def _is_super(node: ast.Call) -> bool:

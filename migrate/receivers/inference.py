@@ -257,9 +257,7 @@ class Inference:
             elif called_as in ("forward", "__call__"):
                 return NOTHING
         found: list[Kind] = []
-        for count, (file, call, caller) in enumerate(self.program.calls_of(called_as)):
-            if count >= MAX_CALL_SITES:
-                break
+        for file, call, caller in self.program.calls.get(called_as, ())[:MAX_CALL_SITES]:
             if self._means(file, call, caller, function):
                 found.append(self._passed(call, name, index - shift))
         return join(*found)
