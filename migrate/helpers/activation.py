@@ -245,8 +245,10 @@ class LogSoftmax(nn.Cell):
 
     def construct(self, x):
         dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        # the gradient of log_softmax hangs on a 0-d tensor, where the result is 0
-        return ops.log_softmax(x, dim) if x.ndim > 0 else ops.zeros_like(x)
+        if x.ndim == 0:  # the kernel's gradient hangs there
+            return ops.zeros_like(x)
+        shifted = x - ops.stop_gradient(ops.amax(x, dim, keepdims=True))
+        return shifted - ops.log(ops.exp(shifted).sum(dim, keepdims=True))
 
 
 class Softmin(nn.Cell):

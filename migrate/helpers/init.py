@@ -88,7 +88,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 def calculate_gain(nonlinearity, param=None):
     """Reproduces torch.nn.init.calculate_gain. Raises ValueError for unknown names."""
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    if nonlinearity in ("sigmoid", "linear") or nonlinearity.startswith("conv"):
+    if nonlinearity in ("sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+                        "conv_transpose2d", "conv_transpose3d"):
         return 1
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
