@@ -232,8 +232,31 @@ def test_a_gradient_that_is_missing_goes_red() -> None:
     expected["gradients"]["a"].update(own=0.0, coarse=0.0, floor=1e-7)
     lost = compare_run("f(x0)", "pynative", expected, actual, False)
     assert verdict_of(lost).verdict == "UNMATCHED"
-    told = compare_run("f(x0)", "pynative", expected, actual, False, frozenset({"b"}))
+    expected["state"] = {"a": GOOD, "b": GOOD}
+    told = compare_run("f(x0)", "pynative", expected, actual, False, [("a", "a", "", GOOD)])
     assert verdict_of(told).verdict == "PASS"
+
+
+def test_a_gradient_is_compared_in_the_shape_of_the_cell() -> None:
+    limits = {"own": 0.0, "coarse": 0.0, "floor": 1e-7}
+    expected = {
+        "arrays": [GOOD],
+        "random": False,
+        "result": {"t": "value", "v": 1},
+        "gradients": {"w": spec("0", GOOD, **limits)},
+        "buffers": {},
+        "state": {"w": GOOD},
+    }
+    mine = GOOD.reshape(1, 2)
+    actual = {
+        "result": ({"t": "value", "v": 1}, {}),
+        "gradients": {"w": (spec(0, mine), {0: mine})},
+        "buffers": {},
+    }
+    for layout, verdict in (("unsqueeze(0)", "PASS"), ("", "SHAPE")):
+        weights = [("w", "w", layout, GOOD)]
+        found = verdict_of(compare_run("f(x0)", "graph", expected, actual, False, weights))
+        assert found.verdict == verdict
 
 
 def test_only_equal_runs_are_the_same() -> None:

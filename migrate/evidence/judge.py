@@ -13,6 +13,7 @@ from migrate.evidence.store import RowEvidence
 from migrate.outcomes import Verdict
 from migrate.parity.compare import Measure, compare, worst
 from migrate.parity.exchange import Array, Spec
+from migrate.parity.layout import apply_layout
 from migrate.parity.tolerance import Strictness
 from migrate.table import Row, Table
 
@@ -82,11 +83,11 @@ def compare_run(
     expected: Mapping[str, Any],
     actual: Mapping[str, Any],
     random: bool,
-    without: frozenset[str] = frozenset(),
+    weights: Sequence[Weight] = (),
 ) -> list[Outcome]:
     """All comparisons of one run. A run that failed is one BLOCKED outcome.
 
-    ``without``: torch weights whose row says that they have no partner.
+    ``weights``: as ``places`` gave them; torch weights outside have no partner by their row.
     """
     if "error" in actual:
         why = str(actual["error"])
@@ -99,15 +100,26 @@ def compare_run(
     ]
     if random or expected["random"]:
         return outcomes
+    without = frozenset(expected.get("state", {})) - {name for name, *_ in weights}
+    layouts = {name: layout for name, _, layout, _ in weights}
     for part in ("gradients", "buffers"):
         for name, spec in expected[part].items():
             described = actual[part].get(name)
             if described is None and (name in without or not actual[part]):
                 continue
             lost = Measure(Verdict.UNMATCHED, detail="MindSpore's side has none")
-            measure = lost if described is None else _measure(spec, described, arrays, False)
+            moved, held = _moved(spec, arrays, layouts.get(name, ""))
+            measure = lost if described is None else _measure(moved, described, held, False)
             outcomes.append(Outcome(label, mode, f"{part[:-1]} {name}", measure))
     return outcomes
+
+
+def _moved(spec: Spec, arrays: Sequence[Array], layout: str) -> tuple[Spec, Sequence[Array]]:
+    """What torch has for a weight, in the shape that the Cell keeps it in."""
+    if not layout:
+        return spec, arrays
+    changed = apply_layout(arrays[int(spec["key"])], layout)
+    return {**spec, "key": "0", "shape": list(changed.shape)}, [changed]
 
 
 def _measure(

@@ -285,6 +285,6 @@ def _finish(
     outcomes: list[Outcome] = []
     for run, answer in zip(runs, answers, strict=True):
         wanted = expected[run.probe.name, run.training]
-        without = frozenset(wanted["state"]) - {name for name, *_ in run.weights}
-        outcomes += compare_run(run.label, run.mode, wanted, answer, one.case.random, without)
+        random = one.case.random
+        outcomes += compare_run(run.label, run.mode, wanted, answer, random, run.weights)
     return evidence(one.row.key, one.sha256, one.probes, outcomes, one.case.modes, problems)
