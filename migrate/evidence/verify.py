@@ -31,6 +31,7 @@ from migrate.table import Table
 Convert = Callable[[str, Table], Any]
 SECONDS_A_RUN = 60.0
 CHUNK = 8
+ROWS_A_WORKER = 60  # what MindSpore compiled stays in memory until its process ends
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def _pools(jobs: int) -> Pools:
     context = get_context("spawn")
     return Pools(
         ProcessPool(max_workers=1, initializer=workers.start_torch, context=context),
-        ProcessPool(max_workers=jobs, initializer=workers.start_mindspore, context=context),
+        ProcessPool(jobs, ROWS_A_WORKER, workers.start_mindspore, context=context),
     )
 
 
