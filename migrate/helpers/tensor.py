@@ -1,5 +1,7 @@
 """In: tensors. Out: methods of torch.Tensor that MindSpore's Tensor lacks or defines otherwise."""
 
+import math
+
 import mindspore as ms
 from mindspore import nn, ops
 
@@ -85,3 +87,20 @@ def exponential_(tensor, lambd=1.0):
 def random_(tensor, low, high):
     """torch.Tensor.random_: whole numbers from ``low`` to below ``high``."""
     return assign(tensor, ops.randint(low, high, tensor.shape))
+
+
+def geometric_(tensor, p):
+    """torch.Tensor.geometric_: the number of trials up to the first success of chance ``p``."""
+    chance = 1.0 - ops.rand(tensor.shape, dtype=ms.float32)
+    return assign(tensor, ops.ceil(ops.log(chance.clamp(min=1e-38)) / math.log(1 - p)))
+
+
+def cauchy_(tensor, median=0.0, sigma=1.0):
+    """torch.Tensor.cauchy_: draws from the Cauchy distribution."""
+    angle = math.pi * (ops.rand(tensor.shape, dtype=ms.float32) - 0.5)
+    return assign(tensor, median + sigma * ops.tan(angle))
+
+
+def log_normal_(tensor, mean=1.0, std=2.0):
+    """torch.Tensor.log_normal_: the exponential of draws from N(mean, std^2)."""
+    return assign(tensor, ops.exp(ops.randn(tensor.shape, dtype=ms.float32) * std + mean))
