@@ -28,7 +28,7 @@ def activation_of(activation):
 class TransformerEncoderLayer(nn.Cell):
     """Reproduces torch.nn.TransformerEncoderLayer (its slow path: nothing is skipped)."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=ops.relu,
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu",
                  layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True,
                  device=None, dtype=None):
         super().__init__()
@@ -61,7 +61,7 @@ class TransformerEncoderLayer(nn.Cell):
 class TransformerDecoderLayer(nn.Cell):
     """Reproduces torch.nn.TransformerDecoderLayer."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=ops.relu,
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu",
                  layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True,
                  device=None, dtype=None):
         super().__init__()
@@ -137,7 +137,7 @@ class Transformer(nn.Cell):
     """Reproduces torch.nn.Transformer: an encoder, a decoder, Xavier-uniform matrices."""
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6,
-                 dim_feedforward=2048, dropout=0.1, activation=ops.relu, custom_encoder=None,
+                 dim_feedforward=2048, dropout=0.1, activation="relu", custom_encoder=None,
                  custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
                  bias=True, device=None, dtype=None):
         super().__init__()
