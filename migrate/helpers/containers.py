@@ -1,5 +1,7 @@
 """In: Cells and Parameters. Out: containers that behave as torch.nn's, children named by path."""
 
+import sys
+
 import mindspore as ms
 from mindspore import nn
 
@@ -117,13 +119,33 @@ class ModuleDict(nn.CellDict):
         cell.update_parameters_name(self.__dict__.get("_names_below", "") + key + ".")
 
 
+def prefix_below(cell):
+    """What the names of the cell's Parameters begin with: the cell's own path, where known."""
+    if "_names_below" in cell.__dict__:
+        return cell._names_below
+    for path, parameter in cell.parameters_and_names():
+        return parameter.name[: -len(path)] if parameter.name.endswith(path) else ""
+    return ""
+
+
+def refuse_in_graph(name):
+    """Raises RuntimeError while a graph is compiled: items would be constants without gradient."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        place = frame.f_code
+        if place.co_name == "compile" and "mindspore" in place.co_filename:
+            raise RuntimeError(f"{name} has no gradient in graph mode: keep its Parameters in a "
+                               "mindspore.ParameterTuple, or run in PyNative mode")
+        frame = frame.f_back
+
+
 def add_module(cell, name, module):
     """Reproduces torch.nn.Module.add_module(name, module) for any Cell; returns None.
 
     In a SequentialCell the new child joins the chain, in a CellList it is one more element.
     """
     if module is not None:
-        module.update_parameters_name(cell.__dict__.get("_names_below", "") + name + ".")
+        module.update_parameters_name(prefix_below(cell) + name + ".")
     cell.insert_child_to_cell(name, module)
     if isinstance(cell, nn.SequentialCell) and not isinstance(cell, Sequential):
         cell._is_dynamic_name.append(False)
@@ -133,7 +155,7 @@ def add_module(cell, name, module):
 class ParameterList(nn.Cell):
     """Reproduces torch.nn.ParameterList: Parameters by position, named "0", "1", ...
 
-    Tensors become Parameters, as in torch. Values of other types are refused.
+    Tensors become Parameters, as in torch. Values of other types are refused. PyNative mode only.
     """
 
     def __init__(self, values=None):
@@ -156,6 +178,7 @@ class ParameterList(nn.Cell):
         return self
 
     def __getitem__(self, index):
+        refuse_in_graph("ParameterList")
         return list(self._params.values())[index]
 
     def __setitem__(self, index, value):
@@ -168,11 +191,15 @@ class ParameterList(nn.Cell):
         return len(self._params)
 
     def __iter__(self):
+        refuse_in_graph("ParameterList")
         return iter(list(self._params.values()))
 
 
 class ParameterDict(nn.Cell):
-    """Reproduces torch.nn.ParameterDict: Parameters by key; Tensors become Parameters."""
+    """Reproduces torch.nn.ParameterDict: Parameters by key; Tensors become Parameters.
+
+    PyNative mode only.
+    """
 
     def __init__(self, parameters=None):
         super().__init__()
@@ -185,6 +212,7 @@ class ParameterDict(nn.Cell):
             self[key] = value
 
     def __getitem__(self, key):
+        refuse_in_graph("ParameterDict")
         return self._params[key]
 
     def __setitem__(self, key, value):
@@ -214,7 +242,9 @@ class ParameterDict(nn.Cell):
         return self._params.keys()
 
     def values(self):
+        refuse_in_graph("ParameterDict")
         return self._params.values()
 
     def items(self):
+        refuse_in_graph("ParameterDict")
         return self._params.items()
