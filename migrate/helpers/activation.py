@@ -4,11 +4,6 @@ import mindspore as ms
 from mindspore import nn, ops
 
 
-def implicit_dim(ndim):
-    """The axis that torch takes for softmax when ``dim`` is None."""
-    return 0 if ndim in (0, 1, 3) else 1
-
-
 class ReLU(nn.ReLU):
     """Reproduces torch.nn.ReLU; ``inplace`` has no effect."""
 
@@ -95,13 +90,6 @@ class Tanhshrink(nn.Tanhshrink):
 
     def construct(self, x):
         return x - tanh_of(x)
-
-
-class Softmax2d(nn.Cell):
-    """Reproduces torch.nn.Softmax2d for (N, C, H, W) and (C, H, W)."""
-
-    def construct(self, x):
-        return ops.softmax(x, -3)
 
 
 class Hardsigmoid(nn.Cell):
@@ -222,45 +210,6 @@ class RReLU(nn.Cell):
             return ops.leaky_relu(x, (self.lower + self.upper) / 2)
         slope = self.lower + (self.upper - self.lower) * ops.rand(x.shape)
         return ops.where(x >= 0, x, slope.astype(x.dtype) * x)
-
-
-class Softmax(nn.Cell):
-    """Reproduces torch.nn.Softmax; without ``dim`` torch's implicit axis is taken."""
-
-    def __init__(self, dim=None):
-        super().__init__()
-        self.dim = dim
-
-    def construct(self, x):
-        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        return ops.softmax(x, dim) if x.ndim > 0 else ops.ones_like(x)
-
-
-class LogSoftmax(nn.Cell):
-    """Reproduces torch.nn.LogSoftmax; without ``dim`` torch's implicit axis is taken."""
-
-    def __init__(self, dim=None):
-        super().__init__()
-        self.dim = dim
-
-    def construct(self, x):
-        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        if x.ndim == 0:  # the kernel's gradient hangs there
-            return ops.zeros_like(x)
-        shifted = x - ops.stop_gradient(ops.amax(x, dim, keepdims=True))
-        return shifted - ops.log(ops.exp(shifted).sum(dim, keepdims=True))
-
-
-class Softmin(nn.Cell):
-    """Reproduces torch.nn.Softmin; without ``dim`` torch's implicit axis is taken."""
-
-    def __init__(self, dim=None):
-        super().__init__()
-        self.dim = dim
-
-    def construct(self, x):
-        dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        return ops.softmax(-x, dim) if x.ndim > 0 else ops.ones_like(x)
 
 
 class Softplus(nn.Cell):

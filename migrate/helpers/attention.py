@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common.initializer import XavierNormal, XavierUniform, initializer
+
 from migrate.helpers.layers import Linear
 
 
@@ -21,9 +22,20 @@ class MultiheadAttention(nn.Cell):
     (N * heads, L, S).
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
-                 add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None,
-                 dtype=None):
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         dtype = dtype or ms.float32
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
@@ -67,7 +79,7 @@ class MultiheadAttention(nn.Cell):
 
     def _heads(self, x):
         """(N, L, E) as (N, heads, L, head_dim)."""
-        return x.reshape(x.shape[:2] + (self.num_heads, self.head_dim)).swapaxes(1, 2)
+        return x.reshape((*x.shape[:2], self.num_heads, self.head_dim)).swapaxes(1, 2)
 
     def _with_extras(self, key, value):
         """Key and value with the learned position, then the zero position, where asked for."""
@@ -86,7 +98,7 @@ class MultiheadAttention(nn.Cell):
             mask = additive_mask(attn_mask, scores.dtype)
             mask = ops.pad(mask, (0, scores.shape[3] - mask.shape[-1]))
             if mask.ndim == 3:
-                mask = mask.reshape((-1, self.num_heads) + mask.shape[1:])
+                mask = mask.reshape((-1, self.num_heads, *mask.shape[1:]))
             scores = scores + mask
         if key_padding_mask is not None:
             mask = additive_mask(key_padding_mask, scores.dtype)
@@ -95,8 +107,17 @@ class MultiheadAttention(nn.Cell):
             scores = scores + mask.expand_dims(1).expand_dims(1)
         return scores
 
-    def construct(self, query, key, value, key_padding_mask=None, need_weights=True,
-                  attn_mask=None, average_attn_weights=True, is_causal=False):
+    def construct(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         single = query.ndim == 2
         if single:
             query, key, value = query.expand_dims(0), key.expand_dims(0), value.expand_dims(0)
@@ -104,8 +125,9 @@ class MultiheadAttention(nn.Cell):
             query, key, value = query.swapaxes(0, 1), key.swapaxes(0, 1), value.swapaxes(0, 1)
         query, key, value = self._projected(query, key, value)
         key, value = self._with_extras(key, value)
-        scores = ops.matmul(self._heads(query) * self.head_dim**-0.5,
-                            self._heads(key).swapaxes(2, 3))
+        scores = ops.matmul(
+            self._heads(query) * self.head_dim**-0.5, self._heads(key).swapaxes(2, 3)
+        )
         weights = ops.softmax(self._masked(scores, key_padding_mask, attn_mask), -1)
         if self.dropout > 0 and self.training:
             weights = ops.dropout(weights, p=self.dropout, training=True)

@@ -134,8 +134,10 @@ def refuse_in_graph(name):
     while frame is not None:
         place = frame.f_code
         if place.co_name == "compile" and "mindspore" in place.co_filename:
-            raise RuntimeError(f"{name} has no gradient in graph mode: keep its Parameters in a "
-                               "mindspore.ParameterTuple, or run in PyNative mode")
+            raise RuntimeError(
+                f"{name} has no gradient in graph mode: keep its Parameters in a "
+                "mindspore.ParameterTuple, or run in PyNative mode"
+            )
         frame = frame.f_back
 
 

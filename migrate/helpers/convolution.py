@@ -40,12 +40,12 @@ def pad_images(x, pads, mode):
 def reflect_volume(x, pairs):
     """Pads the last three axes by reflection; the kernel takes two, so depth goes by itself."""
     depth, height, width = pairs
-    planes = x.reshape((1, -1) + x.shape[-2:])
+    planes = x.reshape((1, -1, *x.shape[-2:]))
     planes = ops.pad(planes, tuple(width) + tuple(height), "reflect")
     size = planes.shape[-2:]
     rows = planes.reshape((1, -1, x.shape[-3], size[0] * size[1]))
-    rows = ops.pad(rows, (0, 0) + tuple(depth), "reflect")
-    return rows.reshape(x.shape[:-3] + (rows.shape[2],) + size)
+    rows = ops.pad(rows, (0, 0, *tuple(depth)), "reflect")
+    return rows.reshape((*x.shape[:-3], rows.shape[2], *size))
 
 
 def wrap_images(x, pairs):
@@ -56,9 +56,9 @@ def wrap_images(x, pairs):
         size = x.shape[first + i]
         parts = [x]
         if before > 0:
-            parts = [x.narrow(first + i, size - before, before)] + parts
+            parts = [x.narrow(first + i, size - before, before), *parts]
         if after > 0:
-            parts = parts + [x.narrow(first + i, 0, after)]
+            parts = [*parts, x.narrow(first + i, 0, after)]
         x = ops.cat(parts, first + i) if len(parts) > 1 else x
     return x
 
@@ -66,17 +66,46 @@ def wrap_images(x, pairs):
 class Conv1d(nn.Conv1d):
     """Reproduces torch.nn.Conv1d exactly; the weight is (out, in / groups, 1, kernel)."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
-                 groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         kernel, step, spread = (per_axis(v, 1)[0] for v in (kernel_size, stride, dilation))
-        super().__init__(in_channels, out_channels, kernel, step, "valid", 0, spread, groups,
-                         bool(bias), dtype=dtype or ms.float32)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel,
+            step,
+            "valid",
+            0,
+            spread,
+            groups,
+            bool(bias),
+            dtype=dtype or ms.float32,
+        )
         self.groups, self.padding_mode = groups, padding_mode
         self.padding = padding if isinstance(padding, str) else per_axis(padding, 1)
         self.pads = conv_pads(padding, kernel, spread, 1)
-        native = (0, 0) + self.pads if padding_mode == "zeros" else (0, 0, 0, 0)
-        self.conv2d = ops.Conv2D(out_channels, (1, kernel), pad_mode="pad", pad=native,
-                                 stride=(1, step), dilation=(1, spread), group=groups)
+        native = (0, 0, *self.pads) if padding_mode == "zeros" else (0, 0, 0, 0)
+        self.conv2d = ops.Conv2D(
+            out_channels,
+            (1, kernel),
+            pad_mode="pad",
+            pad=native,
+            stride=(1, step),
+            dilation=(1, spread),
+            group=groups,
+        )
 
     def _conv_forward(self, x, weight, bias):
         if self.padding_mode != "zeros":
@@ -94,13 +123,34 @@ class Conv1d(nn.Conv1d):
 class Conv2d(nn.Conv2d):
     """Reproduces torch.nn.Conv2d exactly, for any padding, padding mode and unbatched images."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
-                 groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         kernel, step, spread = (per_axis(v, 2) for v in (kernel_size, stride, dilation))
         pads = conv_pads(padding, kernel, spread, 2)
-        super().__init__(in_channels, out_channels, kernel, step, "pad",
-                         pads if padding_mode == "zeros" else 0, spread, groups, bool(bias),
-                         dtype=dtype or ms.float32)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel,
+            step,
+            "pad",
+            pads if padding_mode == "zeros" else 0,
+            spread,
+            groups,
+            bool(bias),
+            dtype=dtype or ms.float32,
+        )
         self.groups, self.padding_mode, self.pads = groups, padding_mode, pads
         self.padding = padding if isinstance(padding, str) else per_axis(padding, 2)
 
@@ -119,13 +169,34 @@ class Conv2d(nn.Conv2d):
 class Conv3d(nn.Conv3d):
     """Reproduces torch.nn.Conv3d exactly, for any padding, padding mode and unbatched input."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
-                 groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         kernel, step, spread = (per_axis(v, 3) for v in (kernel_size, stride, dilation))
         pads = conv_pads(padding, kernel, spread, 3)
-        super().__init__(in_channels, out_channels, kernel, step, "pad",
-                         pads if padding_mode == "zeros" else 0, spread, groups, bool(bias),
-                         dtype=dtype or ms.float32)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel,
+            step,
+            "pad",
+            pads if padding_mode == "zeros" else 0,
+            spread,
+            groups,
+            bool(bias),
+            dtype=dtype or ms.float32,
+        )
         self.groups, self.padding_mode, self.pads = groups, padding_mode, pads
         self.padding = padding if isinstance(padding, str) else per_axis(padding, 3)
 

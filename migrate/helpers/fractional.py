@@ -2,6 +2,7 @@
 
 import mindspore as ms
 from mindspore import nn, ops
+
 from migrate.helpers.convolution import per_axis
 
 
@@ -10,7 +11,7 @@ def window_starts(sample, size, kernel, count):
 
     Graham 2014, section 2: floor((i + u) * alpha) - floor(u * alpha); the last ends the axis.
     """
-    last = ops.full(sample.shape + (1,), size - kernel, dtype=ms.int32)
+    last = ops.full((*sample.shape, 1), size - kernel, dtype=ms.int32)
     if count == 1:
         return last
     alpha = (size - kernel) / (count - 1)
@@ -23,9 +24,9 @@ def window_starts(sample, size, kernel, count):
 def window_elements(x, starts, kernel, axis):
     """The elements of the windows along an axis, one window after another."""
     places = starts.expand_dims(3) + ops.arange(kernel).astype(ms.int32)
-    places = places.reshape(starts.shape[:2] + (-1,))
+    places = places.reshape((*starts.shape[:2], -1))
     shape = x.shape[:2] + (1,) * (axis - 2) + (places.shape[2],) + (1,) * (x.ndim - 1 - axis)
-    whole = x.shape[:axis] + (places.shape[2],) + x.shape[axis + 1 :]
+    whole = (*x.shape[:axis], places.shape[2], *x.shape[axis + 1 :])
     return ops.gather_elements(x, axis, places.reshape(shape).broadcast_to(whole))
 
 
@@ -40,8 +41,14 @@ def wanted_size(output_size, output_ratio, shape, axes):
 class FractionalMaxPool2d(nn.Cell):
     """Reproduces torch.nn.FractionalMaxPool2d, without indices; samples are (N, C, 2): W, H."""
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                 _random_samples=None):
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
         super().__init__()
         if return_indices:
             raise ValueError("FractionalMaxPool2d: return_indices is not reproduced")
@@ -57,20 +64,26 @@ class FractionalMaxPool2d(nn.Cell):
         size = wanted_size(self.output_size, self.output_ratio, x.shape, 2)
         samples = self._random_samples
         if samples is None:
-            samples = ops.rand(images.shape[:2] + (2,)).astype(x.dtype)
+            samples = ops.rand((*images.shape[:2], 2)).astype(x.dtype)
         (kh, kw), (height, width) = self.kernel_size, images.shape[2:]
         rows = window_starts(samples[:, :, 1], height, kh, size[0])
         columns = window_starts(samples[:, :, 0], width, kw, size[1])
         parts = window_elements(window_elements(images, rows, kh, 2), columns, kw, 3)
-        out = parts.reshape(images.shape[:2] + (size[0], kh, size[1], kw)).amax((3, 5))
+        out = parts.reshape((*images.shape[:2], size[0], kh, size[1], kw)).amax((3, 5))
         return out if x.ndim == 4 else out.squeeze(0)
 
 
 class FractionalMaxPool3d(nn.Cell):
     """Reproduces torch.nn.FractionalMaxPool3d, without indices; samples are (N, C, 3): T, H, W."""
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                 _random_samples=None):
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
         super().__init__()
         if return_indices:
             raise ValueError("FractionalMaxPool3d: return_indices is not reproduced")
@@ -86,11 +99,11 @@ class FractionalMaxPool3d(nn.Cell):
         size = wanted_size(self.output_size, self.output_ratio, x.shape, 3)
         samples = self._random_samples
         if samples is None:
-            samples = ops.rand(volumes.shape[:2] + (3,)).astype(x.dtype)
+            samples = ops.rand((*volumes.shape[:2], 3)).astype(x.dtype)
         parts, shape = volumes, volumes.shape[:2]
         for i in range(3):
             kernel = self.kernel_size[i]
             starts = window_starts(samples[:, :, i], volumes.shape[2 + i], kernel, size[i])
-            parts, shape = window_elements(parts, starts, kernel, 2 + i), shape + (size[i], kernel)
+            parts, shape = window_elements(parts, starts, kernel, 2 + i), (*shape, size[i], kernel)
         out = parts.reshape(shape).amax((3, 5, 7))
         return out if x.ndim == 5 else out.squeeze(0)

@@ -88,8 +88,16 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 def calculate_gain(nonlinearity, param=None):
     """Reproduces torch.nn.init.calculate_gain. Raises ValueError for unknown names."""
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    if nonlinearity in ("sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-                        "conv_transpose2d", "conv_transpose3d"):
+    if nonlinearity in (
+        "sigmoid",
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+    ):
         return 1
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
@@ -101,8 +109,9 @@ def calculate_gain(nonlinearity, param=None):
 def _calculate_fan_in_and_fan_out(tensor):
     """Reproduces torch.nn.init._calculate_fan_in_and_fan_out: (fan_in, fan_out) of a weight."""
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 "
-                         "dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 

@@ -11,16 +11,16 @@ class Linear(nn.Dense):
     """Reproduces torch.nn.Linear exactly."""
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
-        super().__init__(in_features, out_features, has_bias=bool(bias),
-                         dtype=dtype or ms.float32)
+        super().__init__(in_features, out_features, has_bias=bool(bias), dtype=dtype or ms.float32)
         self.in_features, self.out_features = in_features, out_features
 
 
 class Bilinear(nn.Cell):
     """Reproduces torch.nn.Bilinear for (..., in1) and (..., in2)."""
 
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None,
-                 dtype=None):
+    def __init__(
+        self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None
+    ):
         super().__init__()
         dtype, bound = dtype or ms.float32, 1 / math.sqrt(in1_features)
         self.in1_features, self.in2_features = in1_features, in2_features
@@ -35,7 +35,7 @@ class Bilinear(nn.Cell):
         pairs = input1.expand_dims(-1) * input2.expand_dims(-2)
         flat = pairs.reshape((-1, self.in1_features * self.in2_features))
         out = ops.matmul(flat, self.weight.reshape((self.out_features, -1)).swapaxes(0, 1))
-        out = out.reshape(input1.shape[:-1] + (self.out_features,))
+        out = out.reshape((*input1.shape[:-1], self.out_features))
         return out if self.bias is None else out + self.bias
 
 
@@ -46,9 +46,20 @@ class Embedding(nn.Embedding):
     no number and is ignored.
     """
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None,
-                 norm_type=2.0, scale_grad_by_freq=False, sparse=False, _weight=None,
-                 _freeze=False, device=None, dtype=None):
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
+        _weight=None,
+        _freeze=False,
+        device=None,
+        dtype=None,
+    ):
         if max_norm is not None or scale_grad_by_freq:
             raise ValueError("Embedding: max_norm and scale_grad_by_freq are not reproduced")
         row = padding_idx
@@ -76,13 +87,26 @@ class EmbeddingBag(nn.Cell):
     Ids with offsets are refused with a ValueError: they make bags of unequal length.
     """
 
-    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0,
-                 scale_grad_by_freq=False, mode="mean", sparse=False, _weight=None,
-                 include_last_offset=False, padding_idx=None, device=None, dtype=None):
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        mode="mean",
+        sparse=False,
+        _weight=None,
+        include_last_offset=False,
+        padding_idx=None,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         if max_norm is not None or scale_grad_by_freq or padding_idx is not None:
-            raise ValueError("EmbeddingBag: max_norm, scale_grad_by_freq and padding_idx are "
-                             "not reproduced")
+            raise ValueError(
+                "EmbeddingBag: max_norm, scale_grad_by_freq and padding_idx are not reproduced"
+            )
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
         table = initializer(Normal(1.0), (num_embeddings, embedding_dim), dtype or ms.float32)
         self.weight = ms.Parameter(table if _weight is None else _weight)

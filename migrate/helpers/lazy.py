@@ -4,9 +4,9 @@ The first call has to run in PyNative mode: a graph cannot make Parameters.
 """
 
 from mindspore import nn
+
 from migrate.helpers.convolution import Conv1d, Conv2d, Conv3d
 from migrate.helpers.layers import Linear
-from migrate.helpers.norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from migrate.helpers.transposed import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
 
@@ -46,11 +46,30 @@ class LazyLinear(Unsized):
 class LazyConv1d(Unsized):
     """Reproduces torch.nn.LazyConv1d; the first call makes it a Conv1d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 bias=True, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, dilation=dilation, groups=groups, bias=bias,
-                         padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, Conv1d, x.shape[-2])
@@ -60,11 +79,30 @@ class LazyConv1d(Unsized):
 class LazyConv2d(Unsized):
     """Reproduces torch.nn.LazyConv2d; the first call makes it a Conv2d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 bias=True, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, dilation=dilation, groups=groups, bias=bias,
-                         padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, Conv2d, x.shape[-3])
@@ -74,11 +112,30 @@ class LazyConv2d(Unsized):
 class LazyConv3d(Unsized):
     """Reproduces torch.nn.LazyConv3d; the first call makes it a Conv3d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 bias=True, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, dilation=dilation, groups=groups, bias=bias,
-                         padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, Conv3d, x.shape[-4])
@@ -88,11 +145,32 @@ class LazyConv3d(Unsized):
 class LazyConvTranspose1d(Unsized):
     """Reproduces torch.nn.LazyConvTranspose1d; the first call makes it a ConvTranspose1d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
-                 groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, output_padding=output_padding, groups=groups,
-                         bias=bias, dilation=dilation, padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            bias=bias,
+            dilation=dilation,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, ConvTranspose1d, x.shape[-2])
@@ -102,11 +180,32 @@ class LazyConvTranspose1d(Unsized):
 class LazyConvTranspose2d(Unsized):
     """Reproduces torch.nn.LazyConvTranspose2d; the first call makes it a ConvTranspose2d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
-                 groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, output_padding=output_padding, groups=groups,
-                         bias=bias, dilation=dilation, padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            bias=bias,
+            dilation=dilation,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, ConvTranspose2d, x.shape[-3])
@@ -116,51 +215,33 @@ class LazyConvTranspose2d(Unsized):
 class LazyConvTranspose3d(Unsized):
     """Reproduces torch.nn.LazyConvTranspose3d; the first call makes it a ConvTranspose3d."""
 
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
-                 groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
-        super().__init__(out_channels=out_channels, kernel_size=kernel_size, stride=stride,
-                         padding=padding, output_padding=output_padding, groups=groups,
-                         bias=bias, dilation=dilation, padding_mode=padding_mode, dtype=dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            out_channels=out_channels,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            bias=bias,
+            dilation=dilation,
+            padding_mode=padding_mode,
+            dtype=dtype,
+        )
 
     def construct(self, x):
         materialize(self, ConvTranspose3d, x.shape[-4])
-        return self.construct(x)
-
-
-class LazyBatchNorm1d(Unsized):
-    """Reproduces torch.nn.LazyBatchNorm1d; the first call makes it a BatchNorm1d."""
-
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
-                 device=None, dtype=None, *, bias=True):
-        super().__init__(eps=eps, momentum=momentum, affine=affine,
-                         track_running_stats=track_running_stats, dtype=dtype, bias=bias)
-
-    def construct(self, x):
-        materialize(self, BatchNorm1d, x.shape[1])
-        return self.construct(x)
-
-
-class LazyBatchNorm2d(Unsized):
-    """Reproduces torch.nn.LazyBatchNorm2d; the first call makes it a BatchNorm2d."""
-
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
-                 device=None, dtype=None, *, bias=True):
-        super().__init__(eps=eps, momentum=momentum, affine=affine,
-                         track_running_stats=track_running_stats, dtype=dtype, bias=bias)
-
-    def construct(self, x):
-        materialize(self, BatchNorm2d, x.shape[1])
-        return self.construct(x)
-
-
-class LazyBatchNorm3d(Unsized):
-    """Reproduces torch.nn.LazyBatchNorm3d; the first call makes it a BatchNorm3d."""
-
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
-                 device=None, dtype=None, *, bias=True):
-        super().__init__(eps=eps, momentum=momentum, affine=affine,
-                         track_running_stats=track_running_stats, dtype=dtype, bias=bias)
-
-    def construct(self, x):
-        materialize(self, BatchNorm3d, x.shape[1])
         return self.construct(x)

@@ -1,7 +1,8 @@
-"""In: torch.nn's arguments of losses. Out: loss Cells with torch's reductions, weights as buffers."""
+"""In: arguments of torch.nn's losses. Out: loss Cells with its reductions; weights are buffers."""
 
 import mindspore as ms
 from mindspore import nn, ops
+
 from migrate.helpers.activation import softplus_of
 
 
@@ -47,28 +48,44 @@ def as_labels(target):
 class CrossEntropyLoss(nn.CrossEntropyLoss):
     """Reproduces torch.nn.CrossEntropyLoss; labels may be int64, or class probabilities."""
 
-    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None,
-                 reduction="mean", label_smoothing=0.0):
-        super().__init__(None, ignore_index, reduction_of(size_average, reduce, reduction),
-                         label_smoothing)
+    def __init__(
+        self,
+        weight=None,
+        size_average=None,
+        ignore_index=-100,
+        reduce=None,
+        reduction="mean",
+        label_smoothing=0.0,
+    ):
+        super().__init__(
+            None, ignore_index, reduction_of(size_average, reduce, reduction), label_smoothing
+        )
         keep_buffer(self, "weight", weight)
 
     def construct(self, logits, labels):
-        return ops.cross_entropy(logits, as_labels(labels), self.weight, self.ignore_index,
-                                 self.reduction, self.label_smoothing)
+        return ops.cross_entropy(
+            logits,
+            as_labels(labels),
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+        )
 
 
 class NLLLoss(nn.NLLLoss):
     """Reproduces torch.nn.NLLLoss; labels may be int64."""
 
-    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None,
-                 reduction="mean"):
+    def __init__(
+        self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+    ):
         super().__init__(None, ignore_index, reduction_of(size_average, reduce, reduction))
         keep_buffer(self, "weight", weight)
 
     def construct(self, logits, labels):
-        return ops.nll_loss(logits, as_labels(labels), self.weight, self.ignore_index,
-                            self.reduction)
+        return ops.nll_loss(
+            logits, as_labels(labels), self.weight, self.ignore_index, self.reduction
+        )
 
 
 class BCELoss(nn.BCELoss):
@@ -89,8 +106,9 @@ class BCELoss(nn.BCELoss):
 class BCEWithLogitsLoss(nn.Cell):
     """Reproduces torch.nn.BCEWithLogitsLoss by its stable formula."""
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean",
-                 pos_weight=None):
+    def __init__(
+        self, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+    ):
         super().__init__()
         self.reduction = reduction_of(size_average, reduce, reduction)
         keep_buffer(self, "weight", weight)
@@ -162,8 +180,9 @@ class KLDivLoss(nn.Cell):
 class PoissonNLLLoss(nn.PoissonNLLLoss):
     """Reproduces torch.nn.PoissonNLLLoss."""
 
-    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
-                 reduction="mean"):
+    def __init__(
+        self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+    ):
         super().__init__(log_input, full, eps, reduction_of(size_average, reduce, reduction))
 
 
@@ -194,8 +213,9 @@ class CTCLoss(nn.Cell):
         sizes = lengths_of(target_lengths, table.shape[1])
         if targets.ndim == 1:
             targets = split_targets(targets, sizes)
-        loss, _ = ops.ctc_loss(table, targets.astype(ms.int32), lengths, sizes, self.blank,
-                               "none", self.zero_infinity)
+        loss, _ = ops.ctc_loss(
+            table, targets.astype(ms.int32), lengths, sizes, self.blank, "none", self.zero_infinity
+        )
         if self.reduction == "mean":
             return (loss / ops.maximum(sizes, ops.ones_like(sizes)).astype(loss.dtype)).mean()
         if self.reduction == "sum":

@@ -2,6 +2,7 @@
 
 import mindspore as ms
 from mindspore import nn, ops
+
 from migrate.helpers.activation import softplus_of
 from migrate.helpers.layers import Linear
 from migrate.helpers.losses import as_labels, keep_buffer, reduced_loss, reduction_of
@@ -78,8 +79,9 @@ class MultiLabelSoftMarginLoss(nn.Cell):
 class MultiMarginLoss(nn.Cell):
     """Reproduces torch.nn.MultiMarginLoss for (N, C) or (C,); p is 1 or 2."""
 
-    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None,
-                 reduction="mean"):
+    def __init__(
+        self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
+    ):
         super().__init__()
         self.p, self.margin = p, margin
         self.reduction = reduction_of(size_average, reduce, reduction)
@@ -129,8 +131,16 @@ def triplet_loss(near, far, swapped, margin):
 class TripletMarginLoss(nn.Cell):
     """Reproduces torch.nn.TripletMarginLoss."""
 
-    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None,
-                 reduction="mean"):
+    def __init__(
+        self,
+        margin=1.0,
+        p=2.0,
+        eps=1e-6,
+        swap=False,
+        size_average=None,
+        reduce=None,
+        reduction="mean",
+    ):
         super().__init__()
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
         self.reduction = reduction_of(size_average, reduce, reduction)
@@ -167,9 +177,21 @@ class LinearCrossEntropyLoss(nn.Cell):
     ``options`` (torch's chunking, which changes no number) is ignored.
     """
 
-    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None,
-                 dtype=None, reduction="mean", weight=None, ignore_index=None,
-                 label_smoothing=0.0, options=None):
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
         super().__init__()
         self.num_classes, self.out_features = num_classes, tuple(out_features)
         self.ignore_index = -100 if ignore_index is None else ignore_index
@@ -183,6 +205,12 @@ class LinearCrossEntropyLoss(nn.Cell):
     def construct(self, input, target):
         logits = self.linear(input)
         if len(self.out_features) > 0:
-            logits = logits.reshape((input.shape[0], self.num_classes) + self.out_features)
-        return ops.cross_entropy(logits, as_labels(target), self.weight, self.ignore_index,
-                                 self.reduction, self.label_smoothing)
+            logits = logits.reshape((input.shape[0], self.num_classes, *self.out_features))
+        return ops.cross_entropy(
+            logits,
+            as_labels(target),
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+        )

@@ -26,8 +26,9 @@ def follow_statistics(cell, mean, variance, count, factor):
     mean, variance = ops.stop_gradient(mean.reshape(-1)), ops.stop_gradient(variance.reshape(-1))
     unbiased = variance * (count / (count - 1))
     ops.assign(cell.moving_mean, cell.moving_mean + factor * (mean - cell.moving_mean))
-    ops.assign(cell.moving_variance,
-               cell.moving_variance + factor * (unbiased - cell.moving_variance))
+    ops.assign(
+        cell.moving_variance, cell.moving_variance + factor * (unbiased - cell.moving_variance)
+    )
 
 
 def clear_parameters(cell, names):
@@ -44,22 +45,36 @@ class BatchNorm(_BatchNorm):
     batches; without ``track_running_stats`` the batch's own statistics always count.
     """
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True,
-                 track_running_stats=True, device=None, dtype=None, *, bias=True):
-        super().__init__(num_features, eps, 0.9 if momentum is None else 1 - momentum, affine,
-                         dtype=dtype or ms.float32)
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(
+            num_features,
+            eps,
+            0.9 if momentum is None else 1 - momentum,
+            affine,
+            dtype=dtype or ms.float32,
+        )
         self.momentum, self.affine, self.track_running_stats = momentum, affine, track_running_stats
         self.beta.requires_grad = bool(affine and bias)
         if not track_running_stats:
             clear_parameters(self, ("moving_mean", "moving_variance"))
         elif momentum is None:
-            self.num_batches_tracked = ms.Parameter(
-                ms.Tensor(0.0, ms.float32), requires_grad=False)
+            self.num_batches_tracked = ms.Parameter(ms.Tensor(0.0, ms.float32), requires_grad=False)
 
     def construct(self, x):
         if self.track_running_stats and (self.momentum is not None or not self.training):
             return self.kernel(x)
-        axes = (0,) + tuple(range(2, x.ndim))
+        axes = (0, *tuple(range(2, x.ndim)))
         mean, variance = moments(x, axes)
         if self.track_running_stats:
             ops.assign_add(self.num_batches_tracked, ms.Tensor(1.0, ms.float32))
@@ -93,8 +108,15 @@ class BatchNorm3d(BatchNorm):
 class LayerNorm(nn.LayerNorm):
     """Reproduces torch.nn.LayerNorm exactly, for any normalized shape, with or without affine."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        normalized_shape,
+        eps=1e-5,
+        elementwise_affine=True,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         super().__init__(tuple(shape), epsilon=eps, dtype=dtype or ms.float32)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -109,17 +131,19 @@ class LayerNorm(nn.LayerNorm):
         gamma = self.ones if self.gamma is None else self.gamma
         beta = self.zeros if self.beta is None else self.beta
         first = x.ndim - len(self.normalized_shape)
-        flat = x.reshape(x.shape[:first] + (-1,))
-        out, _, _ = self.layer_norm(flat, gamma.reshape(-1).astype(x.dtype),
-                                    beta.reshape(-1).astype(x.dtype))
+        flat = x.reshape((*x.shape[:first], -1))
+        out, _, _ = self.layer_norm(
+            flat, gamma.reshape(-1).astype(x.dtype), beta.reshape(-1).astype(x.dtype)
+        )
         return out.reshape(x.shape)
 
 
 class RMSNorm(nn.Cell):
     """Reproduces torch.nn.RMSNorm; eps None is the dtype's resolution, as in torch."""
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None,
-                 dtype=None):
+    def __init__(
+        self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None
+    ):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         self.normalized_shape, self.eps = tuple(shape), eps
@@ -140,8 +164,9 @@ class RMSNorm(nn.Cell):
 class GroupNorm(nn.GroupNorm):
     """Reproduces torch.nn.GroupNorm exactly, without bias or affine as well."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None,
-                 *, bias=True):
+    def __init__(
+        self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True
+    ):
         super().__init__(num_groups, num_channels, float(eps), affine, dtype=dtype or ms.float32)
         self.beta.requires_grad = bool(affine and bias)
 
@@ -149,8 +174,18 @@ class GroupNorm(nn.GroupNorm):
 class InstanceNorm(nn.Cell):
     """Reproduces torch.nn.modules.instancenorm._InstanceNorm for (N, C, ...) and (C, ...)."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False,
-                 track_running_stats=False, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__()
         dtype = dtype or ms.float32
         self.num_features, self.eps, self.momentum = num_features, eps, momentum

@@ -1,6 +1,7 @@
 """In: torch.nn's padding arguments. Out: Cells that pad the last axes, batched or not."""
 
 from mindspore import nn, ops
+
 from migrate.helpers.convolution import per_axis, reflect_volume, wrap_images
 
 

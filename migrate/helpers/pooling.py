@@ -2,6 +2,7 @@
 
 import mindspore as ms
 from mindspore import nn, ops
+
 from migrate.helpers.convolution import conv_pads, per_axis
 
 
@@ -13,8 +14,9 @@ def flat_windows(x, axes):
 class MaxPool1d(nn.Cell):
     """Reproduces torch.nn.MaxPool1d; indices are int64."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False,
-                 ceil_mode=False):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):
         super().__init__()
         self.kernel_size, self.padding = per_axis(kernel_size, 1)[0], per_axis(padding, 1)[0]
         self.stride = self.kernel_size if stride is None else per_axis(stride, 1)[0]
@@ -23,9 +25,15 @@ class MaxPool1d(nn.Cell):
 
     def construct(self, x):
         rows = flat_windows(x, 1).expand_dims(2)
-        out, places = ops.max_pool2d(rows, (1, self.kernel_size), (1, self.stride),
-                                     (0, self.padding), (1, self.dilation),
-                                     return_indices=True, ceil_mode=self.ceil_mode)
+        out, places = ops.max_pool2d(
+            rows,
+            (1, self.kernel_size),
+            (1, self.stride),
+            (0, self.padding),
+            (1, self.dilation),
+            return_indices=True,
+            ceil_mode=self.ceil_mode,
+        )
         out, places = out.squeeze(2), places.squeeze(2)
         if x.ndim == 2:
             out, places = out.squeeze(0), places.squeeze(0)
@@ -35,8 +43,9 @@ class MaxPool1d(nn.Cell):
 class MaxPool2d(nn.Cell):
     """Reproduces torch.nn.MaxPool2d; indices are int64."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False,
-                 ceil_mode=False):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):
         super().__init__()
         self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
         self.stride = kernel_size if stride is None else stride
@@ -44,9 +53,14 @@ class MaxPool2d(nn.Cell):
 
     def construct(self, x):
         out, places = ops.max_pool2d(
-            flat_windows(x, 2), per_axis(self.kernel_size, 2), per_axis(self.stride, 2),
-            per_axis(self.padding, 2), per_axis(self.dilation, 2), return_indices=True,
-            ceil_mode=self.ceil_mode)
+            flat_windows(x, 2),
+            per_axis(self.kernel_size, 2),
+            per_axis(self.stride, 2),
+            per_axis(self.padding, 2),
+            per_axis(self.dilation, 2),
+            return_indices=True,
+            ceil_mode=self.ceil_mode,
+        )
         if x.ndim == 3:
             out, places = out.squeeze(0), places.squeeze(0)
         return (out, places) if self.return_indices else out
@@ -55,8 +69,9 @@ class MaxPool2d(nn.Cell):
 class MaxPool3d(nn.Cell):
     """Reproduces torch.nn.MaxPool3d; indices are int64."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False,
-                 ceil_mode=False):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):
         super().__init__()
         self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
         self.stride = kernel_size if stride is None else stride
@@ -64,9 +79,14 @@ class MaxPool3d(nn.Cell):
 
     def construct(self, x):
         out, places = ops.max_pool3d(
-            flat_windows(x, 3), per_axis(self.kernel_size, 3), per_axis(self.stride, 3),
-            per_axis(self.padding, 3), per_axis(self.dilation, 3), return_indices=True,
-            ceil_mode=self.ceil_mode)
+            flat_windows(x, 3),
+            per_axis(self.kernel_size, 3),
+            per_axis(self.stride, 3),
+            per_axis(self.padding, 3),
+            per_axis(self.dilation, 3),
+            return_indices=True,
+            ceil_mode=self.ceil_mode,
+        )
         if x.ndim == 4:
             out, places = out.squeeze(0), places.squeeze(0)
         return (out, places) if self.return_indices else out
@@ -75,8 +95,9 @@ class MaxPool3d(nn.Cell):
 class AvgPool1d(nn.Cell):
     """Reproduces torch.nn.AvgPool1d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False,
-                 count_include_pad=True):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+    ):
         super().__init__()
         self.kernel_size, self.padding = per_axis(kernel_size, 1)[0], per_axis(padding, 1)[0]
         self.stride = self.kernel_size if stride is None else per_axis(stride, 1)[0]
@@ -84,16 +105,29 @@ class AvgPool1d(nn.Cell):
 
     def construct(self, x):
         rows = flat_windows(x, 1).expand_dims(2)
-        out = ops.avg_pool2d(rows, (1, self.kernel_size), (1, self.stride), (0, 0, self.padding, self.padding),
-                             self.ceil_mode, self.count_include_pad).squeeze(2)
+        out = ops.avg_pool2d(
+            rows,
+            (1, self.kernel_size),
+            (1, self.stride),
+            (0, 0, self.padding, self.padding),
+            self.ceil_mode,
+            self.count_include_pad,
+        ).squeeze(2)
         return out if x.ndim == 3 else out.squeeze(0)
 
 
 class AvgPool2d(nn.Cell):
     """Reproduces torch.nn.AvgPool2d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False,
-                 count_include_pad=True, divisor_override=None):
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
         super().__init__()
         self.pads = conv_pads(padding, 1, 1, 2)
         self.kernel_size, self.padding = kernel_size, padding
@@ -103,17 +137,29 @@ class AvgPool2d(nn.Cell):
 
     def construct(self, x):
         out = ops.avg_pool2d(
-            flat_windows(x, 2), per_axis(self.kernel_size, 2), per_axis(self.stride, 2),
-            self.pads, self.ceil_mode, self.count_include_pad,
-            0 if self.divisor_override is None else self.divisor_override)
+            flat_windows(x, 2),
+            per_axis(self.kernel_size, 2),
+            per_axis(self.stride, 2),
+            self.pads,
+            self.ceil_mode,
+            self.count_include_pad,
+            0 if self.divisor_override is None else self.divisor_override,
+        )
         return out if x.ndim == 4 else out.squeeze(0)
 
 
 class AvgPool3d(nn.Cell):
     """Reproduces torch.nn.AvgPool3d."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False,
-                 count_include_pad=True, divisor_override=None):
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
         super().__init__()
         self.pads = conv_pads(padding, 1, 1, 3)
         self.kernel_size, self.padding = kernel_size, padding
@@ -123,9 +169,14 @@ class AvgPool3d(nn.Cell):
 
     def construct(self, x):
         out = ops.avg_pool3d(
-            flat_windows(x, 3), per_axis(self.kernel_size, 3), per_axis(self.stride, 3),
-            self.pads, self.ceil_mode, self.count_include_pad,
-            0 if self.divisor_override is None else self.divisor_override)
+            flat_windows(x, 3),
+            per_axis(self.kernel_size, 3),
+            per_axis(self.stride, 3),
+            self.pads,
+            self.ceil_mode,
+            self.count_include_pad,
+            0 if self.divisor_override is None else self.divisor_override,
+        )
         return out if x.ndim == 5 else out.squeeze(0)
 
 

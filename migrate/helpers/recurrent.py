@@ -5,6 +5,7 @@ import math
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common.initializer import Uniform, initializer
+
 from migrate.helpers.activation import tanh_of
 
 
@@ -41,8 +42,9 @@ class GateCell(nn.Cell):
 class RNNCell(GateCell):
     """Reproduces torch.nn.RNNCell for (N, input) and (input,)."""
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None,
-                 dtype=None):
+    def __init__(
+        self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None
+    ):
         super().__init__(input_size, hidden_size, bias, 1, dtype)
         self.nonlinearity = nonlinearity
 
@@ -91,7 +93,7 @@ class LSTMCell(GateCell):
 
 
 class RecurrentSteps(nn.Cell):
-    """One layer in one direction, step by step, as MindSpore runs it on CPU but with a fine tanh."""
+    """One layer in one direction, step by step as on MindSpore's CPU, but with a fine tanh."""
 
     def __init__(self, gated):
         super().__init__()
@@ -120,12 +122,30 @@ class RecurrentSteps(nn.Cell):
 class RNN(nn.RNN):
     """Reproduces torch.nn.RNN for batched and unbatched sequences; returns (output, h_n)."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
-                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
-                         batch_first=batch_first, dropout=float(dropout),
-                         bidirectional=bidirectional, nonlinearity=nonlinearity,
-                         dtype=dtype or ms.float32)
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        nonlinearity="tanh",
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            has_bias=bias,
+            batch_first=batch_first,
+            dropout=float(dropout),
+            bidirectional=bidirectional,
+            nonlinearity=nonlinearity,
+            dtype=dtype or ms.float32,
+        )
         self.input_size, self.nonlinearity, self.bias = input_size, nonlinearity, bias
         if nonlinearity == "tanh" and ms.get_context("device_target") == "CPU":
             self.rnn = RecurrentSteps(False)
@@ -137,19 +157,37 @@ class RNN(nn.RNN):
         if x.ndim == 3:
             return super().construct(x, hx)
         batch = 0 if self.batch_first else 1
-        out, state = super().construct(x.expand_dims(batch),
-                                       None if hx is None else hx.expand_dims(1))
+        out, state = super().construct(
+            x.expand_dims(batch), None if hx is None else hx.expand_dims(1)
+        )
         return out.squeeze(batch), state.squeeze(1)
 
 
 class GRU(nn.GRU):
     """Reproduces torch.nn.GRU for batched and unbatched sequences; returns (output, h_n)."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
-                 dropout=0.0, bidirectional=False, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
-                         batch_first=batch_first, dropout=float(dropout),
-                         bidirectional=bidirectional, dtype=dtype or ms.float32)
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            has_bias=bias,
+            batch_first=batch_first,
+            dropout=float(dropout),
+            bidirectional=bidirectional,
+            dtype=dtype or ms.float32,
+        )
         self.input_size, self.bias = input_size, bias
         if ms.get_context("device_target") == "CPU":
             self.rnn = RecurrentSteps(True)
@@ -161,8 +199,9 @@ class GRU(nn.GRU):
         if x.ndim == 3:
             return super().construct(x, hx)
         batch = 0 if self.batch_first else 1
-        out, state = super().construct(x.expand_dims(batch),
-                                       None if hx is None else hx.expand_dims(1))
+        out, state = super().construct(
+            x.expand_dims(batch), None if hx is None else hx.expand_dims(1)
+        )
         return out.squeeze(batch), state.squeeze(1)
 
 
@@ -172,13 +211,31 @@ class LSTM(nn.LSTM):
     ``proj_size`` is refused with a ValueError.
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
-                 dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
         if proj_size != 0:
             raise ValueError("LSTM: proj_size is not reproduced; add a Dense layer after it")
-        super().__init__(input_size, hidden_size, num_layers=num_layers, has_bias=bias,
-                         batch_first=batch_first, dropout=float(dropout),
-                         bidirectional=bidirectional, dtype=dtype or ms.float32)
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            has_bias=bias,
+            batch_first=batch_first,
+            dropout=float(dropout),
+            bidirectional=bidirectional,
+            dtype=dtype or ms.float32,
+        )
         self.input_size, self.bias, self.proj_size = input_size, bias, proj_size
 
     def flatten_parameters(self):

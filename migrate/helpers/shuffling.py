@@ -1,6 +1,7 @@
 """In: torch.nn's arguments of layers that move elements. Out: Cells that move them the same way."""
 
 from mindspore import nn, ops
+
 from migrate.helpers.convolution import per_axis
 
 
@@ -15,7 +16,7 @@ class PixelShuffle(nn.Cell):
         r, lead = self.upscale_factor, x.shape[:-3]
         channels, height, width = x.shape[-3] // (r * r), x.shape[-2], x.shape[-1]
         blocks = x.reshape((-1, channels, r, r, height, width)).transpose((0, 1, 4, 2, 5, 3))
-        return blocks.reshape(lead + (channels, height * r, width * r))
+        return blocks.reshape((*lead, channels, height * r, width * r))
 
 
 class PixelUnshuffle(nn.Cell):
@@ -29,7 +30,7 @@ class PixelUnshuffle(nn.Cell):
         r, lead, channels = self.downscale_factor, x.shape[:-3], x.shape[-3]
         height, width = x.shape[-2] // r, x.shape[-1] // r
         blocks = x.reshape((-1, channels, height, r, width, r)).transpose((0, 1, 3, 5, 2, 4))
-        return blocks.reshape(lead + (channels * r * r, height, width))
+        return blocks.reshape((*lead, channels * r * r, height, width))
 
 
 class ChannelShuffle(nn.Cell):
@@ -68,7 +69,7 @@ class Unfold(nn.Cell):
         for i in range(kh):
             for j in range(kw):
                 block = images.narrow(2, i * dh, rows * sh).narrow(3, j * dw, columns * sw)
-                block = block.reshape(images.shape[:2] + (rows, sh, columns, sw))
+                block = block.reshape((*images.shape[:2], rows, sh, columns, sw))
                 parts.append(block[:, :, :, 0, :, 0])
         out = ops.stack(parts, 2).reshape((images.shape[0], -1, rows * columns))
         return out if x.ndim == 4 else out.squeeze(0)
@@ -105,10 +106,10 @@ class Fold(nn.Cell):
         rows, columns = x.shape[2], x.shape[3]
         if sh > 1:
             x = ops.pad(x.expand_dims(3), (0, 0, 0, sh - 1))
-            x = x.reshape(x.shape[:2] + (rows * sh, columns))[:, :, : (rows - 1) * sh + 1]
+            x = x.reshape((*x.shape[:2], rows * sh, columns))[:, :, : (rows - 1) * sh + 1]
         if sw > 1:
             x = ops.pad(x.expand_dims(4), (0, sw - 1))
-            x = x.reshape(x.shape[:3] + (columns * sw,))[:, :, :, : (columns - 1) * sw + 1]
+            x = x.reshape((*x.shape[:3], columns * sw))[:, :, :, : (columns - 1) * sw + 1]
         return x
 
 
@@ -158,8 +159,10 @@ class MaxUnpool2d(nn.Cell):
 
     def construct(self, x, indices, output_size=None):
         if output_size is None:
-            size = [(x.shape[i - 2] - 1) * self.stride[i] - 2 * self.padding[i]
-                    + self.kernel_size[i] for i in range(2)]
+            size = [
+                (x.shape[i - 2] - 1) * self.stride[i] - 2 * self.padding[i] + self.kernel_size[i]
+                for i in range(2)
+            ]
         else:
             size = output_size[-2:]
         lead = x.shape[:-2]
@@ -167,4 +170,4 @@ class MaxUnpool2d(nn.Cell):
         places = indices.reshape(rows.shape)
         empty = ops.zeros((rows.shape[0], size[0] * size[1]), x.dtype)
         out = ops.tensor_scatter_elements(empty, places, rows, 1)
-        return out.reshape(lead + (size[0], size[1]))
+        return out.reshape((*lead, size[0], size[1]))

@@ -5,6 +5,7 @@ import copy
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common.initializer import XavierUniform, initializer
+
 from migrate.helpers.attention import MultiheadAttention
 from migrate.helpers.containers import ModuleList
 from migrate.helpers.layers import Dropout, Linear
@@ -28,12 +29,24 @@ def activation_of(activation):
 class TransformerEncoderLayer(nn.Cell):
     """Reproduces torch.nn.TransformerEncoderLayer (its slow path: nothing is skipped)."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu",
-                 layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias,
-                                            batch_first=batch_first, dtype=dtype)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
@@ -61,14 +74,27 @@ class TransformerEncoderLayer(nn.Cell):
 class TransformerDecoderLayer(nn.Cell):
     """Reproduces torch.nn.TransformerDecoderLayer."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu",
-                 layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias,
-                                            batch_first=batch_first, dtype=dtype)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias,
-                                                 batch_first=batch_first, dtype=dtype)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
+        )
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
@@ -91,8 +117,17 @@ class TransformerDecoderLayer(nn.Cell):
     def _fed_forward(self, x):
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-                  memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
+    def construct(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
         if self.norm_first:
             x = tgt + self._attended(self.norm1(tgt), tgt_mask, tgt_key_padding_mask)
             x = x + self._recalled(self.norm2(x), memory, memory_mask, memory_key_padding_mask)
@@ -105,8 +140,9 @@ class TransformerDecoderLayer(nn.Cell):
 class TransformerEncoder(nn.Cell):
     """Reproduces torch.nn.TransformerEncoder: ``num_layers`` copies of the layer."""
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True,
-                 mask_check=True):
+    def __init__(
+        self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True
+    ):
         super().__init__()
         self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
@@ -125,29 +161,66 @@ class TransformerDecoder(nn.Cell):
         self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-                  memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
+    def construct(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
-                        memory_key_padding_mask)
+            tgt = layer(
+                tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask
+            )
         return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(nn.Cell):
     """Reproduces torch.nn.Transformer: an encoder, a decoder, Xavier-uniform matrices."""
 
-    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6,
-                 dim_feedforward=2048, dropout=0.1, activation="relu", custom_encoder=None,
-                 custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
-                 bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
-        shared = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-                  batch_first, norm_first, bias, device, dtype)
+        shared = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            device,
+            dtype,
+        )
         norm = (d_model, layer_norm_eps, True, bias, device, dtype)
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*shared), num_encoder_layers, LayerNorm(*norm))
+            TransformerEncoderLayer(*shared), num_encoder_layers, LayerNorm(*norm)
+        )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*shared), num_decoder_layers, LayerNorm(*norm))
+            TransformerDecoderLayer(*shared), num_decoder_layers, LayerNorm(*norm)
+        )
         for parameter in self.get_parameters():
             if parameter.ndim > 1:
                 parameter.set_data(initializer(XavierUniform(), parameter.shape, parameter.dtype))
@@ -159,10 +232,21 @@ class Transformer(nn.Cell):
         above = ops.ones((sz, sz), ms.float32).triu(1) > 0
         return ops.zeros((sz, sz), dtype or ms.float32).masked_fill(above, float("-inf"))
 
-    def construct(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None,
-                  src_key_padding_mask=None, tgt_key_padding_mask=None,
-                  memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
-                  memory_is_causal=False):
+    def construct(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         memory = self.encoder(src, src_mask, src_key_padding_mask)
-        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
-                            memory_key_padding_mask)
+        return self.decoder(
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask
+        )
