@@ -1,0 +1,129 @@
+# torch2ms helpers 0.1.0: written by torch2mindspore, which knows this file by this line.
+"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""
+
+import mindspore as ms
+from mindspore import nn, ops
+
+
+def per_axis(value, axes):
+    """The value for each of ``axes`` axes: a number stands for all, as in torch."""
+    if not isinstance(value, (tuple, list)):
+        return (value,) * axes
+    return tuple(value) * axes if len(value) == 1 else tuple(value)
+
+
+def conv_pads(padding, kernel_size, dilation, axes):
+    """(before, after) of each axis, flat, for torch's padding: a number, one an axis, or a name."""
+    if padding == "valid":
+        return (0,) * (2 * axes)
+    if padding == "same":
+        sizes = zip(per_axis(kernel_size, axes), per_axis(dilation, axes))
+        totals = [d * (k - 1) for k, d in sizes]
+        return tuple(p for t in totals for p in (t // 2, t - t // 2))
+    return tuple(p for n in per_axis(padding, axes) for p in (n, n))
+
+
+def reflect_volume(x, pairs):
+    """Pads the last three axes by reflection; the kernel takes two, so depth goes by itself."""
+    depth, height, width = pairs
+    planes = x.reshape((1, -1, *x.shape[-2:]))
+    planes = ops.pad(planes, tuple(width) + tuple(height), "reflect")
+    size = planes.shape[-2:]
+    rows = planes.reshape((1, -1, x.shape[-3], size[0] * size[1]))
+    rows = ops.pad(rows, (0, 0, *tuple(depth)), "reflect")
+    return rows.reshape((*x.shape[:-3], rows.shape[2], *size))
+
+
+def wrap_images(x, pairs):
+    """Pads the last len(pairs) axes of x circularly, any (before, after) up to the size."""
+    first = x.ndim - len(pairs)
+    for i in range(len(pairs)):
+        before, after = pairs[i]
+        size = x.shape[first + i]
+        parts = [x]
+        if before > 0:
+            parts = [x.narrow(first + i, size - before, before), *parts]
+        if after > 0:
+            parts = [*parts, x.narrow(first + i, 0, after)]
+        x = ops.cat(parts, first + i) if len(parts) > 1 else x
+    return x
+
+
+def pad_images(x, pads, mode):
+    """Pads the last axes of x by (before, after) of each axis, in torch's mode; 0 is no work."""
+    if not any(pads):
+        return x
+    pairs = [pads[i : i + 2] for i in range(0, len(pads), 2)]
+    flat = ()
+    for pair in pairs[::-1]:
+        flat = flat + tuple(pair)
+    if mode == "reflect" and len(pairs) == 3:
+        return reflect_volume(x, pairs)
+    if mode == "reflect" or mode == "replicate":
+        return ops.pad(x, flat, mode)
+    return wrap_images(x, pairs)
+
+
+class Conv1d(nn.Conv1d):
+    """Reproduces torch.nn.Conv1d exactly; the weight is (out, in / groups, 1, kernel)."""
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        kernel, step, spread = (per_axis(v, 1)[0] for v in (kernel_size, stride, dilation))
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel,
+            step,
+            "valid",
+            0,
+            spread,
+            groups,
+            bool(bias),
+            dtype=dtype or ms.float32,
+        )
+        self.groups, self.padding_mode = groups, padding_mode
+        self.padding = padding if isinstance(padding, str) else per_axis(padding, 1)
+        self.pads = conv_pads(padding, kernel, spread, 1)
+        native = (0, 0, *self.pads) if padding_mode == "zeros" else (0, 0, 0, 0)
+        self.conv2d = ops.Conv2D(
+            out_channels,
+            (1, kernel),
+            pad_mode="pad",
+            pad=native,
+            stride=(1, step),
+            dilation=(1, spread),
+            group=groups,
+        )
+
+    def _conv_forward(self, x, weight, bias):
+        if self.padding_mode != "zeros":
+            x = pad_images(x, self.pads, self.padding_mode)
+        out = self.conv2d(x.expand_dims(2), weight if weight.ndim == 4 else weight.expand_dims(2))
+        out = out if bias is None else self.bias_add(out, bias)
+        return out.squeeze(2)
+
+    def construct(self, x):
+        if x.ndim == 2:
+            return self._conv_forward(x.expand_dims(0), self.weight, self.bias).squeeze(0)
+        return self._conv_forward(x, self.weight, self.bias)
+
+
+class Linear(nn.Dense):
+    """Reproduces torch.nn.Linear exactly."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__(in_features, out_features, has_bias=bool(bias), dtype=dtype or ms.float32)
+        self.in_features, self.out_features = in_features, out_features

@@ -1,0 +1,53 @@
+# torch2ms helpers 0.1.0: written by torch2mindspore, which knows this file by this line.
+"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""
+
+import mindspore as ms
+from mindspore import ops
+from mindspore.common.initializer import Normal, TruncatedNormal, initializer
+
+
+def overwrite(tensor, value):
+    """Puts ``value`` into a Parameter or Tensor of the same shape, in place; returns it."""
+    if isinstance(tensor, ms.Parameter):
+        tensor.set_data(value.astype(tensor.dtype))
+        return tensor
+    return tensor.copy_(value.astype(tensor.dtype))
+
+
+def drawn(tensor, distribution):
+    """Fills ``tensor`` with numbers of a MindSpore Initializer."""
+    return overwrite(tensor, initializer(distribution, tensor.shape, ms.float32).init_data())
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Reproduces torch.nn.init.normal_: N(mean, std^2)."""
+    return drawn(tensor, Normal(float(std), float(mean)))
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Reproduces torch.nn.init.trunc_normal_: N(mean, std^2) within the numbers a and b."""
+    return drawn(tensor, TruncatedNormal(float(std), float(mean), float(a), float(b)))
+
+
+def zeros_(tensor):
+    """Reproduces torch.nn.init.zeros_."""
+    return overwrite(tensor, ops.zeros(tensor.shape, tensor.dtype))
+
+
+def register_buffer(cell, name, tensor, persistent=True):
+    """torch.nn.Module.register_buffer, in a form that graph mode may also assign.
+
+    A buffer that is saved becomes a Parameter that is not trained, so it goes into checkpoints
+    and ``self.name = value`` works in construct; the others stay MindSpore's own buffers.
+    """
+    if tensor is None:
+        setattr(cell, name, None)
+        return
+    if not persistent:
+        cell.register_buffer(name, tensor, persistent=False)
+        return
+    old = cell.__dict__.get("registered_buffers", ())
+    object.__setattr__(cell, "registered_buffers", (*old, name))
+    if name in cell.__dict__:
+        delattr(cell, name)
+    cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
