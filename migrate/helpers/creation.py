@@ -163,3 +163,13 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
 def from_numpy(ndarray):
     """torch.from_numpy: a tensor of the array's dtype. PyNative only."""
     return ms.Tensor.from_numpy(ndarray)
+
+
+def promote_types(type1, type2):
+    """torch.promote_types: the dtype that both promote to."""
+    return (ops.ones((1,), type1) * ops.ones((1,), type2)).dtype
+
+
+def hann_window(window_length, periodic=True):
+    """torch.hann_window as float32."""
+    return ops.hann_window(window_length, periodic).astype(ms.float32)

@@ -41,3 +41,42 @@ def sub(input, other, *, alpha=1):
 def clamp(input, min=None, max=None):
     """torch.clamp: between ``min`` and ``max``, numbers or tensors; None leaves an end open."""
     return ops.clamp(input, min, max)
+
+
+def round_to(input, decimals):
+    """torch.round to a number of decimals; negative ones round to tens, hundreds, ..."""
+    scale = 10.0**decimals
+    return ops.round(input * scale) / scale
+
+
+def entr(input):
+    """torch.special.entr: -x log(x), 0 at 0, -inf below."""
+    below = ops.full_like(input, -float("inf"))
+    return ops.where(input < 0, below, -ops.xlogy(input, input))
+
+
+def ndtr(input):
+    """torch.special.ndtr: the standard normal distribution function."""
+    return 0.5 * ops.erfc(-input * 0.7071067811865476)
+
+
+def xlog1py(input, other):
+    """torch.special.xlog1py: x log(1 + y), 0 where x is 0."""
+    return ops.xlogy(input, other + 1)
+
+
+def polygamma(n, input):
+    """torch.polygamma: the n-th derivative of digamma."""
+    if n == 0:
+        return ops.digamma(input)
+    factor = 1.0
+    for i in range(2, n + 1):
+        factor = factor * i
+    sign = 1.0 if n % 2 == 1 else -1.0
+    return sign * factor * ops.zeta(ops.full_like(input, n + 1.0), input)
+
+
+def angle(input):
+    """torch.angle of real tensors: pi where negative, else 0; NaN stays."""
+    turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
+    return ops.where(ops.isnan(input), input, turned)

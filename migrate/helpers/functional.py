@@ -211,3 +211,21 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     depth = soft.shape[dim]
     sharp = ops.one_hot(winner, depth, axis=-1 if dim % soft.ndim == soft.ndim - 1 else dim)
     return ops.stop_gradient(sharp.astype(soft.dtype) - soft) + soft
+
+
+def logsigmoid(input):
+    """torch.nn.functional.logsigmoid."""
+    return ops.logsigmoid(input)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """torch.nn.functional.pad: (before, after) pairs, last axis first; negative ones cut."""
+    return ops.pad(input, pad, mode, value)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """torch.nn.functional.fold: overlapping blocks summed into images."""
+    size = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
+    images = input if input.ndim == 3 else input.unsqueeze(0)
+    result = ops.fold(images, ms.tensor(size, ms.int32), kernel_size, dilation, padding, stride)
+    return result if input.ndim == 3 else result.squeeze(0)

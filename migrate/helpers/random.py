@@ -46,3 +46,8 @@ def normal_around(mean, std=1.0):
 def bernoulli(input):
     """torch.bernoulli: 1 with the probability that each element gives, else 0."""
     return (ops.rand_like(input) < input).astype(input.dtype)
+
+
+def randint_like(input, low, high, dtype=None):
+    """torch.randint_like: whole numbers in [low, high) in the shape of ``input``."""
+    return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)

@@ -239,3 +239,30 @@ def kept_axis(found, axis, keepdim):
     moved = found.unsqueeze(0).swapaxes(0, -1).squeeze(-1).unsqueeze(-1)
     moved = moved.swapaxes(axis + 1, -1)
     return moved if keepdim else moved.squeeze(axis + 1)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
+    """torch.cumulative_trapezoid along ``dim``, at places ``x`` or ``dx`` apart."""
+    count = y.shape[dim]
+    pairs = ops.narrow(y, dim, 1, count - 1) + ops.narrow(y, dim, 0, count - 1)
+    if x is None:
+        return ops.cumsum(pairs * (dx / 2.0), dim)
+    gaps = ops.narrow(x, x.ndim - 1, 1, count - 1) - ops.narrow(x, x.ndim - 1, 0, count - 1)
+    if x.ndim == 1:
+        gaps = gaps.reshape([-1 if i == dim % y.ndim else 1 for i in range(y.ndim)])
+    return ops.cumsum(pairs * gaps / 2.0, dim)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False):
+    """torch.unique_consecutive without ``dim``; inverse and counts are int64. PyNative only."""
+    flat = input.reshape((-1,))
+    first = ops.cat((ops.ones((1,), ms.bool_), flat[1:] != flat[:-1]))
+    values = ops.masked_select(flat, first)
+    number = ops.cumsum(first.astype(ms.int64), 0) - 1
+    found = (values,)
+    if return_inverse:
+        found = found + (number.reshape(input.shape),)
+    if return_counts:
+        same = number.reshape((-1, 1)) == ops.arange(values.shape[0]).reshape((1, -1))
+        found = found + (same.astype(ms.int64).sum(0),)
+    return found if len(found) > 1 else values

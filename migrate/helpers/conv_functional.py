@@ -1,0 +1,107 @@
+"""In: torch.nn.functional's convolution arguments. Out: convolutions with torch's meaning of them."""
+
+from mindspore import ops
+
+from migrate.helpers.convolution import per_axis
+from migrate.helpers.transposed import grown_ends, grown_length
+
+
+def padding_of(padding, weight, dilation, axes):
+    """Flat (before, after) pads for ops.pad, last axis first, and whether they are all zero."""
+    if padding == "valid":
+        return (0,) * (2 * axes)
+    flat = ()
+    spread = per_axis(dilation, axes)
+    for axis in range(axes - 1, -1, -1):
+        if padding == "same":
+            total = spread[axis] * (weight.shape[axis + 2] - 1)
+            flat = flat + (total // 2, total - total // 2)
+        else:
+            each = per_axis(padding, axes)[axis]
+            flat = flat + (each, each)
+    return flat
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv1d: any padding, batched or not."""
+    images = conv2d(
+        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1,) + per_axis(stride, 1),
+        padding if isinstance(padding, str) else (0,) + per_axis(padding, 1),
+        (1,) + per_axis(dilation, 1), groups,
+    )  # fmt: skip
+    return images.squeeze(-2)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv2d: any padding, batched or not."""
+    images = input if input.ndim == 4 else input.unsqueeze(0)
+    if isinstance(padding, str):
+        images = ops.pad(images, padding_of(padding, weight, dilation, 2))
+        padding = 0
+    result = ops.conv2d(
+        images, weight, bias, per_axis(stride, 2), "pad", per_axis(padding, 2),
+        per_axis(dilation, 2), groups,
+    )  # fmt: skip
+    return result if input.ndim == 4 else result.squeeze(0)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv3d: any padding, batched or not."""
+    volumes = input if input.ndim == 5 else input.unsqueeze(0)
+    if isinstance(padding, str):
+        volumes = ops.pad(volumes, padding_of(padding, weight, dilation, 3))
+        padding = 0
+    result = ops.conv3d(
+        volumes, weight, bias, per_axis(stride, 3), "pad", per_axis(padding, 3),
+        per_axis(dilation, 3), groups,
+    )  # fmt: skip
+    return result if input.ndim == 5 else result.squeeze(0)
+
+
+def conv_transpose1d(
+    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
+):
+    """torch.nn.functional.conv_transpose1d, output padding included, batched or not."""
+    images = conv_transpose2d(
+        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1,) + per_axis(stride, 1),
+        (0,) + per_axis(padding, 1), (0,) + per_axis(output_padding, 1), groups,
+        (1,) + per_axis(dilation, 1),
+    )  # fmt: skip
+    return images.squeeze(-2)
+
+
+def conv_transpose2d(
+    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
+):
+    """torch.nn.functional.conv_transpose2d, output padding included, batched or not."""
+    images = input if input.ndim == 4 else input.unsqueeze(0)
+    step, spread = per_axis(stride, 2), per_axis(dilation, 2)
+    pads, extra = grown_ends(per_axis(padding, 2), per_axis(output_padding, 2))
+    kernel = tuple(weight.shape[2:])
+    height = grown_length(images.shape[2], kernel[0], step[0], spread[0], pads[0], pads[1])
+    width = grown_length(images.shape[3], kernel[1], step[1], spread[1], pads[2], pads[3])
+    transposed = ops.Conv2DTranspose(
+        weight.shape[0], kernel, pad_mode="pad", pad=pads, stride=step, dilation=spread, group=groups
+    )
+    out_channels = weight.shape[1] * groups
+    result = transposed(images, weight, (images.shape[0], out_channels, height, width))
+    if extra[0] > 0 or extra[1] > 0:
+        result = ops.pad(result, (0, extra[1], 0, extra[0]))
+    if bias is not None:
+        result = result + bias.reshape((1, -1, 1, 1))
+    return result if input.ndim == 4 else result.squeeze(0)
+
+
+def conv_transpose3d(
+    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
+):
+    """torch.nn.functional.conv_transpose3d, output padding included, batched or not."""
+    volumes = input if input.ndim == 5 else input.unsqueeze(0)
+    pads = per_axis(padding, 3)
+    result = ops.conv3d_transpose(
+        volumes, weight, "pad", (pads[0], pads[0], pads[1], pads[1], pads[2], pads[2]),
+        per_axis(stride, 3), per_axis(dilation, 3), groups, per_axis(output_padding, 3),
+    )  # fmt: skip
+    if bias is not None:
+        result = result + bias.reshape((1, -1, 1, 1, 1))
+    return result if input.ndim == 5 else result.squeeze(0)

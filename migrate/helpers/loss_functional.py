@@ -1,0 +1,139 @@
+"""In: predictions and targets. Out: torch.nn.functional's losses where MindSpore's differ."""
+
+from mindspore import ops
+
+
+def reduced_by(loss, reduction):
+    """The loss of each element, their mean, or their sum."""
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """torch.nn.functional.kl_div of log-probabilities; also differentiable by the target."""
+    if log_target:
+        loss = ops.exp(target) * (target - input)
+    else:
+        loss = ops.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0]
+    return reduced_by(loss, reduction)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """torch.nn.functional.soft_margin_loss: log(1 + exp(-target * input))."""
+    return reduced_by(ops.softplus(-target * input), reduction)
+
+
+def margin_ranking_loss(
+    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+):
+    """torch.nn.functional.margin_ranking_loss: relu(-target * (input1 - input2) + margin)."""
+    return reduced_by(ops.relu(-target * (input1 - input2) + margin), reduction)
+
+
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
+    reduction="mean",
+):  # fmt: skip
+    """torch.nn.functional.poisson_nll_loss, with Stirling's approximation where ``full``."""
+    if log_input:
+        loss = ops.exp(input) - target * input
+    else:
+        loss = input - target * ops.log(input + eps)
+    if full:
+        large = ops.where(target > 1, target, ops.ones_like(target))
+        term = large * ops.log(large) - large + 0.5 * ops.log(6.283185307179586 * large)
+        loss = loss + ops.where(target > 1, term, ops.zeros_like(term))
+    return reduced_by(loss, reduction)
+
+
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None,
+    reduce=None, reduction="mean",
+):  # fmt: skip
+    """torch.nn.functional.triplet_margin_loss of p-norm distances."""
+    near = distance(anchor, positive, p, eps)
+    far = distance(anchor, negative, p, eps)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative, p, eps))
+    return reduced_by(ops.relu(near - far + margin), reduction)
+
+
+def distance(x, y, p, eps):
+    """The p-norm of x - y + eps along the last axis, as torch's pairwise_distance."""
+    return ops.pow(ops.pow(ops.abs(x - y + eps), p).sum(-1), 1.0 / p)
+
+
+def binary_cross_entropy(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """torch.nn.functional.binary_cross_entropy of probabilities; logarithms stop at -100."""
+    loss = -target * log_at_least(input) - (1 - target) * log_at_least(1 - input)
+    return reduced_by(loss if weight is None else loss * weight, reduction)
+
+
+def log_at_least(x):
+    """log(x), but -100 where it is smaller."""
+    return ops.maximum(ops.log(x), -100.0)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """torch.nn.functional.mse_loss, with an optional weight of each element."""
+    loss = ops.square(input - target)
+    return weighted(loss, weight, reduction)
+
+
+def weighted(loss, weight, reduction):
+    """The reduced loss; a weighted mean is over the sum of the weights."""
+    if weight is None:
+        return reduced_by(loss, reduction)
+    total = loss * weight
+    if reduction == "mean":
+        return total.sum() / weight.broadcast_to(loss.shape).sum()
+    return reduced_by(total, reduction)
+
+
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+    reduction="mean", label_smoothing=0.0,
+):  # fmt: skip
+    """torch.nn.functional.cross_entropy of logits with labels or class probabilities."""
+    return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+    reduction="mean",
+):  # fmt: skip
+    """torch.nn.functional.nll_loss of log-probabilities."""
+    return ops.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """torch.nn.functional.l1_loss, with an optional weight of each element."""
+    loss = ops.abs(input - target)
+    return weighted(loss, weight, reduction)
+
+
+def smooth_l1_loss(
+    input, target, size_average=None, reduce=None, reduction="mean", beta=1.0
+):
+    """torch.nn.functional.smooth_l1_loss: squared below ``beta``, linear above."""
+    gap = ops.abs(input - target)
+    if beta == 0:
+        return reduced_by(gap, reduction)
+    return reduced_by(ops.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """torch.nn.functional.binary_cross_entropy_with_logits, safe for large logits."""
+    extra = ops.log1p(ops.exp(-ops.abs(input))) + ops.relu(-input)
+    if pos_weight is None:
+        loss = (1 - target) * input + extra
+    else:
+        loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * extra
+    return reduced_by(loss if weight is None else loss * weight, reduction)

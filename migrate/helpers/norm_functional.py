@@ -1,0 +1,86 @@
+"""In: inputs, statistics and weights. Out: batch and instance norm with torch's updates."""
+
+from mindspore import ops
+
+
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,
+    eps=1e-05,
+):  # fmt: skip
+    """torch.nn.functional.batch_norm; in training it also updates the running statistics."""
+    axes = (0,) + tuple(range(2, input.ndim))
+    channels = (1, -1) + (1,) * (input.ndim - 2)
+    if not training:
+        scale = ops.rsqrt(running_var.reshape(channels) + eps)
+        return scaled((input - running_mean.reshape(channels)) * scale, weight, bias, channels)
+    mean = input.mean(axes, True)
+    centred = input - mean
+    variance = ops.square(centred).mean(axes, True)
+    result = scaled(centred * ops.rsqrt(variance + eps), weight, bias, channels)
+    if running_mean is None:
+        return result
+    count = input.size // input.shape[1]
+    new_mean = ops.stop_gradient(mean.reshape((-1,)))
+    new_var = ops.stop_gradient(variance.reshape((-1,)) * (count / max(count - 1, 1)))
+    moved = ops.assign(running_mean, running_mean * (1 - momentum) + new_mean * momentum)
+    spread = ops.assign(running_var, running_var * (1 - momentum) + new_var * momentum)
+    return ops.depend(ops.depend(result, moved), spread)
+
+
+def scaled(normal, weight, bias, shape):
+    """normal * weight + bias, each where it is not None, reshaped to ``shape``."""
+    if weight is not None:
+        normal = normal * weight.reshape(shape)
+    return normal if bias is None else normal + bias.reshape(shape)
+
+
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
+    momentum=0.1, eps=1e-05,
+):  # fmt: skip
+    """torch.nn.functional.instance_norm without an update of running statistics."""
+    channels = (1, -1) + (1,) * (input.ndim - 2)
+    if not use_input_stats:
+        scale = ops.rsqrt(running_var.reshape(channels) + eps)
+        return scaled((input - running_mean.reshape(channels)) * scale, weight, bias, channels)
+    if running_mean is not None:
+        raise NotImplementedError("instance_norm: running statistics are not updated here")
+    axes = tuple(range(2, input.ndim))
+    centred = input - input.mean(axes, True)
+    variance = ops.square(centred).mean(axes, True)
+    return scaled(centred * ops.rsqrt(variance + eps), weight, bias, channels)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """torch.nn.functional.alpha_dropout: dropout that keeps mean and variance of SELU outputs."""
+    if not training or p == 0:
+        return input
+    low = -1.7580993408473766
+    keep = (ops.rand_like(input) >= p).astype(input.dtype)
+    scale = ((1 - p) * (1 + p * low**2)) ** -0.5
+    return scale * (input * keep + low * (1 - keep) + p * low)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """torch.nn.functional.dropout."""
+    return ops.dropout(input, p, training)
+
+
+def embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False,
+):  # fmt: skip
+    """torch.nn.functional.embedding; row ``padding_idx`` gets no gradient, ``max_norm`` is refused."""
+    if max_norm is not None or scale_grad_by_freq:
+        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq")
+    rows = ops.gather(weight, input, 0)
+    if padding_idx is None:
+        return rows
+    real = (input != padding_idx % weight.shape[0]).unsqueeze(-1)
+    return ops.where(real, rows, ops.stop_gradient(rows))
+
+
+def channel_shuffle(input, groups):
+    """torch.nn.functional.channel_shuffle: the channels of all groups in turn."""
+    split = input.reshape((input.shape[0], groups, -1) + tuple(input.shape[2:]))
+    return split.swapaxes(1, 2).reshape(input.shape)
