@@ -1,4 +1,4 @@
-"""In: tensors, indices and sources. Out: torch's index_put, scatter_reduce and sum_to_size."""
+"""In: tensors, indices, sources. Out: torch's index_put, scatter_reduce, differences and runs."""
 
 import mindspore as ms
 from mindspore import ops
@@ -9,9 +9,10 @@ from migrate.helpers.tensor import assign
 def index_put(input, indices, values, accumulate=False):
     """torch.Tensor.index_put: ``input`` with ``values`` at ``indices``; repeated ones may add up.
 
-    ``indices`` is a tuple of index tensors for the first axes; with ``accumulate`` they must be
-    whole numbers.
+    ``indices`` is a tuple of index tensors for the first axes: whole numbers, or one mask.
     """
+    if accumulate and indices[0].dtype == ms.bool_:
+        values, accumulate = values + input[tuple(indices)], False
     if not accumulate:
         result = input.copy()
         result[tuple(indices)] = values
@@ -59,3 +60,37 @@ def fill_diagonal_(tensor, fill_value):
     rows, columns = tensor.shape
     diagonal = ops.eye(rows, columns, ms.bool_)
     return assign(tensor, ops.where(diagonal, ops.full_like(tensor, fill_value), tensor))
+
+
+def running_extreme(input, dim, largest):
+    """torch.cummax and torch.cummin along ``dim``: (values, int64 indices)."""
+    fixed = ops.stop_gradient(input)
+    indices = ops.cummax(fixed, dim)[1] if largest else ops.cummin(fixed, dim)[1]
+    indices = indices.astype(ms.int64)
+    return ops.gather_elements(input, dim, indices), indices
+
+
+def differences(input, n=1, dim=-1, prepend=None, append=None):
+    """torch.diff: the n-th difference of neighbours along ``dim``."""
+    parts = [part for part in (prepend, input, append) if part is not None]
+    input = ops.cat(parts, dim) if len(parts) > 1 else input
+    for _ in range(n):
+        length = input.shape[dim]
+        input = ops.narrow(input, dim, 1, length - 1) - ops.narrow(input, dim, 0, length - 1)
+    return input
+
+
+def truncated_quotient(input, other):
+    """torch.div with rounding_mode="trunc", exact for whole numbers too."""
+    if isinstance(input, ms.Tensor) and input.dtype in (ms.int64, ms.int32, ms.int16, ms.int8):
+        floor = input // other
+        exact = floor * other == input
+        return ops.where(ops.logical_or(floor >= 0, exact), floor, floor + 1)
+    return ops.trunc(input / other)
+
+
+def without_repeats(input):
+    """torch.unique_consecutive of all elements: each run of equal values once."""
+    flat = input.reshape(-1)
+    first = ops.ones((1,), dtype=ms.bool_)
+    return flat.masked_select(ops.cat((first, flat[1:] != flat[:-1])))

@@ -29,6 +29,8 @@ def unflatten(input, dim, sizes):
 
 def sliding_windows(input, dimension, size, step):
     """torch.Tensor.unfold: windows of ``size`` along an axis, every ``step``, on a last axis."""
+    if input.ndim == 0:
+        return input.reshape((size,))
     axis = dimension + input.ndim if dimension < 0 else dimension
     count = (input.shape[axis] - size) // step + 1
     starts = [[first * step + offset for offset in range(size)] for first in range(count)]
