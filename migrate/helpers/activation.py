@@ -40,7 +40,7 @@ class Mish(nn.Mish):
         return x * (grown / (grown + 2))
 
 
-class Hardswish(nn.Cell):
+class Hardswish(nn.HSwish):
     """Reproduces torch.nn.Hardswish; ``inplace`` has no effect."""
 
     def __init__(self, inplace=False):
@@ -92,7 +92,7 @@ class Tanhshrink(nn.Tanhshrink):
         return x - tanh_of(x)
 
 
-class Hardsigmoid(nn.Cell):
+class Hardsigmoid(nn.HSigmoid):
     """Reproduces torch.nn.Hardsigmoid; ``inplace`` has no effect."""
 
     def __init__(self, inplace=False):
@@ -121,18 +121,18 @@ class GELU(nn.GELU):
         super().__init__(approximate == "tanh")
 
 
-class LeakyReLU(nn.Cell):
+class LeakyReLU(nn.LeakyReLU):
     """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect."""
 
     def __init__(self, negative_slope=0.01, inplace=False):
-        super().__init__()
+        super().__init__(negative_slope)
         self.negative_slope = negative_slope
 
     def construct(self, x):
         return ops.leaky_relu(x, self.negative_slope)
 
 
-class ELU(nn.Cell):
+class ELU(nn.ELU):
     """Reproduces torch.nn.ELU for any alpha; ``inplace`` has no effect."""
 
     def __init__(self, alpha=1.0, inplace=False):
@@ -145,11 +145,11 @@ class ELU(nn.Cell):
         return ops.where(x > 0, x, negative)
 
 
-class CELU(nn.Cell):
+class CELU(nn.CELU):
     """Reproduces torch.nn.CELU; ``inplace`` has no effect."""
 
     def __init__(self, alpha=1.0, inplace=False):
-        super().__init__()
+        super().__init__(float(alpha))
         self.alpha = alpha
 
     def construct(self, x):
@@ -223,22 +223,22 @@ class Softplus(nn.Cell):
         return softplus_of(x, self.beta, self.threshold)
 
 
-class Hardshrink(nn.Cell):
+class Hardshrink(nn.HShrink):
     """Reproduces torch.nn.Hardshrink."""
 
     def __init__(self, lambd=0.5):
-        super().__init__()
+        super().__init__(lambd)
         self.lambd = lambd
 
     def construct(self, x):
         return ops.where(ops.abs(x) > self.lambd, x, ops.zeros_like(x))
 
 
-class Softshrink(nn.Cell):
+class Softshrink(nn.SoftShrink):
     """Reproduces torch.nn.Softshrink."""
 
     def __init__(self, lambd=0.5):
-        super().__init__()
+        super().__init__(lambd)
         self.lambd = lambd
 
     def construct(self, x):

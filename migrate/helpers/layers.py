@@ -126,12 +126,11 @@ class Identity(nn.Identity):
     """Reproduces torch.nn.Identity: takes any arguments, returns its input."""
 
 
-class Flatten(nn.Cell):
+class Flatten(nn.Flatten):
     """Reproduces torch.nn.Flatten."""
 
     def __init__(self, start_dim=1, end_dim=-1):
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        super().__init__(start_dim, end_dim)
 
     def construct(self, x):
         return x.flatten(start_dim=self.start_dim, end_dim=self.end_dim)

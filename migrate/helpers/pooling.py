@@ -40,13 +40,13 @@ class MaxPool1d(nn.Cell):
         return (out, places) if self.return_indices else out
 
 
-class MaxPool2d(nn.Cell):
+class MaxPool2d(nn.MaxPool2d):
     """Reproduces torch.nn.MaxPool2d; indices are int64."""
 
     def __init__(
         self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
     ):
-        super().__init__()
+        super().__init__(per_axis(kernel_size, 2))
         self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
         self.stride = kernel_size if stride is None else stride
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
@@ -116,7 +116,7 @@ class AvgPool1d(nn.Cell):
         return out if x.ndim == 3 else out.squeeze(0)
 
 
-class AvgPool2d(nn.Cell):
+class AvgPool2d(nn.AvgPool2d):
     """Reproduces torch.nn.AvgPool2d."""
 
     def __init__(
@@ -128,7 +128,7 @@ class AvgPool2d(nn.Cell):
         count_include_pad=True,
         divisor_override=None,
     ):
-        super().__init__()
+        super().__init__(per_axis(kernel_size, 2))
         self.pads = conv_pads(padding, 1, 1, 2)
         self.kernel_size, self.padding = kernel_size, padding
         self.stride = kernel_size if stride is None else stride

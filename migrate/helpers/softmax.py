@@ -8,7 +8,7 @@ def implicit_dim(ndim):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-class Softmax(nn.Cell):
+class Softmax(nn.Softmax):
     """Reproduces torch.nn.Softmax; without ``dim`` torch's implicit axis is taken."""
 
     def __init__(self, dim=None):
