@@ -10,24 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from migrate import __version__, helper_copy
+from migrate.inputs import Failure, Inputs
+from migrate.notebook import Notebook, put_back
 from migrate.outputs import Output, mode_of
 from migrate.result import FileResult, Record
 from migrate.rewrite import Rewritten
-from migrate.source import Source
 from migrate.table import Table
 from migrate.tree import Found, Tree
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A file that has no output; ``internal``: through a fault of this tool."""
-
-    path: str
-    where: str
-    what: str
-    why: str
-    next_step: str
-    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +32,7 @@ class Conversion:
     outputs: tuple[Output, ...]
     failures: tuple[Failure, ...] = ()
     originals: Mapping[str, bytes] = field(default_factory=dict)
+    notebooks: Mapping[str, Notebook] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
@@ -56,8 +46,7 @@ class Conversion:
 class Parts:
     """What a conversion is put together from. ``tree.root`` is the folder that paths are below.
 
-    ``sources``: the Python files that could be read, ``raw``: their bytes; ``made``: those that
-    were converted;
+    ``inputs`` is what could be read; ``made``: the Python files and notebooks that were converted;
     ``module``: the path of the module of helpers; ``users``: the files that import from it.
     """
 
@@ -65,8 +54,7 @@ class Parts:
     output: Path
     target: Literal["portable", "mint"]
     tree: Tree
-    sources: Mapping[str, Source]
-    raw: Mapping[str, bytes]
+    inputs: Inputs
     made: Mapping[str, Rewritten]
     failures: tuple[Failure, ...]
     module: str
@@ -85,7 +73,7 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
     """Put outputs and record together; nothing is written."""
     single = not parts.source.is_dir()
     root, record_name, names = parts.output, "torch2ms.json", {}
-    if single and parts.output.suffix == ".py":
+    if single and parts.output.suffix == parts.source.suffix:
         root = parts.output.parent
         names[parts.source.name] = parts.output.name
         record_name = f"{parts.output.stem}.torch2ms.json"
@@ -109,9 +97,11 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
         weights=weights,
         layouts=layouts,
     )
-    originals = {path: parts.raw[path] for path in parts.made}
+    originals = {path: parts.inputs.raw[path] for path in parts.made}
     outputs = tuple(file.output for file in files if file.output)
-    return Conversion(record, root, record_name, outputs, parts.failures, originals)
+    return Conversion(
+        record, root, record_name, outputs, parts.failures, originals, parts.inputs.notebooks
+    )
 
 
 def _file(parts: Parts, found: Found, output: str) -> _File:
@@ -131,7 +121,7 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
         source=path,
         output=output,
         status="copied",
-        reason="helpers of an earlier conversion" if path in parts.sources else "",
+        reason="helpers of an earlier conversion" if path in parts.inputs.sources else "",
         source_sha256=digest,
         output_sha256=digest,
     )
@@ -140,22 +130,25 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
 
 def _converted(parts: Parts, path: str, output: str) -> _File:
     made, place = parts.made[path], parts.tree.root / path
-    original = parts.raw[path]
-    unchanged = made.data == original and not made.ledger.flagged
+    original, source = parts.inputs.raw[path], parts.inputs.sources[path]
+    unchanged = made.data == source.encode(source.data) and not made.ledger.flagged
+    data = original if unchanged else made.data
+    if path in parts.inputs.notebooks and not unchanged:
+        data = put_back(parts.inputs.notebooks[path], made.data)
     result = FileResult(
         source=path,
         output=output,
         status="copied" if unchanged else "converted",
         reason="needs no change" if unchanged else "",
-        lines=len(original.splitlines()),
+        lines=len(source.data.splitlines()),
         source_sha256=hashlib.sha256(original).hexdigest(),
-        output_sha256=hashlib.sha256(made.data).hexdigest(),
+        output_sha256=hashlib.sha256(data).hexdigest(),
         ledger=made.ledger,
         entries=made.entries,
         helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
         cells=made.cells,
     )
-    return _File(result, Output(output, made.data, mode=mode_of(place)))
+    return _File(result, Output(output, data, mode=mode_of(place)))
 
 
 def _helper_module(parts: Parts) -> _File | None:
@@ -163,8 +156,8 @@ def _helper_module(parts: Parts) -> _File | None:
     wanted = {name for path in parts.users for name in parts.made[path].helpers}
     if not wanted:
         return None
-    if parts.module in parts.sources:
-        wanted |= helper_copy.names_in(parts.sources[parts.module].data)
+    if parts.module in parts.inputs.sources:
+        wanted |= helper_copy.names_in(parts.inputs.sources[parts.module].data)
     data = helper_copy.module_text(wanted).encode("utf-8")
     result = FileResult(
         source="",

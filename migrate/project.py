@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from migrate import helper_copy, parallel, rewrite, table
-from migrate.assembly import Conversion, Failure, Parts, assemble
+from migrate.assembly import Conversion, Parts, assemble
 from migrate.errors import Problem
+from migrate.inputs import Failure, Inputs, read_all
+from migrate.notebook import Notebook, put_back
 from migrate.placement import Placement, place
 from migrate.receivers.inference import Inference
 from migrate.result import Entry
 from migrate.rewrite import Options, Rewritten
-from migrate.source import Source, Unreadable, read
-from migrate.tree import Found, Tree, walk
+from migrate.source import Source, read
+from migrate.tree import Found, Kind, Tree, walk
 
 Progress = Callable[[int, int], None]
 
@@ -62,31 +64,31 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         Problem: the input is missing, unreadable, or holds no Python; the output lies inside it.
     """
     tree = _inputs(request)
-    raw, sources, failures = _read_all(tree)
-    if not request.source.is_dir() and failures:
-        lost = failures[0]
+    found = read_all(tree)
+    sources = found.sources
+    if not request.source.is_dir() and found.failures:
+        lost = found.failures[0]
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
-    placement = _place(request, tree, sources)
+    placement = _place(request, tree, found)
     rows = _load(request.mappings)
     built = _build(sources, rows)
 
     def convert_one(path: str) -> Rewritten | Failure:
-        return _convert_one(built, path, request.target, placement)
+        return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
 
     paths = [p for p in sources if not helper_copy.is_ours(sources[p].data)]
     sizes = {path: len(sources[path].data) for path in paths}
     done = parallel.each(convert_one, sizes, request.jobs, progress)
-    failures += [_as_failure(p, r) for p, r in done.items() if not isinstance(r, Rewritten)]
+    failed = [_as_failure(p, r) for p, r in done.items() if not isinstance(r, Rewritten)]
     made = {path: result for path, result in done.items() if isinstance(result, Rewritten)}
     parts = Parts(
         source=request.source,
         output=request.output,
         target=request.target,
         tree=tree,
-        sources=sources,
-        raw=raw,
+        inputs=found,
         made=made,
-        failures=tuple(failures),
+        failures=(*found.failures, *failed),
         module=placement.module,
         users=frozenset(placement.imports.keys() & made.keys()),
     )
@@ -111,17 +113,19 @@ def _inputs(request: Request) -> Tree:
         raise Problem(str(source), "not found", "there is no such file or folder", "check the path")
     if source.is_dir():
         return _folder(request)
-    if source.suffix not in (".py", ".pyw"):
+    kinds: dict[str, Kind] = {".py": "python", ".pyw": "python", ".ipynb": "notebook"}
+    if source.suffix not in kinds:
         raise Problem(
-            str(source), "not a Python file", "convert takes .py files and folders",
-            "give a .py file or the folder of the project",
+            str(source), "not a Python file", "convert takes .py and .ipynb files, and folders",
+            "give such a file or the folder of the project",
         )  # fmt: skip
-    if output.is_file() and output.suffix != ".py":
+    other_kind = output.suffix in kinds and not output.is_dir()
+    if output.suffix != source.suffix and (output.is_file() or other_kind):
         raise Problem(
-            str(output), "not a folder", "OUT is a folder, or a file that ends in .py",
+            str(output), "not a folder", f"OUT is a folder, or a file that ends in {source.suffix}",
             "choose another output with -o",
         )  # fmt: skip
-    found = Found(source.name, "python", source.stat().st_size)
+    found = Found(source.name, kinds[source.suffix], source.stat().st_size)
     return Tree(source.parent, (found,), ())
 
 
@@ -138,7 +142,7 @@ def _folder(request: Request) -> Tree:
             "choose another output with -o",
         )  # fmt: skip
     tree = walk(request.source, request.exclude)
-    if not tree.of_kind("python"):
+    if not (*tree.of_kind("python"), *tree.of_kind("notebook")):
         left_out = f" ({len(tree.skipped)} files and folders were left out)" if tree.skipped else ""
         raise Problem(
             str(request.source), "no Python files", f"nothing to convert in it{left_out}",
@@ -147,28 +151,9 @@ def _folder(request: Request) -> Tree:
     return tree
 
 
-def _read_all(tree: Tree) -> tuple[dict[str, bytes], dict[str, Source], list[Failure]]:
-    """(bytes, parsed source) of every Python file that can be read; what cannot be read."""
-    raw: dict[str, bytes] = {}
-    sources: dict[str, Source] = {}
-    failures: list[Failure] = []
-    for found in tree.files:
-        path = found.path
-        try:
-            if found.kind == "python":
-                raw[path] = (tree.root / path).read_bytes()
-                sources[path] = read(path, raw[path])
-            elif found.kind != "link":
-                (tree.root / path).open("rb").close()
-        except Unreadable as error:
-            failures.append(Failure(path, error.where, error.what, error.why, error.next_step))
-        except OSError as error:
-            why = error.strerror or str(error)
-            failures.append(Failure(path, path, "cannot be read", why, "check its permissions"))
-    return raw, sources, failures
-
-
-def _place(request: Request, tree: Tree, sources: Mapping[str, Source]) -> Placement:
+def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
+    # A notebook runs in its own folder and cannot import relatively: its helpers stand in it.
+    sources = {path: s for path, s in found.sources.items() if path not in found.notebooks}
     style = request.helpers or ("" if request.source.is_dir() else "inline")
     ours = {path for path, source in sources.items() if helper_copy.is_ours(source.data)}
     return place(sources, style, {file.path for file in tree.files} - ours)
@@ -185,7 +170,11 @@ def _build(sources: Mapping[str, Source], rows: table.Table) -> Inference:
 
 
 def _convert_one(
-    built: Inference, path: str, target: Literal["portable", "mint"], placement: Placement
+    built: Inference,
+    path: str,
+    target: Literal["portable", "mint"],
+    placement: Placement,
+    notebook: Notebook | None,
 ) -> Rewritten | Failure:
     line = placement.imports.get(path, "")
     options = Options(target, "module" if line else "inline", line)
@@ -193,6 +182,8 @@ def _convert_one(
         made = rewrite.convert(built, path, options)
         ast.parse(made.data)
         helper_copy.closure(made.helpers)
+        if notebook:
+            put_back(notebook, made.data)
     except Exception as error:
         return _died(path, last_place(error))
     return made

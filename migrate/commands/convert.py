@@ -39,7 +39,7 @@ def run(request: project.Request, options: Options) -> int:
     if writes:
         outputs.check(files, conversion.root, request.source, options.force)
     _say(stream, findings.failures(conversion, request.source))
-    _say(stream, findings.flagged(conversion.record, request.source))
+    _say(stream, findings.flagged(conversion, request.source))
     if options.diff:
         sys.stdout.writelines(findings.differences(conversion))
     if writes:

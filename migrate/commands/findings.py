@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +18,12 @@ _ALL = 30  # flags that are listed one by one
 _FIRST = 3  # places a code that are listed when there are more
 
 
-def place(source: Path, file: FileResult, entry: Entry) -> str:
-    """Where an entry stands, as a terminal links it."""
+def place(conversion: Conversion, source: Path, file: FileResult, entry: Entry) -> str:
+    """Where an entry stands, as a terminal links it; in a notebook by cell."""
     path = os.path.join(source, file.source) if source.is_dir() else str(source)
+    if file.source in conversion.notebooks:
+        cell, line = conversion.notebooks[file.source].place(entry.line)
+        return f"{path}:cell {cell}:{line}:{entry.column}"
     return f"{path}:{entry.line}:{entry.column}"
 
 
@@ -30,14 +34,15 @@ def failures(conversion: Conversion, source: Path) -> Iterator[str]:
         yield f"{where}: {item.what}: {item.why}; {item.next_step}"
 
 
-def flagged(record: Record, source: Path) -> Iterator[str]:
+def flagged(conversion: Conversion, source: Path) -> Iterator[str]:
     """Every flag, or the first places of each code when there are many."""
     found: dict[str, list[str]] = {}
-    for file in record.files:
+    for file in conversion.record.files:
         for entry in file.entries:
             if entry.outcome is Outcome.FLAGGED:
                 step = f"; {entry.next_step}" if entry.next_step else ""
-                text = f"{place(source, file, entry)} {entry.code} {entry.name}: {entry.reason}"
+                where = place(conversion, source, file, entry)
+                text = f"{where} {entry.code} {entry.name}: {entry.reason}"
                 found.setdefault(entry.code, []).append(text + step)
     total = sum(map(len, found.values()))
     for code in sorted(found, key=lambda key: (-len(found[key]), key)):
@@ -67,6 +72,11 @@ def totals(conversion: Conversion) -> Iterator[str]:
         f"helpers + {ledger.kept:,} kept + {ledger.flagged:,} flagged + "
         f"{ledger.out_of_scope:,} out of scope"
     )
+    codes = Counter(
+        entry.code for file in record.files for entry in file.entries if entry.code
+    ).most_common()
+    if codes:
+        yield "Flagged:    " + ", ".join(f"{code} {count}" for code, count in codes)
     if not counts["converted"] and not conversion.failures:
         yield "            nothing in it needs to change"
     notes = {entry.note for file in record.files for entry in file.entries if entry.note}

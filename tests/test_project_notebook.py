@@ -1,0 +1,141 @@
+"""In: notebooks. Out: their Python cells are converted, everything else is as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from migrate.notebook import put_back, read
+from migrate.source import Unreadable
+
+
+def notebook(*cells: str | tuple[str, str], language: str = "python", **extra: object) -> bytes:
+    """A notebook of code cells; (kind, text) for another kind."""
+    made = []
+    for cell in cells:
+        kind, text = ("code", cell) if isinstance(cell, str) else cell
+        one: dict[str, object] = {
+            "cell_type": kind,
+            "metadata": {},
+            "source": text.splitlines(True),
+        }
+        if kind == "code":
+            one |= {"outputs": [{"output_type": "stream", "text": ["1\n"]}], "execution_count": 3}
+        made.append(one)
+    metadata = {"kernelspec": {"language": language, "name": "python3"}}
+    content = {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5, **extra}
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def sources(data: bytes) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(data)["cells"]]
+
+
+def test_cells_become_one_module_and_go_back_unchanged() -> None:
+    data = notebook("import os", ("markdown", "# Title é"), "", "x = 1\n\n\ndef f():\n    return x")
+    taken = read("n.ipynb", data)
+    assert taken.cells == (0, 2, 3)
+    assert put_back(taken, taken.text.encode()) == data
+
+
+def test_only_changed_cells_lose_what_they_printed() -> None:
+    taken = read("n.ipynb", notebook("a = 1", "b = 2"))
+    made = json.loads(put_back(taken, taken.text.replace("b = 2", "b = 3\nc = 4").encode()))
+    first, second = made["cells"]
+    assert (first["execution_count"], len(first["outputs"])) == (3, 1)
+    assert (second["execution_count"], second["outputs"]) == (None, [])
+    assert second["source"] == ["b = 3\n", "c = 4"]
+
+
+def test_lines_for_the_shell_stay(write) -> None:
+    cells = [
+        "!pip install torch\nimport os",
+        "if 1:\n    %cd /tmp\n    x = 1",
+        "%%time\ny = 2",
+        "os?",
+    ]
+    data = notebook(*cells)
+    taken = read("n.ipynb", data)
+    compile(taken.text, "n", "exec")
+    assert put_back(taken, taken.text.encode()) == data
+    assert (
+        sources(put_back(taken, taken.text.replace("y = 2", "y = 3").encode()))[2]
+        == "%%time\ny = 3"
+    )
+
+
+def test_a_percent_sign_in_python_is_not_for_the_shell() -> None:
+    taken = read("n.ipynb", notebook("x = ('''\n%d\n''' \n% 3)"))
+    assert taken.magics == ()
+
+
+def test_cells_of_other_languages_stay() -> None:
+    assert read("n.ipynb", notebook("%%bash\nls -l", "x = 1")).cells == (1,)
+    assert read("n.ipynb", notebook("x <- 1", language="R")).cells == ()
+
+
+def test_a_line_is_found_in_its_cell() -> None:
+    taken = read("n.ipynb", notebook("a = 1\nb = 2", ("markdown", "x"), "c = 3\nd = 4"))
+    line = taken.text.split("\n").index("d = 4") + 1
+    assert taken.place(line) == (3, 2)
+
+
+def test_a_lost_mark_is_an_error() -> None:
+    taken = read("n.ipynb", notebook("a = 1", "b = 2"))
+    with pytest.raises(ValueError, match="mark of cell 2 is lost"):
+        put_back(taken, taken.text.replace("cell 2", "cell two").encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (b"{", "format 4"),
+        (b'{"worksheets": []}', "format 4"),
+        (b"[1]", "format 4"),
+        (notebook("x = 1", "print 'x'"), "cell 2"),
+    ],
+)
+def test_what_is_not_a_notebook(data: bytes, part: str) -> None:
+    with pytest.raises(Unreadable, match=part):
+        read("n.ipynb", data)
+
+
+def test_convert_a_notebook(run, write) -> None:
+    cells = ["%matplotlib inline\nimport torch", ("markdown", "text"), "x = torch.abs(y)  # keep"]
+    root = write({"n.ipynb": notebook(*cells), "net.py": "import torch\n"})
+    for source, out in ((root, "a"), (root / "n.ipynb", "b"), (root / "n.ipynb", "c/m.ipynb")):
+        done = run("convert", source, "-o", root.parent / out)
+        assert done.code in (0, 1), done
+        name = "m.ipynb" if out.endswith("m.ipynb") else "n.ipynb"
+        folder = root.parent / out.split("/")[0]
+        made = sources((folder / name).read_bytes())
+        assert made[0].startswith("%matplotlib inline\n")
+        assert made[1] == "text"
+        assert "import torch" not in "".join(made)
+        assert "# keep" in made[2]
+        again = root.parent / f"{folder.name}2"
+        assert run("convert", folder / name, "-o", again).code in (0, 1)
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_flags_are_placed_by_cell(run, write) -> None:
+    cells = ["import torch", "a = 1\ntorch.cuda.nvtx.range_push('x')"]
+    root = write({"n.ipynb": notebook(*cells)})
+    done = run("convert", root / "n.ipynb", "-o", root.parent / "out")
+    assert done.code == 1
+    assert f"{root / 'n.ipynb'}:cell 2:2:1 " in done.out
+
+
+def test_a_notebook_without_torch_is_byte_identical(run, write) -> None:
+    data = notebook("x = 1").replace(b" ", b"  ")
+    root = write({"n.ipynb": data, "a.py": ""})
+    assert run("convert", root, "-o", root.parent / "out").code == 0
+    assert (root.parent / "out/n.ipynb").read_bytes() == data
+
+
+def test_a_notebook_does_not_become_a_script(run, write) -> None:
+    root = write({"n.ipynb": notebook("x = 1")})
+    done = run("convert", root / "n.ipynb", "-o", root.parent / "n.py")
+    assert done.code == 2
+    assert "ends in .ipynb" in done.err
