@@ -64,7 +64,7 @@ def convert(
     Examples:
       torch2ms convert net.py -o net_ms.py
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
-      torch2ms convert net.py -o out --diff
+      torch2ms convert notes.ipynb -o out --diff
     """
     from migrate import settings
     from migrate.commands.convert import Options, run

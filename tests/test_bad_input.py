@@ -1,4 +1,4 @@
-"""In: input that cannot be converted. Out: a message with its place, exit code 2, nothing written."""
+"""In: input that cannot be converted. Out: a message with its place, exit code 2, no output."""
 
 from __future__ import annotations
 

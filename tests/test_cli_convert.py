@@ -236,10 +236,11 @@ def test_helpers_stand_in_a_file_or_in_a_module(run, write) -> None:
 
 def test_convert_does_not_load_a_framework(write) -> None:
     root = write({"net.py": FLAGGED})
+    out, page = str(root.parent / "out"), str(root.parent / "r.html")
     code = (
         "import sys\nfrom migrate.cli import main\n"
-        f"codes = [main(['convert', {str(root)!r}, '-o', {str(root.parent / 'out')!r}]),\n"
-        f"    main(['report', {str(root.parent / 'out')!r}, '-o', {str(root.parent / 'r.html')!r}]),\n"
+        f"codes = [main(['convert', {str(root)!r}, '-o', {out!r}]),\n"
+        f"    main(['report', {out!r}, '-o', {page!r}]),\n"
         "    main(['explain', 'torch.abs'])]\n"
         "print(codes, sorted({'torch', 'mindspore', 'numpy'} & set(sys.modules)))\n"
     )

@@ -45,7 +45,9 @@ Version = Annotated[
 ]
 
 # convert
-Input = Annotated[Path, typer.Argument(metavar="FILE|DIR", help="A .py file or a project.")]
+Input = Annotated[
+    Path, typer.Argument(metavar="FILE|DIR", help="A .py or .ipynb file, or a project.")
+]
 To = Annotated[
     Path, typer.Option("-o", "--out", metavar="OUT", help="A folder, or NAME.py for one file.")
 ]
