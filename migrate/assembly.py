@@ -11,9 +11,10 @@ from typing import Literal
 
 from migrate import __version__, helper_copy
 from migrate.inputs import Failure, Inputs
+from migrate.mentions import is_configuration, mentions
 from migrate.notebook import Notebook, put_back
 from migrate.outputs import Output, mode_of
-from migrate.result import FileResult, Record
+from migrate.result import FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
 from migrate.table import Table
 from migrate.tree import Found, Tree
@@ -116,7 +117,9 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
         text = _link_text(parts.source, place, parts.output)
         result = FileResult(source=path, output=output, status="copied", reason="a link")
         return _File(result, Output(output, link=text))
-    digest = hashlib.sha256(place.read_bytes()).hexdigest()
+    data = place.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    named = mentions(data) if is_configuration(path, found.size) else ()
     result = FileResult(
         source=path,
         output=output,
@@ -124,6 +127,8 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
         reason="helpers of an earlier conversion" if path in parts.inputs.sources else "",
         source_sha256=digest,
         output_sha256=digest,
+        ledger=Ledger(total=len(named), flagged=len(named)),
+        entries=named,
     )
     return _File(result, Output(output, source=place, mode=mode_of(place)))
 

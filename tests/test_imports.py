@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1] / "migrate"
 ORDER = """
 outcomes result errors deep source facts row table template_lint ref_lint table_lint names
 program calls receivers imports templates choice layout scene sites flags rules import_edits plan
-helper_copy emit rewrite tree outputs notebook inputs placement parallel assembly project record
-settings weights parity evidence scan explain doctor report commands cli __main__
+helper_copy emit rewrite tree outputs mentions notebook inputs placement parallel assembly
+project record settings weights parity evidence scan explain doctor report commands cli __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")
