@@ -287,3 +287,18 @@ def test_report_by_the_ending_of_its_file(run, write, format: str) -> None:
     assert done.code == 0
     assert "NOT verified" in done.out
     assert file.read_text().lstrip()[0] == ("<" if format == "html" else "{")
+
+
+def test_torch_names_in_configurations_are_flagged(run, write) -> None:
+    config = (
+        "model:\n  _target_: torch.nn.Linear\n  name: my.torch.thing\n  url: x.org/torch.html\n"
+    )
+    files = {"conf/a.yaml": config, "net.py": "", "notes.md": "torch.nn.Linear", "b.json": "{}"}
+    root = write(files)
+    done = run("convert", root, "-o", root.parent / "out")
+    assert done.code == 1
+    assert f"{root / 'conf/a.yaml'}:2:13 ENV510 torch.nn.Linear:" in done.out
+    assert done.out.count("ENV510 torch") == 1
+    assert (root.parent / "out/conf/a.yaml").read_text() == config
+    record = locate(root.parent / "out").record
+    assert (record.ledger.total, record.ledger.flagged) == (1, 1)
