@@ -6,7 +6,6 @@ one run: the row is then repeated run by run.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import time
 from collections import Counter
@@ -21,15 +20,15 @@ from pebble import ProcessExpired, ProcessPool
 
 from migrate.evidence import store, workers
 from migrate.evidence.harness import harness_text
-from migrate.evidence.inputs import InputError, draw
 from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_numbers
-from migrate.evidence.sources import Probe, probes
+from migrate.evidence.prepare import Convert, Prepared, converter, prepare
+from migrate.evidence.sources import Probe
 from migrate.evidence.store import RowEvidence
-from migrate.row import Case, Row
 from migrate.table import Table
 
-Convert = Callable[[str, Table], Any]
 SECONDS_A_RUN = 60.0
+SECONDS_EACH = 6.0  # what each further run of the same row may add
+MOST_LOST = 2
 CHUNK = 8
 ROWS_A_WORKER = 60  # what MindSpore compiled stays in memory until its process ends
 
@@ -66,20 +65,6 @@ class Summary:
         )
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A row ready to run: its converted file, probes and inputs; ``problems`` when it is not."""
-
-    row: Row
-    case: Case
-    sha256: str
-    probes: tuple[Probe, ...] = ()
-    source: Path = Path()
-    converted: Path = Path()
-    inputs: Mapping[str, Any] | None = None
-    problems: tuple[str, ...] = ()
-
-
 def verify(
     table: Table,
     only: Sequence[str] = (),
@@ -95,7 +80,7 @@ def verify(
     passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone.
     """
     begun = time.monotonic()
-    convert = convert or _converter()
+    convert = convert or converter()
     keys = [key for key in store.executable(table) if not only or _chosen(key, only)]
     if changed:
         waiting = set(store.stale(table))
@@ -103,7 +88,7 @@ def verify(
     found: list[RowEvidence] = []
     with tempfile.TemporaryDirectory() as folder, _pools(jobs) as pools:
         for first in range(0, len(keys), CHUNK):
-            chunk = [_prepare(table, key, Path(folder), convert) for key in keys[first:][:CHUNK]]
+            chunk = [prepare(table, key, Path(folder), convert) for key in keys[first:][:CHUNK]]
             done = _run_chunk(table, chunk, pools, Path(folder))
             found += done
             for one in done:
@@ -119,47 +104,9 @@ def _line(one: RowEvidence) -> str:
     return "\n".join([f"{head}, gradient {one.gradient}", *(f"    {f}" for f in one.failures)])
 
 
-def _converter() -> Convert:
-    from migrate.project import convert_text
-
-    return convert_text
-
-
 def _chosen(key: str, only: Sequence[str]) -> bool:
     name = key.partition(":")[0]
     return any(key == one or name == one or name.startswith(f"{one}.") for one in only)
-
-
-def _prepare(table: Table, key: str, folder: Path, convert: Convert) -> Prepared:
-    row, case = table.row(key), table.case(key)
-    assert row is not None and case is not None, key
-    sha256 = store.row_hash(table, key)
-    try:
-        text, found = probes(table, row, case)
-        inputs = {f"x{i}": draw(spec, key, i) for i, spec in enumerate(case.inputs)}
-        converted = convert(text, table)
-    except (SyntaxError, InputError) as error:
-        return Prepared(row, case, sha256, problems=(f"the case: {error}",))
-    except Exception as error:  # the engine must not stop the run over all other rows
-        return Prepared(row, case, sha256, problems=(f"the conversion: {workers.describe(error)}",))
-    stem = "case_" + hashlib.sha256((key + converted.text).encode()).hexdigest()[:16]
-    source, target = folder / f"{stem}_torch.py", folder / f"{stem}.py"
-    source.write_text(text, encoding="utf-8")
-    target.write_text(converted.text, encoding="utf-8")
-    problems = _conversion_problems(row, converted.entries)
-    if problems:
-        return Prepared(row, case, sha256, problems=problems)
-    return Prepared(row, case, sha256, found, source, target, inputs)
-
-
-def _conversion_problems(row: Row, entries: Sequence[Any]) -> tuple[str, ...]:
-    """Flags inside the case, and whether the row under test is the one that decided."""
-    flagged = [e for e in entries if e.outcome.value == "flagged"]
-    lines = dict.fromkeys(f"flagged: {e.name}: {e.code} {e.reason}" for e in flagged)
-    if not flagged and entries and row.key not in {e.row for e in entries}:
-        used = sorted({e.row for e in entries if e.row})
-        return (f"the row did not decide its own case; rows used: {', '.join(used) or 'none'}",)
-    return tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -193,7 +140,7 @@ def _run_chunk(
         one.row.key: pools.torch.schedule(
             workers.torch_job,
             args=(workers.TorchJob(one.source, one.probes, one.inputs, one.case.gradient),),
-            timeout=SECONDS_A_RUN * max(len(one.probes), 1),
+            timeout=SECONDS_A_RUN + SECONDS_EACH * len(one.probes),
         )
         for one in chunk
         if one.inputs is not None
@@ -202,7 +149,7 @@ def _run_chunk(
     for one in chunk:
         expected, why = _result(waiting.get(one.row.key))
         runs = _runs(table, one, expected or {}, folder)
-        limit = SECONDS_A_RUN * max(len(runs), 1)
+        limit = SECONDS_A_RUN + SECONDS_EACH * len(runs)
         future = pools.mindspore.schedule(workers.mindspore_job, args=(runs,), timeout=limit)
         started.append((one, expected or {}, why, runs, future))
     return [
@@ -218,7 +165,7 @@ def _result(future: Any) -> tuple[Any, str]:
     try:
         return future.result(), ""
     except FutureTimeout:
-        return None, f"no answer in time ({SECONDS_A_RUN:.0f} s a run)"
+        return None, f"no answer within {SECONDS_A_RUN:.0f} s"
     except ProcessExpired as error:
         return None, f"the worker process died with exit code {error.exitcode}"
 
@@ -261,6 +208,23 @@ def _label(probe: Probe, training: bool) -> str:
     return f"{probe.call}{how}{', train' if training else ''}"
 
 
+def _one_by_one(runs: Sequence[workers.MindSporeRun], pools: Pools) -> list[dict[str, Any]]:
+    """The answers of single runs; after two that hang or crash the rest is not tried."""
+    answers: list[dict[str, Any]] = []
+    lost = 0
+    for run in runs:
+        if lost == MOST_LOST:
+            answers.append({"error": "not tried: other runs of this row hung or crashed"})
+            continue
+        future = pools.mindspore.schedule(
+            workers.mindspore_job, args=([run],), timeout=SECONDS_A_RUN
+        )
+        answer, why = _result(future)
+        answers.append(answer[0] if answer else {"error": why})
+        lost += not answer
+    return answers
+
+
 def _finish(
     one: Prepared,
     expected: Mapping[tuple[str, bool], Any],
@@ -269,15 +233,9 @@ def _finish(
     future: Any,
     pools: Pools,
 ) -> RowEvidence:
-    answers, lost = _result(future)
+    answers, _ = _result(future)
     if answers is None:  # a crash or hang: find out which run it was
-        answers = []
-        for run in runs:
-            single = pools.mindspore.schedule(
-                workers.mindspore_job, args=([run],), timeout=SECONDS_A_RUN
-            )
-            answer, lost = _result(single)
-            answers.append(answer[0] if answer else {"error": lost})
+        answers = _one_by_one(runs, pools)
     problems = [*one.problems, *([f"torch: {why}"] if why else [])]
     for (name, training), wanted in expected.items():
         if "error" in wanted:
