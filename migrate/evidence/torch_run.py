@@ -60,6 +60,8 @@ def run_probe(
     model = made() if probe.is_module else None
     if model is not None:
         model.eval()
+        if any(torch.nn.parameter.is_lazy(one) for one in model.parameters()):
+            model(*[x.clone() for x in given])  # a lazy Module gets its weights from its inputs
         enliven(model, SEED, lambda: model(*[x.clone() for x in given]))
         model.train(training)
 
