@@ -1,4 +1,4 @@
-"""In: the example in README.md. Out: whether it is what the converter really makes of the sample."""
+"""In: the example in README.md. Out: whether it is what the converter makes of the sample."""
 
 from __future__ import annotations
 

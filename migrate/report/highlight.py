@@ -62,7 +62,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _kind(token: _TokenType) -> str:
-    return next((name for parent, name in _CLASSES if token in parent), "")
+    for parent, name in _CLASSES:
+        if token is parent or parent in token.split():
+            return name
+    return ""
 
 
 def markup(line: Line, marked: Sequence[bool] = ()) -> Markup:
