@@ -15,7 +15,7 @@ from typing import Any
 import mindspore as ms
 
 from migrate.evidence.sources import Probe
-from migrate.parity.cells import Net, held_at, open_net, put
+from migrate.parity.cells import Net, held_at, open_net, put, tensors
 from migrate.parity.exchange import Array, Spec, encode
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, dtype_name, tensor_of
@@ -76,7 +76,7 @@ def run_probe(
     load(converted)
     made = load(harness)
     values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
-    net = _net(made.build(), weights, training) if probe.is_module else None
+    net = _net(made.build(), weights, training, values) if probe.is_module else None
     found: dict[str, Any] = {"gradients": {}, "buffers": {}}
     if cotangents:
         given = [*values, *(tensor_of(numbers, str(numbers.dtype)) for numbers in cotangents)]
@@ -127,8 +127,12 @@ def _is_trained(net: Net, place: str) -> bool:
     return isinstance(held, ms.Parameter) and bool(held.requires_grad)
 
 
-def _net(root: Any, weights: Sequence[Weight], training: bool) -> Net:
+def _net(root: Any, weights: Sequence[Weight], training: bool, values: Sequence[Any]) -> Net:
     net = open_net(root)
+    held = {row["place"] for row in tensors(net)}
+    if any(place not in held for _, place, _, _ in weights):
+        root(*values)  # a lazy Cell gets its weights from its inputs
+        net = open_net(root)
     root.set_train(training)
     _put(net, weights)
     return net
