@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.rules import autograd, classes, fields, members, modules, references, shared_storage
+from migrate.rules import autograd, classes, fields, graph_forms, members, modules, references, shared_storage
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
@@ -61,6 +61,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     """Edits that belong to no single reference: parameter names, gradient contexts."""
     yield from classes.first_parameters(scene)
     yield from autograd.contexts(scene)
+    yield from graph_forms.rewrites(scene)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:

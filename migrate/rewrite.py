@@ -58,9 +58,9 @@ def _convert(inference: Inference, path: str, options: Options) -> Rewritten:
     file = inference.program.files[path]
     inference.file(path)
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
-    references = find(bare)
+    references = find(bare) if inference.has_torch else []
     scene = replace(bare, spelling=_spelling(bare, references))
-    if not references and not _has_module_classes(scene):
+    if not inference.has_torch or (not references and not _has_module_classes(scene)):
         return _unchanged(scene)
     made = plan.plan(scene, references)
     changes = _changes(scene, references, made, options)

@@ -15,6 +15,10 @@ _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "b
                               "device", "dtype", "Object", "None", "super", "method"})  # fmt: skip
 
 
+# what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
+RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
+
+
 class Form(Enum):
     """What kind of reference a site is."""
 
@@ -151,6 +155,8 @@ def _module_member(scene: Scene, atom: Atom, attribute: str) -> str:
         if table.rows(f"{base}.{attribute}"):
             return f"{base}.{attribute}"
     full = f"torch.nn.Module.{attribute}"
+    if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:
+        return full
     return full if attribute == "forward" or table.kind(full) in ("method", "property") or (
         table.rows(full)) else ""  # fmt: skip
 

@@ -278,13 +278,15 @@ class Renderer:
         return [*parts, ")"]
 
     def _items(self, nodes: list[ast.expr]) -> Parts:
-        parts: Parts = []
-        for index, node in enumerate(nodes):
-            parts += [", "] if index else []
+        items: list[Parts] = []
+        for node in nodes:
             if isinstance(node, ast.Starred):
-                parts += ["*", *self.expression(node.value, True)]
+                items += [list(a.parts) for a in self._starred(node)]
             else:
-                parts += self.expression(node, False)
+                items.append(self.expression(node, False))
+        parts: Parts = []
+        for index, one in enumerate(items):
+            parts += [", ", *one] if index else one
         return parts
 
     def _Tuple(self, node: ast.Tuple) -> Parts:

@@ -1,4 +1,4 @@
-"""In: torch.nn.functional's convolution arguments. Out: convolutions with torch's meaning of them."""
+"""In: torch.nn.functional's arguments of convolutions. Out: what torch makes of them."""
 
 from mindspore import ops
 
@@ -81,7 +81,13 @@ def conv_transpose2d(
     height = grown_length(images.shape[2], kernel[0], step[0], spread[0], pads[0], pads[1])
     width = grown_length(images.shape[3], kernel[1], step[1], spread[1], pads[2], pads[3])
     transposed = ops.Conv2DTranspose(
-        weight.shape[0], kernel, pad_mode="pad", pad=pads, stride=step, dilation=spread, group=groups
+        weight.shape[0],
+        kernel,
+        pad_mode="pad",
+        pad=pads,
+        stride=step,
+        dilation=spread,
+        group=groups,
     )
     out_channels = weight.shape[1] * groups
     result = transposed(images, weight, (images.shape[0], out_channels, height, width))

@@ -1,4 +1,4 @@
-"""In: sizes, numbers, lists and arrays. Out: tensors with the shapes and dtypes torch gives them."""
+"""In: sizes, numbers, lists and arrays. Out: tensors of the shapes and dtypes torch gives."""
 
 import mindspore as ms
 from mindspore import ops
@@ -19,7 +19,9 @@ def as_tensor(data, dtype=None, device=None):
     return ms.tensor(data, dtype=dtype)
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+def scalar_tensor(
+    s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """torch.scalar_tensor: 0-d, float32 unless a dtype is given."""
     return ms.tensor(s, dtype=ms.float32 if dtype is None else dtype)
 
@@ -31,51 +33,74 @@ def size_of(size):
     return tuple(size)
 
 
-def zeros(*size, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def zeros(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.zeros (and torch.empty): zeros, float32 unless a dtype is given."""
     return ops.full(size_of(size), 0, dtype=ms.float32 if dtype is None else dtype)
 
 
-def ones(*size, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def ones(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.ones: ones, float32 unless a dtype is given."""
     return ops.full(size_of(size), 1, dtype=ms.float32 if dtype is None else dtype)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def full(
+    size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """torch.full: bool, int64 or float32 after the value, unless a dtype is given."""
     if isinstance(fill_value, ms.Tensor):
         return ops.zeros_like(fill_value, dtype=dtype).broadcast_to(size) + fill_value.astype(
             fill_value.dtype if dtype is None else dtype
         )
-    if dtype is None:
-        dtype = ms.float32
-        if isinstance(fill_value, bool):
-            dtype = ms.bool_
-        elif isinstance(fill_value, int):
-            dtype = ms.int64
-    return ops.full(size, fill_value, dtype=dtype)
+    if dtype is not None and dtype != ms.int64:
+        return ops.full(size, fill_value, dtype=dtype)
+    if isinstance(fill_value, bool) and dtype is None:
+        return ops.full(size, fill_value, dtype=ms.bool_)
+    if isinstance(fill_value, int):
+        # in graph mode ops.full cuts whole numbers to 32 bits
+        return ops.full(size, 0, dtype=ms.int64) + int(fill_value)
+    return ops.full(size, fill_value, dtype=ms.float32 if dtype is None else dtype)
 
 
-def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+def arange(
+    start=0,
+    end=None,
+    step=1,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """torch.arange: int64 for whole numbers, float32 where one is a float."""
     if end is None:
         return ops.arange(0, start, step, dtype=dtype)
     return ops.arange(start, end, step, dtype=dtype)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+def linspace(
+    start,
+    end,
+    steps,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """torch.linspace: ``steps`` values, both ends included."""
     values = ops.linspace(start, end, steps)
     return values if dtype is None else values.astype(dtype)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+def eye(n, m=None, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.eye: ones on the diagonal of an n x m matrix."""
     return ops.eye(n, m, dtype)
 
 
 def cat(tensors, dim=0):
-    """torch.cat: dtypes are promoted, and empty 1-d tensors are left out, as torch does."""
+    """torch.cat: dtypes are promoted, empty 1-d tensors are left out."""
     tensors = [one for one in tensors if not (one.ndim == 1 and one.shape[0] == 0)] or tensors[:1]
     return ops.cat(promoted(tensors), dim)
 
@@ -145,17 +170,17 @@ def broadcast_tensors(*tensors):
     return tuple([one.broadcast_to(shape) for one in tensors])
 
 
-def zeros_like(input, *, dtype=None, device=None, requires_grad=False):
+def zeros_like(input, *, dtype=None, device=None, pin_memory=False, requires_grad=False):
     """torch.zeros_like (and torch.empty_like): zeros in the shape and, unless given, dtype."""
     return ops.zeros_like(input, dtype=dtype)
 
 
-def ones_like(input, *, dtype=None, device=None, requires_grad=False):
+def ones_like(input, *, dtype=None, device=None, pin_memory=False, requires_grad=False):
     """torch.ones_like: ones in the shape and, unless given, dtype."""
     return ops.ones_like(input, dtype=dtype)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False):
+def full_like(input, fill_value, *, dtype=None, device=None, pin_memory=False, requires_grad=False):
     """torch.full_like: one value in the shape and, unless given, dtype."""
     return ops.full_like(input, fill_value, dtype=dtype)
 

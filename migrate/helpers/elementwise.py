@@ -1,4 +1,4 @@
-"""In: tensors. Out: torch's elementwise functions where MindSpore names or orders arguments otherwise."""
+"""In: tensors. Out: torch's elementwise functions, with torch's names of arguments."""
 
 from mindspore import ops
 
@@ -80,3 +80,8 @@ def angle(input):
     """torch.angle of real tensors: pi where negative, else 0; NaN stays."""
     turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
     return ops.where(ops.isnan(input), input, turned)
+
+
+def fmin(input, other):
+    """torch.fmin: the smaller element; a number wins over NaN."""
+    return -ops.fmax(-input, -other)

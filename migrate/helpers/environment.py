@@ -1,4 +1,4 @@
-"""In: dtypes and conditions. Out: what torch says of number types, and its checks and decorators."""
+"""In: dtypes and conditions. Out: torch's number limits, checks and decorators."""
 
 import mindspore as ms
 

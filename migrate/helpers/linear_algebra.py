@@ -24,8 +24,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """torch.linalg.norm: of all elements without ``ord`` and ``dim``; else of vectors or matrices."""
     if ord is None:
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
-    matrices = isinstance(ord, str) or input.ndim == 2 if dim is None else (
-        not isinstance(dim, int) and len(dim) == 2
+    matrices = (
+        isinstance(ord, str) or input.ndim == 2
+        if dim is None
+        else (not isinstance(dim, int) and len(dim) == 2)
     )
     if matrices:
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)

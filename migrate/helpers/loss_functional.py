@@ -117,9 +117,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return weighted(loss, weight, reduction)
 
 
-def smooth_l1_loss(
-    input, target, size_average=None, reduce=None, reduction="mean", beta=1.0
-):
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """torch.nn.functional.smooth_l1_loss: squared below ``beta``, linear above."""
     gap = ops.abs(input - target)
     if beta == 0:

@@ -59,9 +59,7 @@ def max_pool3d(
     return (found[0].squeeze(0), found[1].squeeze(0)) if return_indices else found.squeeze(0)
 
 
-def avg_pool1d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
-):
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """torch.nn.functional.avg_pool1d, batched or not; the stride is the kernel size by default."""
     step = kernel_size if stride is None or stride == () else stride
     images = avg_pool2d(

@@ -6,32 +6,38 @@ from mindspore import ops
 from migrate.helpers.creation import size_of
 
 
-def rand(*size, dtype=None, device=None, requires_grad=False):
+def rand(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.rand: uniform in [0, 1); other numbers than torch's for the same seed."""
     return ops.rand(*size_of(size), dtype=dtype)
 
 
-def randn(*size, dtype=None, device=None, requires_grad=False):
+def randn(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.randn: standard normal; other numbers than torch's for the same seed."""
     return ops.randn(*size_of(size), dtype=dtype)
 
 
-def rand_like(input, *, dtype=None, device=None, requires_grad=False):
+def rand_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """torch.rand_like: uniform in [0, 1), in the shape of ``input``."""
     return ops.rand_like(input, dtype=dtype)
 
 
-def randn_like(input, *, dtype=None, device=None, requires_grad=False):
+def randn_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """torch.randn_like: standard normal, in the shape of ``input``."""
     return ops.randn_like(input, dtype=dtype)
 
 
-def randint(low, high, size, *, dtype=None, device=None, requires_grad=False):
+def randint(
+    low, high, size, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """torch.randint: whole numbers in [low, high), int64 unless told otherwise."""
     return ops.randint(low, high, size, dtype=dtype)
 
 
-def randperm(n, *, dtype=None, device=None, requires_grad=False):
+def randperm(n, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.randperm: 0 to n - 1 in random order, int64 unless told otherwise."""
     order = ops.randperm(n)
     return order if dtype is None else order.astype(dtype)

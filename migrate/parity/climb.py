@@ -37,6 +37,7 @@ from migrate.weights import Names
 
 Progress = Callable[[str], None]
 LOST = (WorkerError, WorkerLost)
+WORKER_GIB = 4.0
 
 
 def failed_result(target: Target, detail: str, verdict: Verdict = Verdict.NOT_RUN) -> ModelResult:
@@ -58,6 +59,8 @@ def climb(
         result = _climb(session, progress)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        for worker in (sides.torch, sides.mindspore):
+            worker.renew_if_large(WORKER_GIB)
     return result.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
 
 
@@ -95,10 +98,21 @@ def _said(rung: Rung) -> str:
     return f"{rung.verdict.value}, {rung.checks} Cells, {rung.elements:,} numbers compared"
 
 
+def _stopped(name: str, mode: Mode, earlier: Sequence[Check]) -> str:
+    """Why a later rung of a mode is not tried: the whole model did not run in its forward."""
+    root = [c for c in earlier if (c.torch_path, c.mode, c.rung) == ("", mode, "forward eval")]
+    if name == "forward eval" or not root or root[0].verdict is not Verdict.BLOCKED:
+        return ""
+    return f"not tried: the whole model does not run in forward eval ({mode})"
+
+
 def _rung(
     session: Session, name: str, mode: Mode, earlier: Sequence[Check]
 ) -> tuple[tuple[Check, ...], str]:
     """The checks of one rung, or a note why there are none."""
+    stopped = _stopped(name, mode, earlier)
+    if stopped:
+        return (), stopped
     try:
         if name == "gradients":
             return _gradient_rung(session, mode, earlier), ""
@@ -149,6 +163,7 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
     counted = [check for check in checks if counts(check)]
     elements = sum(check.elements for check in counted)
     verdict = worst([check.verdict for check in counted])
+    verdict = Verdict.BLOCKED if note.startswith("not tried") else verdict
     if not elements and verdict is Verdict.PASS:
         verdict = Verdict.NOT_RUN
     bad = [check for check in counted if check.verdict is verdict and verdict is not Verdict.PASS]

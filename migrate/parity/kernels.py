@@ -1,15 +1,16 @@
-"""In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are, for tolerance.py.
+"""In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are (coarse.py).
 
-Run by hand (``python -m migrate.parity.kernels``) when MindSpore changes; it prints the table
-COARSE that tolerance.py holds. Each kernel is evaluated on 200,001 float32 points of a range and
-compared with torch in float64. A kernel is coarse when its error exceeds what torch itself makes
-in float32, three times, on some tenth of the range (so that single outliers do not count).
+Run by hand when MindSpore changes (``python -m migrate.parity.kernels > coarse.py``); it prints
+the file coarse.py. Each kernel is evaluated on float32 points of a range and compared with torch
+in float64, in equal parts of the range. A part is coarse when the error exceeds three times what
+torch itself makes in float32 and 2e-7; errors are root mean squares relative to the part's values.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,16 @@ import numpy as np
 from migrate.parity.exchange import Array
 
 Function = Callable[[Any], Any]
+POINTS = 24 * 9000
+PARTS = 24
+ATEN = {"log_softmax": "_log_softmax", "softmax": "_softmax", "log_sigmoid": "log_sigmoid_forward"}
+HEAD = '''"""In: nothing. Out: where MindSpore {version}'s CPU kernels are coarser than torch's (float32).
+
+Printed by kernels.py: aten operator -> range of its argument, and the relative error (root mean
+square) in equal parts of that range; 0 where the kernel is as good as torch's.
+"""
+
+COARSE: dict[str, tuple[tuple[float, float], tuple[float, ...]]] = {{'''
 RANGES = {
     "exp": (-20.0, 20.0), "expm1": (-5.0, 5.0), "log": (1e-3, 50.0), "log1p": (-0.9, 50.0),
     "sigmoid": (-12.0, 12.0), "tanh": (-9.0, 9.0), "erf": (-5.0, 5.0), "erfinv": (-0.999, 0.999),
@@ -69,40 +80,44 @@ def mindspore_functions() -> Mapping[str, Function]:
 
 
 def measure(name: str, torch_function: Function, ms_function: Function) -> tuple[float, ...]:
-    """Root mean squares over tenths of the range: (ms absolute, ms relative, torch relative)."""
+    """Relative error of MindSpore's kernel in each part of the range; 0 where it is fine."""
     torch: Any = importlib.import_module("torch")
     ms: Any = importlib.import_module("mindspore")
-    points = np.linspace(*RANGES[name], 199_998).astype(np.float32)
+    points = np.linspace(*RANGES[name], POINTS).astype(np.float32)
     with torch.no_grad():
         reference = torch_function(torch.from_numpy(points).double()).numpy()
         own = torch_function(torch.from_numpy(points)).double().numpy()
     theirs = ms_function(ms.Tensor(points)).asnumpy().astype(np.float64)
-    return (
-        _worst_tenth(theirs - reference, np.ones_like(reference)),
-        _worst_tenth(theirs - reference, np.abs(reference)),
-        _worst_tenth(own - reference, np.abs(reference)),
+    errors = _by_part(theirs - reference, reference)
+    owns = _by_part(own - reference, reference)
+    return tuple(
+        float(f"{error:.1e}") if error > max(3 * mine, 2e-7) else 0.0
+        for error, mine in zip(errors, owns, strict=True)
     )
 
 
-def _worst_tenth(error: Array, scale: Array) -> float:
-    parts = zip(np.array_split(error, 10), np.array_split(scale, 10), strict=False)
-    return max(float(np.linalg.norm(e) / max(float(np.linalg.norm(s)), 1e-30)) for e, s in parts)
+def _by_part(error: Array, reference: Array) -> list[float]:
+    pairs = zip(np.array_split(error, PARTS), np.array_split(reference, PARTS), strict=True)
+    return [float(np.linalg.norm(e) / max(float(np.linalg.norm(r)), 1e-30)) for e, r in pairs]
 
 
 def main() -> None:
-    """Print one line for each kernel, the coarse ones first."""
+    """Print coarse.py; what could not be measured goes to stderr."""
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
     ms: Any = importlib.import_module("mindspore")
     ms.set_context(pynative_synchronize=True)
     theirs = mindspore_functions()
+    print(HEAD.format(version=ms.__version__))
     for name, torch_function in torch_functions().items():
         try:
-            absolute, relative, own = measure(name, torch_function, theirs[name])
+            parts = measure(name, torch_function, theirs[name])
         except Exception as error:  # a missing kernel is a finding, not the end
-            print(f"{name}: {type(error).__name__} {str(error)[:80]}")
+            print(f"{name}: {type(error).__name__} {str(error)[:80]}", file=sys.stderr)
             continue
-        mark = "COARSE" if relative > 3 * own + 2e-7 else "fine"
-        print(f"{name}: abs {absolute:.2e} rel {relative:.2e} torch {own:.2e} {mark}")
+        if any(parts):
+            values = "".join(f" {part:g}," for part in parts)
+            print(f'    "{ATEN.get(name, name)}": ({RANGES[name]}, ({values[1:-1]})),')
+    print("}  # fmt: skip")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import queue
 import tempfile
 from collections.abc import Callable, Sequence
@@ -28,18 +29,25 @@ def verify(request: VerifyRequest, progress: Progress) -> Verification:
     ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
     Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
     """
-    for text in request.inputs:
-        _checked_input(text)
-    record = _record(request.record)
     with tempfile.TemporaryDirectory(prefix="torch2ms_") as folder:
-        pool = [_sides(request, Path(folder), number) for number in range(max(1, request.jobs))]
+        pool = tuple(
+            open_sides(request, Path(folder), number) for number in range(max(1, request.jobs))
+        )
         try:
-            environment = _environment(pool[0], request)
-            targets, refused = _targets(request, record, pool[0], progress)
-            models = _climb_all(request, record, targets, pool, progress)
+            return verify_with(pool, request, progress)
         finally:
             for sides in pool:
                 sides.stop()
+
+
+def verify_with(pool: Sequence[Sides], request: VerifyRequest, progress: Progress) -> Verification:
+    """`verify` with workers that outlive it, one pair for each model at a time."""
+    for text in request.inputs:
+        _checked_input(text)
+    record = _record(request.record)
+    environment = _environment(pool[0], request)
+    targets, refused = _targets(request, record, pool[0], progress)
+    models = _climb_all(request, record, targets, pool, progress)
     left = _not_covered(refused, models)
     every = tuple(sorted((*models, *left), key=lambda model: model.source))
     counted = [model.verdict for model in models] or [Verdict.NOT_RUN]
@@ -85,11 +93,10 @@ def _record(path: Path) -> Record:
                           "run torch2ms convert again") from error  # fmt: skip
 
 
-def _sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
+def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
+    """A pair of workers (started by their first request) with a scratch folder of their own."""
     scratch = folder / f"job{number}"
-    scratch.mkdir()
-    import os
-
+    scratch.mkdir(parents=True)
     threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
     torch = Worker("torch_side", request.torch_python or this_python(), scratch, threads)
     return Sides(torch, Worker("mindspore_side", this_python(), scratch, threads), scratch)

@@ -5,6 +5,7 @@ Runs as a process of its own, where torch cannot be imported.
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import platform
 import sys
@@ -62,6 +63,7 @@ def hello(request: Payload, emit: Emit) -> Payload:
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Import the converted file and build the net: its Cells and its tensors."""
     bench.net = None
+    gc.unfreeze()
     set_mode("pynative")
     tree = Tree(Path(request["root"]), request["package"])
     ms.nn.Cell._torch2ms_root = str(tree.root)
@@ -72,6 +74,8 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
     silence_recurrent(root)
     bench.net = open_net(root)
+    gc.collect()
+    gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
     return {"cells": inventory(bench.net, tree.root), "tensors": tensors(bench.net)}
 
 

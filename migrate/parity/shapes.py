@@ -79,7 +79,9 @@ def _declared_sizes(model: torch.nn.Module) -> list[int]:
 
 def _admitted(module: torch.nn.Module, sizes: list[int]) -> list[str]:
     nn = torch.nn
-    if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
+    if isinstance(module, nn.ConvTranspose2d):  # a generator's seed, or a decoder's features
+        return [f"4x{module.in_channels}x{s}x{s}" for s in (1, 4, 8, 16, 32)]
+    if isinstance(module, nn.Conv2d):
         planes = [(2 if s > 32 else 4, s) for s in (*sizes, 32, 64, 224, 28, 128, 256, 299)]
         return [f"{n}x{module.in_channels}x{s}x{s}" for n, s in planes]
     if isinstance(module, (nn.Conv1d, nn.ConvTranspose1d)):

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.noise import KernelNoise, OperatorLog
 from migrate.parity.torch_record import (
@@ -48,19 +49,20 @@ class Whole:
     note: str = ""
 
 
-def record(twins: Twins, training: bool, folder: Path) -> dict[str, Any]:
+def record(twins: Twins, training: bool, folder: Path, emit: Emit) -> dict[str, Any]:
     """Write index.json and arrays of one forward rung to a folder; returns a short summary."""
     folder.mkdir(parents=True, exist_ok=True)
     store = ArrayStore(folder)
     for model in twins.every():
         model.train(training)
     recorded = tape(twins)
+    emit({"at": ["", -1]})
     with torch.no_grad():
         whole = _whole(twins, recorded)
-        calls = [
-            _entry(twins, call, order, whole, store, training)
-            for order, call in enumerate(recorded.calls)
-        ]
+        calls = []
+        for order, call in enumerate(recorded.calls):
+            emit({"at": [call.path, call.index]})
+            calls.append(_entry(twins, call, order, whole, store, training))
     never = [
         path for path, module in twins.plain.named_modules()
         if path not in recorded.counts and not isinstance(module, CONTAINERS)
@@ -180,29 +182,36 @@ Outcome = tuple[list[torch.Tensor], dict[str, torch.Tensor]]
 def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Errors, State]:
     """Run the module alone: float64, nudged, coarse; and float32 again for its statistics."""
     log = OperatorLog()
-    again = _alone(twins, twins.plain, call, torch.clone, twins.seed)
-    random = suspect and not _equal(again[0], tensors(call.result))
+    plain, random = tensors(call.result), False
+    after: dict[str, torch.Tensor] = {}
+    if suspect or (training and _has_state(twins, call)):
+        again, after = _alone(twins, twins.plain, call, torch.clone, twins.seed)
+        random = suspect and not _equal(again, plain)
     try:
         with in_float64():
             wide = _alone(twins, twins.double, call, widen, twins.seed)
-        if [t.shape for t in wide[0]] != [t.shape for t in again[0]]:
+        if [t.shape for t in wide[0]] != [t.shape for t in plain]:
             raise ValueError("float64 changes the shape")
     except (RuntimeError, TypeError, ValueError):
-        wide = [widen(t) for t in tensors(call.result)], {n: widen(t) for n, t in again[1].items()}
+        wide = [widen(t) for t in plain], {name: widen(t) for name, t in after.items()}
     with log:
         nudged = _alone(twins, twins.nudged, call, nudger(twins.seed), twins.seed)
     coarse = None
     if log.coarse:
         with KernelNoise(twins.seed):
             coarse = _alone(twins, twins.plain, call, torch.clone, twins.seed)
-    plain = tensors(call.result)
     main = _errors(plain, wide[0], nudged[0], coarse[0] if coarse else None, log.reduction, random)
     state = {}
-    for name, value in again[1].items() if training else ():
+    for name, value in after.items() if training else ():
         rough = [coarse[1][name]] if coarse else None
         found = _errors([value], [wide[1][name]], [nudged[1][name]], rough, log.reduction, random)
         state[name] = (value, found)
     return main, state
+
+
+def _has_state(twins: Twins, call: Call) -> bool:
+    module = twins.plain.get_submodule(call.path)
+    return next(module.named_buffers(recurse=call.path == ""), None) is not None
 
 
 def _alone(

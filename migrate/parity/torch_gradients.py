@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
 from migrate.parity.noise import KernelNoise, OperatorLog
 from migrate.parity.torch_record import (
@@ -41,7 +42,7 @@ class Case:
 Gradients = dict[str, torch.Tensor]
 
 
-def record_gradients(twins: Twins, folder: Path, local: bool) -> dict[str, Any]:
+def record_gradients(twins: Twins, folder: Path, local: bool, emit: Emit) -> dict[str, Any]:
     """Write index.json and arrays: the whole model, or (``local``) each module by itself."""
     folder.mkdir(parents=True, exist_ok=True)
     store = ArrayStore(folder)
@@ -51,7 +52,10 @@ def record_gradients(twins: Twins, folder: Path, local: bool) -> dict[str, Any]:
     if local:
         first = [call for call in tape(twins).calls if call.index == 0]
         cases = [Case(call.path, call.args, call.kwargs) for call in first]
-    entries = [_entry(twins, case, order, store) for order, case in enumerate(cases)]
+    entries = []
+    for order, case in enumerate(cases):
+        emit({"at": [case.path, 0]})
+        entries.append(_entry(twins, case, order, store))
     (folder / "index.json").write_text(json.dumps({"cases": entries}), encoding="utf-8")
     return {"cases": len(entries)}
 

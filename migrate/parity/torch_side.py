@@ -230,10 +230,10 @@ def main() -> None:
         "find": find,
         "build": lambda request, emit: build(bench, request, emit),
         "record": lambda request, emit: record(
-            bench.model, request["training"], Path(request["folder"])
+            bench.model, request["training"], Path(request["folder"]), emit
         ),
         "gradients": lambda request, emit: record_gradients(
-            bench.model, Path(request["folder"]), request["local"]
+            bench.model, Path(request["folder"]), request["local"], emit
         ),
     })  # fmt: skip
 

@@ -143,6 +143,17 @@ class Worker:
         said = [line.strip() for line in lines[-40:] if line.strip()]
         return f"the {self.side} process {how}" + (f": {said[-1][:200]}" if said else "")
 
+    def renew_if_large(self, limit_gib: float) -> None:
+        """End a worker that has grown (compiled graphs stay in memory); the next call restarts."""
+        if self.process is None:
+            return
+        try:
+            pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
+        except OSError:
+            return
+        if int(pages[1]) * os.sysconf("SC_PAGE_SIZE") > limit_gib * 2**30:
+            self.stop()
+
     def stop(self) -> None:
         """End the process and everything it started."""
         process, self.process = self.process, None

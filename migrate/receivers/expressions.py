@@ -324,6 +324,8 @@ class Evaluator:
             return _inplace(made) if self._works_inplace(name, node, args) else made
         signatures = table.signatures(name)
         self._tensor_arguments(node, name)
+        if len(signatures) == 1 and signatures[0].fields:
+            return _result(signatures[0])
         if len(signatures) > 1:
             bound, _ = calls.choose(node.args, node.keywords, signatures, self.names_of)
             results = {_result(b.signature) for b in bound} if bound else set()

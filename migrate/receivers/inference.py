@@ -11,6 +11,7 @@ from migrate.receivers import values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
+    MODULE,
     NONE,
     NOTHING,
     STR,
@@ -51,6 +52,7 @@ class Inference:
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
+        self.has_torch = any(_imports(file, self.roots) for file in self.program.files.values())
         self._tensor_only = _exclusive(self.table, self.program)
 
     # -- files ----------------------------------------------------------------------------------
@@ -235,6 +237,8 @@ class Inference:
             return joined
         if written != UNKNOWN:
             return join(written, without_none(joined - UNKNOWN))
+        if index == 0 and default is None and self._is_applied(function):
+            return MODULE
         if self._is_forward(function) and without_none(joined) <= UNKNOWN:
             return TENSOR if default is None else join(TENSOR, value - UNKNOWN)
         return joined or UNKNOWN
@@ -245,6 +249,15 @@ class Inference:
             and function.owner is not None
             and self.is_module(function.owner.key)
         )
+
+    def _is_applied(self, function: Function) -> bool:
+        """Whether a function is given to ``module.apply``."""
+        for _, call, _ in self.program.calls.get("apply", ()):
+            last = call.args[0] if len(call.args) == 1 else None
+            name = last.attr if isinstance(last, ast.Attribute) else getattr(last, "id", "")
+            if name == function.name:
+                return True
+        return False
 
     def _from_calls(self, function: Function, name: str, index: int) -> Kind:
         """What the calls in the project pass for a parameter."""
@@ -389,6 +402,16 @@ class Inference:
     def only_tensors_have(self, attribute: str) -> bool:
         """Whether no class of the project, of Python or of numpy has such an attribute."""
         return attribute in self._tensor_only
+
+
+def _imports(file: File, roots: frozenset[str]) -> bool:
+    """Whether a file imports anything that is ours to decide."""
+    for node in file.imports:
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [
+            a.name for a in node.names]  # fmt: skip
+        if any(root_of(n) in roots for n in names) and not getattr(node, "level", 0):
+            return True
+    return False
 
 
 def _exclusive(table: Table, program: Program) -> frozenset[str]:

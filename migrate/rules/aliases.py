@@ -43,6 +43,11 @@ def read_later(scene: Scene, name: str, node: ast.expr, itself: bool = False) ->
     return ""
 
 
+def bound_then_read(scene: Scene, name: str, statement: ast.stmt) -> bool:
+    """Whether a variable that a compound statement binds is read after it."""
+    return _reads(scene, [], name, statement)
+
+
 class _Walk:
     """Storages of the variables just before one statement."""
 

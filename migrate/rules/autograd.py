@@ -10,6 +10,7 @@ from migrate.choice import Chosen
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules.aliases import bound_then_read
 from migrate.scene import Scene
 from migrate.sites import direct_name
 
@@ -111,9 +112,9 @@ def _silent(
 
 
 def _differentiated(scene: Scene, node: ast.AST) -> bool:
-    """Whether the code may lie on the way of a gradient: in a Module, outside its set-up."""
-    function, owner = scene.function(node), scene.owner(node)
-    if function is None or owner is None or not scene.is_module_class(owner):
+    """Whether the code may lie on the way of a gradient: in a function that sets nothing up."""
+    function = scene.function(node)
+    if function is None:
         return False
     name = function.name.lower()
     return not (name.startswith(("__init", "_init", "init", "reset", "load", "_load")))
@@ -124,13 +125,14 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     names: list[str] = []
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            if is_all(scene.kind(item), "Tensor") and item.id not in names:
+            seen = item.id in names or not is_all(scene.kind(item), "Tensor")
+            if not seen and bound_then_read(scene, item.id, node):
                 names.append(item.id)
     source = scene.source
     end = source.span(node.body[-1]).end
     indent = Piece(Span(source.line_start(node.lineno), source.span(node).start))
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    for name in names:
+    for name in [] if isinstance(node.body[-1], (ast.Return, ast.Raise)) else names:
         parts = (source.newline, indent, f"{name} = {text}({name})")
         yield _silent(scene, node, Span(end, end), parts, frozenset((root,)))
     yield from _cut_returns(scene, node)

@@ -6,13 +6,14 @@ import ast
 
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
+from migrate.sites import RENAMED
 from migrate.templates import Renderer, piece
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row names in ``weights`` or ``attrs``."""
     owner, _, last = name.rpartition(".")
-    if name == "torch.nn.Module.forward":
+    if name == "torch.nn.Module.forward" or (owner == "torch.nn.Module" and last in RENAMED):
         return True
     return any(last in row.weights or last in row.attrs for row in scene.table.rows(owner))
 
@@ -24,6 +25,10 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if last == "forward":
         return _renamed(scene, node, name, "construct")
     classes = scene.module_classes(node.value)
+    if owner == "torch.nn.Module":
+        return Refusal(site, "API109", f"nothing tells which Module it is, and some Cells name {last} "
+                       "otherwise (gamma, beta, embedding_table)", "test with isinstance",
+                       keep=True)  # fmt: skip
     known = [c for c in classes if c not in ("", "torch.nn.Module")]
     targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
+from migrate.row import POLICY_REFUSE
 from migrate.table import POLICY_DROP, Row, Table
 from migrate.templates import dotted, parse
 
@@ -21,7 +23,9 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
-            return _reference_call(scene, site, node, found)
+            return _reference_call(scene, site, parent, node, found)
+        if isinstance(found, Refusal) and found.keep:
+            return _undecided(scene, site, node, name, found)
         return found
     if _is_hasattr(parent, node):
         assert isinstance(parent, ast.Call)
@@ -35,13 +39,28 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     return _value(scene, site, name, node)
 
 
+def _undecided(
+    scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal
+) -> Edit | Refusal:
+    """Several rows may be meant: one that takes torch's arguments decides when it runs."""
+    for row in scene.table.rows(name):
+        if row.ref:
+            return _renamed(scene, site, node, row.ref, row)
+    return replace(why, keep=False)
+
+
 def _reference_call(
-    scene: Scene, site: Site, node: ast.expr, why: NotChosen
+    scene: Scene, site: Site, call: ast.Call, node: ast.expr, why: NotChosen
 ) -> Edit | Refusal:
     """No row admits the call as it stands: torch's own signature, with the arguments untouched."""
-    if why.ref and not why.flagged:
+    refused = [k.arg for k in call.keywords if k.arg in POLICY_REFUSE and not _is_none(k.value)]
+    if why.ref and not why.flagged and not refused:
         return _renamed(scene, site, node, why.ref, why.row)
     return Refusal(site, why.code, why.reason, why.next_step)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _renamed(
@@ -117,6 +136,10 @@ def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal
 
 def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
     """A name that is passed on: whoever calls it uses torch's arguments."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
+        return Refusal(site, "API111", "its attribute is chosen when the program runs",
+                       "name the functions that are meant")  # fmt: skip
     rows = scene.table.rows(name)
     for row in rows:
         if row.flag and len(rows) == 1:

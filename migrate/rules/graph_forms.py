@@ -1,0 +1,66 @@
+"""In: Python forms that graph mode refuses. Out: the faithful form that it compiles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Outcome, Piece, Site
+from migrate.receivers.kinds import is_all
+from migrate.scene import Scene
+from migrate.templates import piece
+
+
+def rewrites(scene: Scene) -> Iterator[Edit]:
+    """``map`` of a lambda and ``reversed`` of layers, in the methods of Modules."""
+    for node in scene.file.nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if not any(a.kind == "builtin" for a in scene.kind(node.func)) or node.keywords:
+            continue
+        owner = scene.owner(node)
+        if owner is None or not scene.is_module_class(owner):
+            continue
+        if node.func.id == "map" and len(node.args) == 2:
+            yield from _map(scene, node)
+        elif node.func.id == "reversed" and len(node.args) == 1:
+            yield from _reversed(scene, node)
+
+
+def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
+    """``map(lambda t: f(t), items)`` is ``[f(t) for t in items]``, where the result is gone through."""
+    function, items = node.args
+    if not isinstance(function, ast.Lambda) or not _gone_through(scene, node):
+        return
+    a = function.args
+    if len(a.args) != 1 or a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
+        return
+    loose = isinstance(items, (ast.Lambda, ast.IfExp))
+    body = Piece(scene.source.span(function.body))
+    parts = ("[", body, f" for {a.args[0].arg} in ", piece(scene.source, items, loose), "]")
+    yield _edit(scene, node, parts)
+
+
+def _gone_through(scene: Scene, node: ast.Call) -> bool:
+    """Unpacked, iterated or collected: where a list does as well as an iterator."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Assign):
+        return all(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+    if isinstance(parent, (ast.For, ast.comprehension)):
+        return parent.iter is node
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+        return parent.func.id in ("list", "tuple", "zip", "sum", "enumerate", "max", "min")
+    return isinstance(parent, ast.Starred)
+
+
+def _reversed(scene: Scene, node: ast.Call) -> Iterator[Edit]:
+    """``reversed(self.layers)`` is ``self.layers[::-1]``."""
+    items = node.args[0]
+    if is_all(scene.kind(items), "Module", "list", "tuple") and _gone_through(scene, node):
+        yield _edit(scene, node, (piece(scene.source, items, True), "[::-1]"))
+
+
+def _edit(scene: Scene, node: ast.Call, parts: tuple[str | Piece, ...]) -> Edit:
+    base = scene.site("graph form", node)
+    site = Site(base.name, scene.source.span(node), base.line, base.column)
+    return Edit(site, Outcome.CONVERTED, parts)
