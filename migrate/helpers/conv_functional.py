@@ -15,19 +15,19 @@ def padding_of(padding, weight, dilation, axes):
     for axis in range(axes - 1, -1, -1):
         if padding == "same":
             total = spread[axis] * (weight.shape[axis + 2] - 1)
-            flat = flat + (total // 2, total - total // 2)
+            flat = (*flat, total // 2, total - total // 2)
         else:
             each = per_axis(padding, axes)[axis]
-            flat = flat + (each, each)
+            flat = (*flat, each, each)
     return flat
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """torch.nn.functional.conv1d: any padding, batched or not."""
     images = conv2d(
-        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1,) + per_axis(stride, 1),
-        padding if isinstance(padding, str) else (0,) + per_axis(padding, 1),
-        (1,) + per_axis(dilation, 1), groups,
+        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1, *per_axis(stride, 1)),
+        padding if isinstance(padding, str) else (0, *per_axis(padding, 1)),
+        (1, *per_axis(dilation, 1)), groups,
     )  # fmt: skip
     return images.squeeze(-2)
 
@@ -63,9 +63,9 @@ def conv_transpose1d(
 ):
     """torch.nn.functional.conv_transpose1d, output padding included, batched or not."""
     images = conv_transpose2d(
-        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1,) + per_axis(stride, 1),
-        (0,) + per_axis(padding, 1), (0,) + per_axis(output_padding, 1), groups,
-        (1,) + per_axis(dilation, 1),
+        input.unsqueeze(-2), weight.unsqueeze(2), bias, (1, *per_axis(stride, 1)),
+        (0, *per_axis(padding, 1)), (0, *per_axis(output_padding, 1)), groups,
+        (1, *per_axis(dilation, 1)),
     )  # fmt: skip
     return images.squeeze(-2)
 

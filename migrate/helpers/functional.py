@@ -114,7 +114,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """torch.linalg.vector_norm over ``dim`` (all axes when None); gradient 0 where the norm is 0."""
+    """torch.linalg.vector_norm over ``dim`` (all axes when None); gradient 0 at 0."""
     if dtype is not None:
         x = x.astype(dtype)
     if ord == math.inf:
@@ -170,8 +170,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """torch.nn.functional.local_response_norm: each channel over its ``size`` neighbours."""
     squares = ops.square(input)
     before, after = size // 2, (size - 1) // 2
-    edge = (input.shape[0], before) + input.shape[2:]
-    far = (input.shape[0], after) + input.shape[2:]
+    edge = (input.shape[0], before, *input.shape[2:])
+    far = (input.shape[0], after, *input.shape[2:])
     if before > 0:
         squares = ops.cat((ops.full(edge, 0.0, dtype=input.dtype), squares), 1)
     if after > 0:
@@ -195,14 +195,14 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 def one_hot(input, num_classes=-1):
-    """torch.nn.functional.one_hot as int64; with -1 the number of classes is data (PyNative only)."""
+    """torch.nn.functional.one_hot as int64; -1 counts the classes (PyNative only)."""
     if num_classes == -1:
         num_classes = int(input.max()) + 1
     return ops.one_hot(input, num_classes).astype(ms.int64)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """torch.nn.functional.gumbel_softmax; with ``hard`` one-hot, with the gradient of the soft one."""
+    """torch.nn.functional.gumbel_softmax; ``hard``: one-hot forward, soft gradient."""
     noise = -ops.log(-ops.log(ops.rand_like(logits).clamp(1e-20, 1.0 - 6e-8)))
     soft = ops.softmax((logits + noise) / tau, dim)
     if not hard:

@@ -151,7 +151,7 @@ def select_at(input, dim, index):
 
 
 def repeat_interleave(input, repeats, dim=None):
-    """torch.repeat_interleave: each element or slice repeated; a tensor of counts is PyNative only."""
+    """torch.repeat_interleave: repeats slices; a tensor of counts is PyNative only."""
     if dim is None:
         input, dim = input.reshape((-1,)), 0
     if isinstance(repeats, int):

@@ -1,7 +1,5 @@
 """In: (batch, channels, ...) tensors and a size or factor. Out: torch's interpolation of them."""
 
-import math
-
 import mindspore as ms
 from mindspore import ops
 
@@ -19,7 +17,7 @@ def interpolate(
     if size is not None:
         sizes = per_axis(size, axes)
     else:
-        sizes = tuple([int(math.floor(n * f)) for n, f in zip(lengths, factors)])
+        sizes = tuple([int(n * f) for n, f in zip(lengths, factors)])
     if mode == "area":
         return area(input, sizes)
     for axis in range(axes):
@@ -49,7 +47,7 @@ def area(input, sizes):
 
 
 def resampled(x, axis, count, ratio, mode, align_corners, antialias):
-    """``x`` with ``count`` places along ``axis``, one after another ``ratio`` apart in the source."""
+    """``x`` with ``count`` places along ``axis``, ``ratio`` apart in the source."""
     n = x.shape[axis]
     steps = ops.arange(count).astype(ms.float32)
     if mode == "nearest":

@@ -21,7 +21,7 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
-    """torch.linalg.norm: of all elements without ``ord`` and ``dim``; else of vectors or matrices."""
+    """torch.linalg.norm: of all elements, or of vectors or matrices."""
     if ord is None:
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     matrices = (
@@ -88,7 +88,7 @@ def svdvals(A):
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
-    """torch.addr: beta * input + alpha * the outer product; with beta 0 the input does not count."""
+    """torch.addr: beta * input + alpha * the outer product; beta 0 leaves the input out."""
     product = alpha * (vec1.unsqueeze(1) * vec2.unsqueeze(0))
     return product if beta == 0 else beta * input + product
 

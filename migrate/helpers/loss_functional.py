@@ -38,10 +38,7 @@ def poisson_nll_loss(
     reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.poisson_nll_loss, with Stirling's approximation where ``full``."""
-    if log_input:
-        loss = ops.exp(input) - target * input
-    else:
-        loss = input - target * ops.log(input + eps)
+    loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
         large = ops.where(target > 1, target, ops.ones_like(target))
         term = large * ops.log(large) - large + 0.5 * ops.log(6.283185307179586 * large)

@@ -8,7 +8,7 @@ def batch_norm(
     eps=1e-05,
 ):  # fmt: skip
     """torch.nn.functional.batch_norm; in training it also updates the running statistics."""
-    axes = (0,) + tuple(range(2, input.ndim))
+    axes = (0, *tuple(range(2, input.ndim)))
     channels = (1, -1) + (1,) * (input.ndim - 2)
     if not training:
         scale = ops.rsqrt(running_var.reshape(channels) + eps)
@@ -70,7 +70,7 @@ def embedding(
     input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
     sparse=False,
 ):  # fmt: skip
-    """torch.nn.functional.embedding; row ``padding_idx`` gets no gradient, ``max_norm`` is refused."""
+    """torch.nn.functional.embedding; row ``padding_idx`` gets no gradient."""
     if max_norm is not None or scale_grad_by_freq:
         raise NotImplementedError("embedding: max_norm and scale_grad_by_freq")
     rows = ops.gather(weight, input, 0)
@@ -82,5 +82,5 @@ def embedding(
 
 def channel_shuffle(input, groups):
     """torch.nn.functional.channel_shuffle: the channels of all groups in turn."""
-    split = input.reshape((input.shape[0], groups, -1) + tuple(input.shape[2:]))
+    split = input.reshape((input.shape[0], groups, -1, *tuple(input.shape[2:])))
     return split.swapaxes(1, 2).reshape(input.shape)

@@ -11,7 +11,7 @@ def both_ends(padding, axes):
     """The padding of each axis twice: before and after it."""
     ends = ()
     for each in per_axis(padding, axes):
-        ends = ends + (each, each)
+        ends = (*ends, each, each)
     return ends
 
 
@@ -21,8 +21,8 @@ def max_pool1d(
     """torch.nn.functional.max_pool1d, batched or not."""
     step = kernel_size if stride is None or stride == () else stride
     found = max_pool2d(
-        input.unsqueeze(-2), (1,) + per_axis(kernel_size, 1), (1,) + per_axis(step, 1),
-        (0,) + per_axis(padding, 1), (1,) + per_axis(dilation, 1), ceil_mode, return_indices,
+        input.unsqueeze(-2), (1, *per_axis(kernel_size, 1)), (1, *per_axis(step, 1)),
+        (0, *per_axis(padding, 1)), (1, *per_axis(dilation, 1)), ceil_mode, return_indices,
     )  # fmt: skip
     if return_indices:
         return found[0].squeeze(-2), found[1].squeeze(-2)
@@ -63,8 +63,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     """torch.nn.functional.avg_pool1d, batched or not; the stride is the kernel size by default."""
     step = kernel_size if stride is None or stride == () else stride
     images = avg_pool2d(
-        input.unsqueeze(-2), (1,) + per_axis(kernel_size, 1), (1,) + per_axis(step, 1),
-        (0,) + per_axis(padding, 1), ceil_mode, count_include_pad,
+        input.unsqueeze(-2), (1, *per_axis(kernel_size, 1)), (1, *per_axis(step, 1)),
+        (0, *per_axis(padding, 1)), ceil_mode, count_include_pad,
     )  # fmt: skip
     return images.squeeze(-2)
 
@@ -102,12 +102,12 @@ def avg_pool3d(
 def adaptive_avg_pool1d(input, output_size):
     """torch.nn.functional.adaptive_avg_pool1d for any output size, batched or not."""
     size = per_axis(output_size, 1)
-    return ops.adaptive_avg_pool2d(input.unsqueeze(-2), (1,) + size).squeeze(-2)
+    return ops.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *size)).squeeze(-2)
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """torch.nn.functional.adaptive_max_pool1d for any output size."""
-    size = (1,) + per_axis(output_size, 1)
+    size = (1, *per_axis(output_size, 1))
     found = ops.adaptive_max_pool2d(input.unsqueeze(-2), size, return_indices)
     if return_indices:
         return found[0].squeeze(-2), found[1].squeeze(-2)

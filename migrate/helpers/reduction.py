@@ -203,7 +203,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False):
 
 
 def between(data, place, interpolation):
-    """The values of ``data`` (sorted along the last axis) at the real-valued places of ``place``."""
+    """The values of ``data`` (sorted along the last axis) at real ``place``s."""
     low, high = ops.floor(place), ops.ceil(place)
     below = data.index_select(-1, low.astype(ms.int64))
     above = data.index_select(-1, high.astype(ms.int64))
@@ -235,7 +235,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 
 def kept_axis(found, axis, keepdim):
-    """The levels of ``found`` (last axis) moved to the front, the reduced ``axis`` kept or dropped."""
+    """The last axis of ``found`` moved to the front, the reduced ``axis`` kept or dropped."""
     moved = found.unsqueeze(0).swapaxes(0, -1).squeeze(-1).unsqueeze(-1)
     moved = moved.swapaxes(axis + 1, -1)
     return moved if keepdim else moved.squeeze(axis + 1)
@@ -261,8 +261,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False):
     number = ops.cumsum(first.astype(ms.int64), 0) - 1
     found = (values,)
     if return_inverse:
-        found = found + (number.reshape(input.shape),)
+        found = (*found, number.reshape(input.shape))
     if return_counts:
         same = number.reshape((-1, 1)) == ops.arange(values.shape[0]).reshape((1, -1))
-        found = found + (same.astype(ms.int64).sum(0),)
+        found = (*found, same.astype(ms.int64).sum(0))
     return found if len(found) > 1 else values

@@ -28,7 +28,7 @@ def diag(input, diagonal=0):
 def cross(input, other, dim=None):
     """torch.cross along ``dim``, by default the first axis of length 3."""
     if dim is None:
-        dim = [i for i in range(input.ndim) if input.shape[i] == 3][0]
+        dim = list(input.shape).index(3)
     return ops.cross(input, other, dim)
 
 
