@@ -2,7 +2,9 @@
 
 Import order inside this folder, each file from those before it only:
 request, exchange, layout, tolerance, compare, masks, channel, importing (both workers);
-inputs, liveliness, noise, torch_record, torch_gradients, torch_side (the torch process);
-cells, probe, replay, mindspore_side (the MindSpore process);
-worker, blame, summary, session, ladder (this process, which imports neither framework).
+discover, shapes, lively, coarse, noise, torch_values, torch_dropout, torch_record, torch_forward,
+torch_gradients, torch_side (the torch process);
+ms_values, ms_dropout, cells, probe, replay, ms_gradients, mindspore_side (the other process);
+worker, session, checks, blame, climb, ladder (this process, which imports neither framework).
+kernels is run by hand and writes coarse.
 """

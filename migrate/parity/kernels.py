@@ -21,7 +21,9 @@ from migrate.parity.exchange import Array
 Function = Callable[[Any], Any]
 POINTS = 24 * 9000
 PARTS = 24
-ATEN = {"log_softmax": "_log_softmax", "softmax": "_softmax", "log_sigmoid": "log_sigmoid_forward"}
+ATEN = {
+    "log_softmax": "_log_softmax", "softmax": "_softmax", "log_sigmoid": "log_sigmoid_forward",
+}  # fmt: skip
 HEAD = '''"""In: nothing. Out: where MindSpore {version}'s CPU kernels are coarser than torch's (float32).
 
 Printed by kernels.py: aten operator -> range of its argument, and the relative error (root mean

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from migrate.parity.tolerance import COARSE
+from migrate.parity.coarse import COARSE
 
 
 def base_name(operator: Any) -> str:
@@ -83,15 +83,25 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        name = base_name(func)
+        if name not in COARSE or not isinstance(args[0], torch.Tensor):
+            return func(*args, **(kwargs or {}))
+        size = coarseness(name, args[0])  # before an in-place operator overwrites its input
         result = func(*args, **(kwargs or {}))
-        bound = COARSE.get(base_name(func))
         first = result[0] if isinstance(result, (tuple, list)) else result
-        if bound is None or not isinstance(first, torch.Tensor) or not first.is_floating_point():
-            return result
-        # uniform on (-a, a) has the root mean square a / sqrt(3)
-        draw = (torch.rand(first.shape, generator=self.generator) * 2 - 1) * math.sqrt(3.0)
-        first.add_(draw.to(first.dtype) * (bound[0] + bound[1] * first.abs()))
+        if first.is_floating_point() and first.shape == size.shape:
+            # uniform on (-a, a) has the root mean square a / sqrt(3)
+            draw = (torch.rand(first.shape, generator=self.generator) * 2 - 1) * math.sqrt(3.0)
+            first.add_((draw * size).to(first.dtype) * first.abs())
         return result
+
+
+def coarseness(name: str, argument: torch.Tensor) -> torch.Tensor:
+    """Relative error of MindSpore's kernel at each element of its argument (float32)."""
+    (low, high), parts = COARSE[name]
+    place = (argument.detach().float() - low) / (high - low) * len(parts)
+    index = torch.nan_to_num(place).floor().clamp(0, len(parts) - 1).long()
+    return torch.tensor(parts, dtype=torch.float32)[index]
 
 
 def nudge(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -11,8 +11,8 @@ float64. A result is accepted when ``E(ms32) <= k * own + floor``:
   lengths of the operators that ran: rounding errors of a sum of n terms grow like sqrt(n) u
   (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019).
 
-A result above that limit is KERNEL, not PASS, when torch comes out as far off once the kernels
-in COARSE are made as coarse as MindSpore's; everything else above the limit is DIVERGED.
+A result above that limit is KERNEL, not PASS, when torch comes out as far off once its kernels
+are made as coarse as MindSpore's (coarse.py); everything else above the limit is DIVERGED.
 """
 
 from __future__ import annotations
@@ -26,24 +26,6 @@ from migrate.outcomes import Verdict
 from migrate.parity.exchange import Array
 
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
-
-# Printed by kernels.py (MindSpore 2.10.0, x86-64, CPU): aten operator -> root mean square error
-# (absolute part, relative part) of the MindSpore kernel on the worst tenth of its range.
-COARSE: dict[str, tuple[float, float]] = {
-    "elu": (4.8e-07, 0.0),
-    "erfinv": (0.0, 1.7e-03),
-    "exp": (0.0, 4.7e-06),
-    "log": (0.0, 2.7e-07),
-    "log10": (0.0, 2.8e-07),
-    "log2": (0.0, 2.7e-07),
-    "_log_softmax": (0.0, 2.8e-07),
-    "log_sigmoid_forward": (9.0e-07, 0.0),
-    "mish": (3.8e-07, 0.0),
-    "sigmoid": (1.6e-07, 2.4e-06),
-    "silu": (4.7e-07, 2.4e-06),
-    "softplus": (7.7e-07, 0.0),
-    "tanh": (0.0, 5.1e-05),
-}
 
 
 @dataclass(frozen=True)
