@@ -108,7 +108,7 @@ def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Edit:
     """An expression that raises on any use, where a statement cannot."""
     text, root = scene.spelling.local(MISSING)
     made = f"{text}({message(refusal)!r})"
-    target = node
+    target = _eager(scene, node)
     parent = scene.parent(node)
     called = isinstance(parent, ast.Call) and parent.func is node
     holder = scene.parent(parent) if called and parent is not None else parent
@@ -121,6 +121,20 @@ def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Edit:
     span = scene.source.span(target)
     site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
     return Edit(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
+
+
+def _eager(scene: Scene, node: ast.AST) -> ast.AST:
+    """What is evaluated when the file is imported must not raise: the whole value goes then."""
+    value, parent = node, scene.parent(node)
+    while parent is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.arguments):
+            return value if value in parent.defaults or value in parent.kw_defaults else node
+        if isinstance(parent, ast.Lambda):
+            return node
+        value, parent = parent, scene.parent(parent)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Expr, ast.AugAssign)):
+        return value if getattr(parent, "value", None) is value else node
+    return node
 
 
 def _import(

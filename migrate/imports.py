@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ class Spelling:
         """(text, import root) for a full name: "mindspore.nn.ReLU" is ("nn.ReLU", "mindspore.nn")."""
         if name.startswith("helpers."):
             return self.helper(name), name
+        if hasattr(builtins, name.partition(".")[0]):
+            return name, ""
         root = self._root(name)
         alias = self.alias(root)
         return alias + name[len(root) :], root
@@ -71,7 +74,7 @@ class Spelling:
         plain: list[str] = []
         named: dict[str, list[str]] = {}
         for root in sorted(set(roots)):
-            if root.startswith("helpers."):
+            if not root or root.startswith("helpers."):
                 continue
             module, usual = _ROOTS.get(root, ("", root))
             alias = self.alias(root)

@@ -14,6 +14,7 @@ GUILTY = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE, Verdict.BLOCKED)
 RUNGS = (
     ("forward eval", "pynative"), ("forward train", "pynative"), ("gradients", "pynative"),
     ("forward eval", "graph"), ("forward train", "graph"), ("gradients", "graph"),
+    ("initial values", "pynative"),
 )  # fmt: skip
 
 # torch's name of a setting -> MindSpore's names for the same thing

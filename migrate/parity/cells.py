@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import mindspore as ms
+import numpy as np
 from mindspore import nn
 
 from migrate.parity.exchange import Array, ArrayStore, Spec, digest
 from migrate.parity.importing import PLACE, place
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, dtype_name, tensor_of
+from migrate.parity.tolerance import relative_error
 
 
 @dataclass
@@ -117,13 +120,15 @@ def put(net: Net, place_: str, numbers: Array) -> None:
         object.__setattr__(cell, name, fresh)
 
 
-def load(net: Net, pairs: list[Spec], folder: Path) -> list[Spec]:
-    """Copy torch's weights; each pair is {key, place, layout, array}. Answers those that failed.
+def load(net: Net, pairs: list[Spec], folder: Path) -> tuple[list[Spec], list[Spec]]:
+    """Copy torch's weights; each pair is {key, place, layout, array, start, spread}.
 
-    A pair counts only when the bytes read back from the Cell have torch's hash.
+    Answers the pairs that failed, and how each tensor started (`started`). A pair counts only
+    when the bytes read back from the Cell have torch's hash.
     """
     store = ArrayStore(folder)
     failed: list[Spec] = []
+    starts: list[Spec] = []
     for pair in pairs:
         numbers = apply_layout(store.get(pair["array"]), pair["layout"])
         held = held_at(net, pair["place"])
@@ -132,6 +137,7 @@ def load(net: Net, pairs: list[Spec], folder: Path) -> list[Spec]:
             why = f"shape {shape} in MindSpore, {numbers.shape} in torch"
             failed.append({"key": pair["key"], "why": why})
             continue
+        starts.append({"key": pair["key"], **started(array(held), pair, store)})
         put(net, pair["place"], numbers)
         net.places[pair["key"]], net.layouts[pair["key"]] = pair["place"], pair["layout"]
         back = array(held_at(net, pair["place"]))
@@ -139,7 +145,27 @@ def load(net: Net, pairs: list[Spec], folder: Path) -> list[Spec]:
             failed.append({"key": pair["key"], "why": "the copied values have another hash"})
     net.start = {row["place"]: array(held_at(net, row["place"])) for row in tensors(net)
                  if row["parameter"] and not row["trained"]}  # fmt: skip
-    return failed
+    return failed, starts
+
+
+def started(mine: Array, pair: Spec, store: ArrayStore) -> Spec:
+    """Compare the numbers a Cell was built with to torch's: by value where torch's are fixed
+    (tables, zeros, ones), by standard deviation where they are drawn.
+    """
+    if pair["start"]:
+        wanted = apply_layout(store.get(pair["start"]), pair["layout"])
+        error = relative_error(mine, wanted) if wanted.size else 0.0
+        detail = "" if error <= 1e-5 else f"starts with other values: relative error {error:.2e}"
+        return {"elements": int(mine.size), "error": error, "limit": 1e-5, "detail": detail}
+    if not pair["spread"] or mine.size < 100:
+        return {"elements": 0, "error": None, "limit": None, "detail": ""}
+    spread = float(np.std(mine.astype(np.float64), ddof=1))
+    error = abs(spread / pair["spread"] - 1)
+    limit = 0.25 + 4 / math.sqrt(2 * mine.size)
+    detail = "" if error <= limit else (
+        f"starts with the standard deviation {spread:.3g}, in torch {pair['spread']:.3g}"
+    )  # fmt: skip
+    return {"elements": int(mine.size), "error": error, "limit": limit, "detail": detail}
 
 
 def restore(net: Net, path: str) -> None:

@@ -14,6 +14,7 @@ Mode = Literal["pynative", "graph"]
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 NEVER = "its forward never ran with these inputs"
 NOTHING = "it returns nothing that can be compared"
+NO_GRADIENT = "no floating result depends on a parameter or input"
 
 
 def measure_of(answer: Mapping[str, Any]) -> Measure:
@@ -46,6 +47,25 @@ def forward_checks(
             "; ".join(note for note in notes if note),
         ))  # fmt: skip
     return tuple(checks)
+
+
+def start_checks(session: Session) -> tuple[Check, ...]:
+    """One Check a module for the values that its tensors have when they are built."""
+    found: dict[str, list[Measure]] = {}
+    for row in session.starts:
+        path, _, name = row["key"].rpartition(".")
+        detail = f"{name} {row['detail']}" if row["detail"] else ""
+        verdict = Verdict.DIVERGED if detail else Verdict.PASS
+        measure = Measure(verdict, row["elements"], row["error"], 0.0, row["limit"], detail)
+        if row["elements"]:
+            found.setdefault(path, []).append(measure)
+    order = {path: number for number, path in enumerate(session.modules)}
+    return tuple(
+        _check(session, "initial values", "pynative", path, order.get(path, 0),
+               merge(measures).verdict, merge(measures), merge(measures).error, None,
+               merge(measures).detail)
+        for path, measures in found.items()
+    )  # fmt: skip
 
 
 def never_ran(

@@ -14,11 +14,13 @@ from migrate.outcomes import Verdict
 from migrate.parity.blame import GUILTY, first_guilty
 from migrate.parity.checks import (
     NEVER,
+    NO_GRADIENT,
     NOTHING,
     Mode,
     forward_checks,
     gradient_checks,
     never_ran,
+    start_checks,
 )
 from migrate.parity.compare import worst
 from migrate.parity.request import VerifyRequest
@@ -80,8 +82,12 @@ def _climb(session: Session, progress: Progress) -> ModelResult:
         where = f" at {Path(place).name}" if place else ""
         detail = f"{why}{where}. Next: see the flags that convert left in this file"
         return failed_result(target, detail, Verdict.BLOCKED)
-    rungs = [_import_rung(session), _parameter_rung(session)]
-    checks: list[Check] = []
+    starts = start_checks(session)
+    rungs = [
+        _import_rung(session), _parameter_rung(session),
+        *([summed("initial values", "pynative", starts, 0.0, "")] if starts else []),
+    ]  # fmt: skip
+    checks: list[Check] = list(starts)
     for mode in session.request.modes:
         for name in ("forward eval", "forward train", "gradients"):
             if name == "gradients" and not session.request.gradients:
@@ -155,7 +161,7 @@ def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tu
 
 def counts(check: Check) -> bool:
     """Whether a check counts for the verdict of its rung."""
-    return check.verdict is not Verdict.NOT_RUN or check.detail not in (NEVER, NOTHING)
+    return check.verdict is not Verdict.NOT_RUN or check.detail not in (NEVER, NOTHING, NO_GRADIENT)
 
 
 def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: str) -> Rung:
@@ -166,6 +172,8 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
     verdict = Verdict.BLOCKED if note.startswith("not tried") else verdict
     if not elements and verdict is Verdict.PASS:
         verdict = Verdict.NOT_RUN
+    if checks and all(check.detail == NO_GRADIENT for check in checks):
+        note = NO_GRADIENT
     bad = [check for check in counted if check.verdict is verdict and verdict is not Verdict.PASS]
     first = f"{bad[0].torch_path or 'the whole model'}: {bad[0].detail}" if bad else ""
     return Rung(
@@ -222,9 +230,10 @@ def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) ->
     target, pairing = session.target, session.pairing
     guilty = first_guilty(session, checks)
     detail = next((rung.detail for rung in rungs if rung.verdict is Verdict.NOT_RUN), "")
+    counted = [rung.verdict for rung in rungs if rung.detail != NO_GRADIENT]
     return ModelResult(
         name=target.name, source=target.source, build=target.build,
-        inputs=tuple(session.torch["inputs"]), verdict=worst([rung.verdict for rung in rungs]),
+        inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
         guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=_unmatched(session),
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
         detail=detail,

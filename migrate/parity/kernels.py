@@ -22,9 +22,11 @@ Function = Callable[[Any], Any]
 POINTS = 24 * 9000
 PARTS = 24
 ATEN = {
-    "log_softmax": "_log_softmax", "softmax": "_softmax", "log_sigmoid": "log_sigmoid_forward",
+    "log_softmax": "_log_softmax",
+    "softmax": "_softmax",
+    "log_sigmoid": "log_sigmoid_forward",
 }  # fmt: skip
-HEAD = '''"""In: nothing. Out: where MindSpore {version}'s CPU kernels are coarser than torch's (float32).
+HEAD = '''"""In: nothing. Out: where MindSpore {version}'s CPU kernels are coarser than torch's.
 
 Printed by kernels.py: aten operator -> range of its argument, and the relative error (root mean
 square) in equal parts of that range; 0 where the kernel is as good as torch's.

@@ -90,9 +90,11 @@ def main() -> None:
     serve({
         "hello": hello,
         "build": lambda request, emit: build(bench, request, emit),
-        "load": lambda request, emit: {
-            "failed": load(bench.current, request["pairs"], Path(request["folder"]))
-        },
+        "load": lambda request, emit: dict(zip(
+            ("failed", "starts"),
+            load(bench.current, request["pairs"], Path(request["folder"])),
+            strict=True,
+        )),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
     })  # fmt: skip

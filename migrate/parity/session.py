@@ -54,6 +54,7 @@ class Session:
     mindspore: Payload = field(default_factory=dict)
     pairing: Pairing = field(default_factory=lambda: Pairing((), (), ()))
     failed: list[Payload] = field(default_factory=list)
+    starts: list[Payload] = field(default_factory=list)
 
     @property
     def modules(self) -> dict[str, Payload]:
@@ -118,13 +119,15 @@ def open_mindspore(session: Session) -> None:
     session.pairing = pair_all(tied, session.classes, held, session.names)
     pairs = [
         {"key": pair.key, "place": pair.place, "layout": pair.layout,
-         "array": rows[pair.key]["array"]}
+         "array": rows[pair.key]["array"], "start": rows[pair.key]["start"],
+         "spread": rows[pair.key]["spread"]}
         for pair in session.pairing.pairs if pair.place
     ]  # fmt: skip
     answer = session.sides.mindspore.call(
         "load", {"pairs": pairs, "folder": str(session.folder / "weights")}, timeout
     )
     session.failed = answer["failed"]
+    session.starts = session.starts or answer["starts"]
 
 
 def forward(session: Session, training: bool, mode: str, root_only: bool) -> list[Payload]:

@@ -29,6 +29,8 @@ from migrate.parity.torch_record import (
 )
 from migrate.parity.torch_values import change, cotangent, describe, tensors, widen
 
+NO_GRADIENT = "no floating result depends on a parameter or input"
+
 
 @dataclass(frozen=True)
 class Case:
@@ -68,7 +70,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     except (RuntimeError, TypeError, ValueError) as problem:
         return {**entry, "why": f"torch cannot differentiate this: {problem}"[:300]}
     if not plain:
-        return {**entry, "why": "no floating result depends on a parameter or input"}
+        return {**entry, "why": NO_GRADIENT}
     random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
     wide, nudged, coarse, reduction = _references(twins, case, plain)
     entry["heads"] = _heads(result)

@@ -21,7 +21,6 @@ import torch
 from migrate.parity import importing
 from migrate.parity.channel import Emit, Payload, describe, serve
 from migrate.parity.discover import candidates
-from migrate.parity.exchange import ArrayStore
 from migrate.parity.importing import Tree
 from migrate.parity.lively import enliven
 from migrate.parity.noise import nudge_model
@@ -31,7 +30,8 @@ from migrate.parity.torch_dropout import share_masks, silence_recurrent
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_record import Twins
-from migrate.parity.torch_values import array, change, dtype_name
+from migrate.parity.torch_values import change
+from migrate.parity.torch_weights import initial, write_weights
 
 FAILURES = (Exception, SystemExit)
 
@@ -87,8 +87,8 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     tree, module = _load(request)
     bench.root = tree.root
 
-    def make() -> torch.nn.Module:
-        torch.manual_seed(request["seed"])
+    def make(seed: int = request["seed"]) -> torch.nn.Module:
+        torch.manual_seed(seed)
         made = eval(request["build"], vars(module))  # the user's own expression
         if not isinstance(made, torch.nn.Module):
             raise TypeError(f"{request['build']} gives {type(made).__name__}, not a Module")
@@ -96,12 +96,13 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         return made.float()
 
     plain = make()
+    before = initial(plain, make(request["seed"] + 1))
     given = tuple(parse_input(text) for text in request["inputs"])
     specs, arguments = _find_inputs(plain, given, request["seed"])
     args, kwargs = arguments
     enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
     bench.twins = _twins(plain, make, arguments, request["seed"])
-    tensors = _write_weights(plain, Path(request["folder"]))
+    tensors = write_weights(plain, before, Path(request["folder"]))
     return {
         "inputs": [spec.text for spec in specs],
         "modules": [_module(path, m, tree.root) for path, m in plain.named_modules()],
@@ -178,23 +179,6 @@ def _value(spec: InputSpec, seed: int) -> Any:
         numbers = draw.randint(spec.low, spec.high or 10, spec.shape)
         return torch.from_numpy(np.asarray(numbers)).to(dtype)
     return torch.from_numpy(np.asarray(draw.standard_normal(spec.shape))).to(dtype)
-
-
-def _write_weights(model: torch.nn.Module, folder: Path) -> list[Payload]:
-    folder.mkdir(parents=True, exist_ok=True)
-    store = ArrayStore(folder)
-    first: dict[int, str] = {}
-    rows: list[Payload] = []
-    parameters = [(n, t, "parameter") for n, t in model.named_parameters(remove_duplicate=False)]
-    buffers = [(n, t, "buffer") for n, t in model.named_buffers(remove_duplicate=False)]
-    for name, tensor, kind in (*parameters, *buffers):
-        tied = first.setdefault(id(tensor), name)
-        rows.append({
-            "key": name, "kind": kind, "shape": list(tensor.shape), "dtype": dtype_name(tensor),
-            "array": store.put(array(tensor)), "tied": "" if tied == name else tied,
-            "trained": bool(tensor.requires_grad),
-        })  # fmt: skip
-    return rows
 
 
 def _module(path: str, module: torch.nn.Module, root: Path) -> Payload:

@@ -6,7 +6,7 @@ import ast
 
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.scene import Scene
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -49,6 +49,9 @@ def edit_of(
         outcome = Outcome.HELPER
     elif text == scene.source.text_of(call):
         outcome = Outcome.KEPT
+    statement = scene.parent(call)
+    if text == "None" and isinstance(statement, ast.Expr):
+        return removed(scene, site, statement, chosen.row)
     site = Site(site.name, scene.source.span(call), site.line, site.column)
     return Edit(site, outcome, parts, chosen.row.key, rendering.needs, chosen.row.note)
 
@@ -78,3 +81,19 @@ def _receiver_layout(
     if not second.startswith(".") or gap == ".":
         return parts
     return (first, gap + second[1:], *parts[2:])
+
+
+def removed(scene: Scene, site: Site, statement: ast.Expr, row: Row) -> Edit:
+    """A call without effect goes with its statement; alone in its block it leaves ``pass``."""
+    source = scene.source
+    span = source.span(statement)
+    parent = scene.parent(statement)
+    blocks = [getattr(parent, n, None) for n in ("body", "orelse", "finalbody")]
+    sole = any(isinstance(b, list) and b == [statement] for b in blocks)
+    start = source.line_start(source.line_of(span.start))
+    end = source.data.find(b"\n", span.end) + 1
+    alone = not source.data[start : span.start].strip() and not source.data[span.end : end].strip()
+    place = Span(start, end) if alone and end and not sole else span
+    parts = ("pass",) if sole or not alone else ()
+    where = Site(site.name, place, site.line, site.column)
+    return Edit(where, Outcome.CONVERTED, parts, row.key, note=row.note)

@@ -11,8 +11,9 @@ from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.row import POLICY_REFUSE
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.templates import dotted, parse
+from migrate.templates import dotted, parse, piece
 
+MAX_CHOICES = 12
 _CLASS_USES = ("isinstance", "issubclass")
 
 
@@ -138,7 +139,7 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
     """A name that is passed on: whoever calls it uses torch's arguments."""
     parent = scene.parent(node)
     if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
-        return Refusal(site, "API111", "its attribute is chosen when the program runs",
+        return _chosen_by_text(scene, site, name, parent) or Refusal(site, "API111", "its attribute is chosen when the program runs",
                        "name the functions that are meant")  # fmt: skip
     rows = scene.table.rows(name)
     for row in rows:
@@ -156,6 +157,57 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
         return _no_row(scene.table, site, name)
     return Refusal(site, "API107", "it is passed on as a value, and its target takes other arguments",
                    "wrap it in a function")  # fmt: skip
+
+
+def _chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
+    """``getattr(nn, f"Conv{n}d")``: a dictionary of the names that the text can give."""
+    text = call.args[1] if len(call.args) == 2 else None
+    ends = _ends(_origin(scene, text)) if text is not None else None
+    if ends is None or text is None:
+        return None
+    first, last = ends
+    found: list[tuple[str, str]] = []
+    for full in scene.table.names:
+        space, _, short = full.rpartition(".")
+        if space == name and short.startswith(first) and short.endswith(last):
+            target = next((r.ref or _same_signature(scene.table, r)
+                           for r in scene.table.rows(full) if not r.flag), "")  # fmt: skip
+            found += [(short, target)] if target else []
+    if not 0 < len(found) <= MAX_CHOICES:
+        return None
+    spelled = [(short, *scene.spelling.local(target)) for short, target in found]
+    inside = ", ".join(f"'{short}': {local}" for short, local, _ in spelled)
+    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    parts = (f"{{{inside}}}[", piece(scene.source, text, False), "]")
+    return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
+
+
+def _origin(scene: Scene, node: ast.expr) -> ast.expr:
+    """The value of a variable that its function binds once."""
+    function = scene.function(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return node
+    values = [
+        item.value for item in ast.walk(function.node)
+        if isinstance(item, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == node.id for t in item.targets)
+    ]  # fmt: skip
+    return values[0] if len(values) == 1 else node
+
+
+def _ends(node: ast.expr) -> tuple[str, str] | None:
+    """How a text with gaps begins and ends: f"Conv{n}d" and "Conv{}d".format(n) are ("Conv", "d")."""
+    if isinstance(node, ast.JoinedStr) and len(node.values) > 1:
+        head, tail = node.values[0], node.values[-1]
+        first = str(head.value) if isinstance(head, ast.Constant) else ""
+        last = str(tail.value) if isinstance(tail, ast.Constant) else ""
+        return (first, last) if first else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        text = node.func.value
+        if node.func.attr == "format" and isinstance(text, ast.Constant):
+            first, _, last = str(text.value).partition("{}")
+            return (first, last) if first and "{" not in last else None
+    return None
 
 
 def _constant(scene: Scene, row: Row) -> str:
