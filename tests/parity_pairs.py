@@ -159,12 +159,13 @@ class Tagger(nn.Module):
 
 TAGGER_MS = """
 from mindspore import nn, ops
+from mindspore.common.initializer import Normal
 
 
 class Tagger(nn.Cell):
     def __init__(self, words=50, tags=7):
         super().__init__()
-        self.embed = nn.Embedding(words, 12, embedding_table='normal')
+        self.embed = nn.Embedding(words, 12, embedding_table=Normal(1.0))
         self.lstm = nn.LSTM(12, 10, num_layers=2, batch_first=True, bidirectional=True)
         self.norm = nn.LayerNorm((20,), epsilon=1e-5)
         self.out = nn.Dense(20, tags)

@@ -152,6 +152,20 @@ def test_recurrent_models_and_tokens_pass(verified):
     assert check_of(model, "lstm").elements == 2 * 16 * 20 + 2 * (4 * 2 * 10)
 
 
+@SLOW
+def test_values_at_the_start_are_compared_before_torchs_are_copied(verified):
+    mindspore = TAGGER_MS.replace("Normal(1.0)", "Normal(0.01)").replace(
+        "self.norm = nn.LayerNorm((20,), epsilon=1e-5)",
+        "self.norm = nn.LayerNorm((20,), gamma_init='zeros', epsilon=1e-5)",
+    )
+    model = model_of(verified(TAGGER, mindspore, modes=PYNATIVE, gradients=False), "Tagger")
+    assert check_of(model, "embed", "initial values").verdict is Verdict.DIVERGED
+    assert check_of(model, "norm", "initial values").verdict is Verdict.DIVERGED
+    assert check_of(model, "lstm", "initial values").verdict is Verdict.PASS
+    assert check_of(model, "norm").verdict is Verdict.PASS
+    assert (model.guilty.rung, model.guilty.torch) == ("initial values", "embed (Embedding)")
+
+
 MISSING = """
 import os
 import time
