@@ -65,15 +65,27 @@ def xlog1py(input, other):
     return ops.xlogy(input, other + 1)
 
 
-def polygamma(n, input):
-    """torch.polygamma: the n-th derivative of digamma."""
-    if n == 0:
-        return ops.digamma(input)
-    factor = 1.0
-    for i in range(2, n + 1):
-        factor = factor * i
-    sign = 1.0 if n % 2 == 1 else -1.0
-    return sign * factor * ops.zeta(ops.full_like(input, n + 1.0), input)
+def erfinv(input):
+    """torch.erfinv: the kernel's value made exact by Halley steps on erf."""
+    start = ops.stop_gradient(ops.clamp(ops.erfinv(input), -4.0, 4.0))
+    for _ in range(3):
+        step = (ops.erf(start) - ops.stop_gradient(input)) * erf_slope(start)
+        start = start - step / (1 + start * step)
+    result = start - (ops.erf(start) - input) * erf_slope(start)
+    return ops.where(ops.abs(input) < 1, result, ops.erfinv(input))
+
+
+def erf_slope(x):
+    """1 / erf'(x)."""
+    return 0.886226925452758 * ops.exp(ops.square(x))
+
+
+def mvlgamma(input, p):
+    """torch.mvlgamma: the multivariate log-gamma function of dimension ``p``."""
+    total = ops.lgamma(input) + p * (p - 1) / 4 * 1.1447298858494002
+    for i in range(1, p):
+        total = total + ops.lgamma(input - i / 2)
+    return total
 
 
 def angle(input):

@@ -5,6 +5,8 @@ import math
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.creation import broadcast_shapes
+
 
 def relu(input, inplace=False):
     """torch.nn.functional.relu; a new tensor also where ``inplace`` is set."""
@@ -27,8 +29,10 @@ def silu(input, inplace=False):
 
 
 def mish(input, inplace=False):
-    """torch.nn.functional.mish."""
-    return ops.mish(input)
+    """torch.nn.functional.mish: x tanh(softplus(x)), with tanh(log(1 + e)) = n / (n + 2)."""
+    e = ops.exp(ops.minimum(input, 20.0))
+    n = e * (e + 2)
+    return input * (n / (n + 2))
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -184,6 +188,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """torch.nn.functional.cosine_similarity along ``dim``; the inputs broadcast."""
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    x1, x2 = x1.broadcast_to(shape), x2.broadcast_to(shape)
     first = ops.maximum(vector_norm(x1, 2, dim, True), eps)
     second = ops.maximum(vector_norm(x2, 2, dim, True), eps)
     return ((x1 / first) * (x2 / second)).sum(dim)

@@ -52,9 +52,12 @@ def index_fill(input, dim, index, value):
     """torch.index_fill: a number or 0-d tensor at ``index`` along ``dim``."""
     if input.ndim == 0:
         return ops.zeros_like(input) + value
-    where = along_axis(index, input.shape, dim)
-    filler = ops.zeros_like(where).astype(input.dtype) + value
-    return ops.tensor_scatter_elements(input, where, filler.astype(input.dtype), dim)
+    axis = dim % input.ndim
+    places = ops.arange(input.shape[axis]).reshape((-1, 1))
+    chosen = (places == index.reshape((1, -1))).any(1)
+    mask = chosen.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+    filler = ops.zeros_like(input) + value
+    return ops.where(mask, filler.astype(input.dtype), input)
 
 
 def roll(input, shifts, dims=()):
@@ -129,6 +132,7 @@ def bincount(input, weights=None, minlength=0):
     there = input.reshape((-1, 1)) == bins
     if weights is None:
         return there.astype(ms.int64).sum(0)
+    weights = weights if weights.dtype == ms.float32 else weights.astype(ms.float64)
     return (there.astype(weights.dtype) * weights.reshape((-1, 1))).sum(0)
 
 
@@ -156,6 +160,25 @@ def repeat_interleave(input, repeats, dim=None):
         input, dim = input.reshape((-1,)), 0
     if isinstance(repeats, int):
         return ops.repeat_interleave(input, repeats, dim)
-    counts = repeats.broadcast_to((input.shape[dim],)).asnumpy().tolist()
-    order = [i for i, count in enumerate(counts) for _ in range(count)]
-    return ops.index_select(input, dim, ms.tensor(order, ms.int64))
+    ends = ops.cumsum(repeats.astype(ms.int64).broadcast_to((input.shape[dim],)), 0)
+    places = ops.arange(int(ends[-1])).reshape((-1, 1))
+    order = (places >= ends.reshape((1, -1))).astype(ms.int64).sum(1)
+    return ops.index_select(input, dim, order)
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """torch.diff: the n-th difference of neighbours along ``dim``."""
+    if prepend is not None:
+        input = ops.cat((prepend, input), dim)
+    if append is not None:
+        input = ops.cat((input, append), dim)
+    for _ in range(n):
+        count = input.shape[dim] - 1
+        later, earlier = ops.narrow(input, dim, 1, count), ops.narrow(input, dim, 0, count)
+        input = later != earlier if input.dtype == ms.bool_ else later - earlier
+    return input
+
+
+def cartesian_prod(*tensors):
+    """torch.cartesian_prod: all combinations of the elements of 1-d tensors, one a row."""
+    return tensors[0] if len(tensors) == 1 else ops.cartesian_prod(*tensors)

@@ -132,3 +132,12 @@ def binary_cross_entropy_with_logits(
     else:
         loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * extra
     return reduced_by(loss if weight is None else loss * weight, reduction)
+
+
+def hinge_embedding_loss(
+    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
+):
+    """torch.nn.functional.hinge_embedding_loss: x where the target is 1, else relu(margin - x)."""
+    pulled = ops.where(target == -1, ops.zeros_like(input), input)
+    pushed = ops.where(target == 1, ops.zeros_like(input), ops.relu(margin - input))
+    return reduced_by(pulled + pushed, reduction)

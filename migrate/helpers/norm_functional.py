@@ -38,17 +38,24 @@ def instance_norm(
     input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
     momentum=0.1, eps=1e-05,
 ):  # fmt: skip
-    """torch.nn.functional.instance_norm without an update of running statistics."""
+    """torch.nn.functional.instance_norm; it also updates running statistics that are given."""
     channels = (1, -1) + (1,) * (input.ndim - 2)
     if not use_input_stats:
         scale = ops.rsqrt(running_var.reshape(channels) + eps)
         return scaled((input - running_mean.reshape(channels)) * scale, weight, bias, channels)
-    if running_mean is not None:
-        raise NotImplementedError("instance_norm: running statistics are not updated here")
     axes = tuple(range(2, input.ndim))
-    centred = input - input.mean(axes, True)
+    mean = input.mean(axes, True)
+    centred = input - mean
     variance = ops.square(centred).mean(axes, True)
-    return scaled(centred * ops.rsqrt(variance + eps), weight, bias, channels)
+    result = scaled(centred * ops.rsqrt(variance + eps), weight, bias, channels)
+    if running_mean is None:
+        return result
+    count = input.size // (input.shape[0] * input.shape[1])
+    new_mean = ops.stop_gradient(mean.mean(0).reshape((-1,)))
+    new_var = ops.stop_gradient(variance.mean(0).reshape((-1,)) * (count / max(count - 1, 1)))
+    moved = ops.assign(running_mean, running_mean * (1 - momentum) + new_mean * momentum)
+    spread = ops.assign(running_var, running_var * (1 - momentum) + new_var * momentum)
+    return ops.depend(ops.depend(result, moved), spread)
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):

@@ -76,11 +76,14 @@ def avg_pool2d(
     """torch.nn.functional.avg_pool2d, batched or not; the stride is the kernel size by default."""
     images = input if input.ndim == 4 else input.unsqueeze(0)
     step = kernel_size if stride is None or stride == () else stride
-    divisor = 0 if divisor_override is None else divisor_override
+    divisor = 0 if divisor_override is None else 1
+    count_include_pad = count_include_pad or divisor_override is not None
     result = ops.avg_pool2d(
         images, per_axis(kernel_size, 2), per_axis(step, 2), both_ends(padding, 2), ceil_mode,
         count_include_pad, divisor,
     )  # fmt: skip
+    if divisor_override is not None:
+        result = result / divisor_override
     return result if input.ndim == 4 else result.squeeze(0)
 
 
@@ -91,11 +94,14 @@ def avg_pool3d(
     """torch.nn.functional.avg_pool3d, batched or not; the stride is the kernel size by default."""
     volumes = input if input.ndim == 5 else input.unsqueeze(0)
     step = kernel_size if stride is None or stride == () else stride
-    divisor = 0 if divisor_override is None else divisor_override
+    divisor = 0 if divisor_override is None else 1
+    count_include_pad = count_include_pad or divisor_override is not None
     result = ops.avg_pool3d(
         volumes, per_axis(kernel_size, 3), per_axis(step, 3), both_ends(padding, 3), ceil_mode,
         count_include_pad, divisor,
     )  # fmt: skip
+    if divisor_override is not None:
+        result = result / divisor_override
     return result if input.ndim == 5 else result.squeeze(0)
 
 

@@ -41,9 +41,9 @@ def argmin(input, dim=None, keepdim=False):
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """torch.norm: the vector p-norm over ``dim`` ('fro' is 2); nuclear norms are refused."""
+    """torch.norm: the vector p-norm over ``dim`` ('fro' is 2); or a matrix's nuclear norm."""
     if p == "nuc":
-        raise NotImplementedError("norm: the nuclear norm is ops.norm(x, 'nuc', dim)")
+        return ops.norm(input, "nuc", (0, 1) if dim is None else dim, keepdim)
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
 
 

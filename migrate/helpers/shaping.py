@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.creation import broadcast_shapes
+
 
 def flatten(input, start_dim=0, end_dim=-1):
     """torch.flatten: joins the axes from ``start_dim`` to ``end_dim``."""
@@ -29,7 +31,8 @@ def cross(input, other, dim=None):
     """torch.cross along ``dim``, by default the first axis of length 3."""
     if dim is None:
         dim = list(input.shape).index(3)
-    return ops.cross(input, other, dim)
+    shape = broadcast_shapes(input.shape, other.shape)
+    return ops.cross(input.broadcast_to(shape), other.broadcast_to(shape), dim)
 
 
 def softmax_over(input, dim, dtype=None):
@@ -50,3 +53,20 @@ def equal(input, other):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """torch.allclose: one Python bool. PyNative only."""
     return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def linalg_cross(input, other, *, dim=-1):
+    """torch.linalg.cross along ``dim``; the inputs broadcast."""
+    return cross(input, other, dim)
+
+
+def nextafter(input, other):
+    """torch.nextafter: the next number from ``input`` towards ``other``; the inputs broadcast."""
+    shape = broadcast_shapes(input.shape, other.shape)
+    return ops.nextafter(input.broadcast_to(shape), other.broadcast_to(shape))
+
+
+def polar(abs, angle):
+    """torch.polar: complex numbers of a length and an angle; the inputs broadcast."""
+    shape = broadcast_shapes(abs.shape, angle.shape)
+    return ops.polar(abs.broadcast_to(shape), angle.broadcast_to(shape))
