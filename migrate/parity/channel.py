@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TextIO
 
 Payload = dict[str, Any]
@@ -39,7 +40,11 @@ def serve(commands: dict[str, Command]) -> None:
 
 def describe(error: BaseException) -> Payload:
     """Type, meaning and innermost place of an exception, short enough for a report."""
-    frames = traceback.extract_tb(error.__traceback__)
+    ours = str(Path(__file__).parent)
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((ours, "<frozen"))
+    ]  # fmt: skip
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return {"type": type(error).__name__, "message": _gist(str(error))[:400], "place": place}
 

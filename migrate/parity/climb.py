@@ -185,6 +185,8 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
 def _import_rung(session: Session) -> Rung:
     both = len(session.modules), len(session.cells)
     detail = f"{both[0]} modules in torch, {both[1]} Cells in MindSpore"
+    if session.mindspore["note"]:
+        detail += f"; the package around this file cannot be imported: {session.mindspore['note']}"
     return Rung(name="import", mode="pynative", verdict=Verdict.PASS, checks=1, detail=detail)
 
 
@@ -229,12 +231,14 @@ def _unmatched(session: Session) -> tuple[str, ...]:
 def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) -> ModelResult:
     target, pairing = session.target, session.pairing
     guilty = first_guilty(session, checks)
-    detail = next((rung.detail for rung in rungs if rung.verdict is Verdict.NOT_RUN), "")
+    notes = [rung.detail for rung in rungs if rung.verdict is Verdict.NOT_RUN]
+    if session.mindspore["note"]:
+        notes.append(rungs[0].detail)
     counted = [rung.verdict for rung in rungs if rung.detail != NO_GRADIENT]
     return ModelResult(
         name=target.name, source=target.source, build=target.build,
         inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
         guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=_unmatched(session),
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
-        detail=detail,
+        detail="; ".join(notes[:2]),
     )  # fmt: skip

@@ -20,26 +20,63 @@ PLACE = "_torch2ms_place"
 class Tree:
     """Where the files of one side lie: ``root`` is a folder; ``package`` names it as a package.
 
-    ``package`` is empty where root holds no ``__init__.py``; both sides use the source's name, so
-    that absolute imports of the package by its own name keep working in the output.
+    ``package`` is empty where root holds no ``__init__.py``, and dotted where root is part of a
+    larger package. Both sides use the source's name, so that absolute imports of the package by
+    its own name keep working in the output.
     """
 
     root: Path
     package: str = ""
 
 
-def load(tree: Tree, relative: str) -> ModuleType:
-    """Import a file through its package; raises whatever its code raises at import."""
+def load_anyhow(tree: Tree, relative: str) -> tuple[ModuleType, str]:
+    """`load`; where a package's own ``__init__.py`` fails, without running those files.
+
+    Answers the module and, in the second case, the reason as text.
+    """
+    try:
+        return load(tree, relative), ""
+    except Exception as error:  # whatever the package's code raises
+        if not _packages(tree, tree.root / relative):
+            raise
+        try:
+            module = load(tree, relative, bare=True)
+        except Exception:
+            raise error from None  # the first failure is the one that a user sees
+        return module, f"{type(error).__name__}: {error}"
+
+
+def _packages(tree: Tree, path: Path) -> list[tuple[str, Path]]:
+    """Names and folders of the packages around a file, outermost first."""
+    found: list[tuple[str, Path]] = []
+    name = _module_name(tree, path).split(".")
+    folder = path.parent
+    for end in range(len(name) - (path.name != "__init__.py"), 0, -1):
+        found.insert(0, (".".join(name[:end]), folder))
+        folder = folder.parent
+    return found
+
+
+def load(tree: Tree, relative: str, bare: bool = False) -> ModuleType:
+    """Import a file through its package; raises whatever its code raises at import.
+
+    ``bare`` gives the packages around the file their folder, but does not run their code.
+    """
     forget(tree.root)
     importlib.invalidate_caches()
     linecache.clearcache()
     path = tree.root / relative
-    for folder in (str(path.parent), str(tree.root)):
-        if folder in sys.path:
-            sys.path.remove(folder)
+    for listed in (str(path.parent), str(tree.root)):
+        if listed in sys.path:
+            sys.path.remove(listed)
     if not (path.parent / "__init__.py").exists():
         sys.path.insert(0, str(path.parent))
-    if tree.package:
+    if bare:
+        for name, folder in _packages(tree, path):
+            package = ModuleType(name)
+            package.__dict__.update(__path__=[str(folder)], _torch2ms_loaded=True)
+            sys.modules[name] = package
+    elif tree.package:
         _open_package(tree)
     elif tree.root != path.parent or (path.parent / "__init__.py").exists():
         sys.path.insert(0, str(tree.root))
@@ -80,8 +117,22 @@ def _module_name(tree: Tree, path: Path) -> str:
 
 
 def _open_package(tree: Tree) -> None:
-    """Register the root itself as a package, without its parent folder on the search path."""
-    _load_alone(tree.package, tree.root / "__init__.py", [str(tree.root)])
+    """Register the root (and what it is part of) as a package, its parent folder stays unlisted.
+
+    Outer packages that do not exist on this side are empty.
+    """
+    parts = tree.package.split(".")
+    for number in range(1, len(parts) + 1):
+        name = ".".join(parts[:number])
+        levels = len(parts) - number
+        folder = tree.root.parents[levels - 1] if levels else tree.root
+        if (folder / "__init__.py").exists():
+            if name not in sys.modules:
+                _load_alone(name, folder / "__init__.py", [str(folder)])
+            continue
+        outer = ModuleType(name)
+        outer.__dict__.update(__path__=[], _torch2ms_loaded=True)
+        sys.modules[name] = outer
 
 
 def _load_alone(name: str, path: Path, search: Sequence[str] | None = None) -> ModuleType:
@@ -95,6 +146,8 @@ def _load_alone(name: str, path: Path, search: Sequence[str] | None = None) -> M
         raise ImportError(f"{path} cannot be imported as a Python module")
     module = importlib.util.module_from_spec(spec)
     module.__dict__["_torch2ms_loaded"] = True
+    if "." in name:
+        module.__package__ = name if search else name.rpartition(".")[0]
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

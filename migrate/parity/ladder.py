@@ -197,9 +197,18 @@ def _target(
     source = _source(record).resolve()
     output = request.output_root.resolve()
     output = output.parent if output.is_file() else output
-    package = source.name if (source / "__init__.py").exists() else ""
-    identifier = package if package.isidentifier() else package.replace("-", "_")
-    return Target(name, build, file.source, file.output, source, output, identifier)
+    package = _package(source)
+    ms_package = package if (output / "__init__.py").exists() else ""
+    return Target(name, build, file.source, file.output, source, output, package, ms_package)
+
+
+def _package(root: Path) -> str:
+    """The dotted name of a folder that is a package, from its outermost package on; else empty."""
+    parts: list[str] = []
+    while (root / "__init__.py").exists() and root.name:
+        parts.insert(0, root.name if root.name.isidentifier() else root.name.replace("-", "_"))
+        root = root.parent
+    return ".".join(parts)
 
 
 def _climb_all(

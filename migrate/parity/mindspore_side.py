@@ -28,11 +28,17 @@ from migrate.parity.replay import replay, set_mode
 
 
 class NoTorch(importlib.abc.MetaPathFinder):
-    """Makes every import of torch fail: converted code must run without it."""
+    """Makes every import of torch fail: converted code must run without it.
+
+    What was converted may itself be called torchvision: then it is found in its own folder.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> ModuleSpec | None:
+        root = getattr(ms.nn.Cell, "_torch2ms_root", "")
+        if root and any(str(folder).startswith(root) for folder in path or ()):
+            return None
         if fullname.partition(".")[0] in ("torch", "torchvision", "torchaudio"):
             raise ModuleNotFoundError(f"{fullname} is not available to converted code")
         return None
@@ -67,7 +73,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     set_mode("pynative")
     tree = Tree(Path(request["root"]), request["package"])
     ms.nn.Cell._torch2ms_root = str(tree.root)
-    module = importing.load(tree, request["file"])
+    module, note = importing.load_anyhow(tree, request["file"])
     ms.set_seed(request["seed"])
     root = eval(request["build"], vars(module))  # the user's own expression
     if not isinstance(root, ms.nn.Cell):
@@ -76,7 +82,8 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     bench.net = open_net(root)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
-    return {"cells": inventory(bench.net, tree.root), "tensors": tensors(bench.net)}
+    cells = inventory(bench.net, tree.root)
+    return {"cells": cells, "tensors": tensors(bench.net), "note": note[:300]}
 
 
 def main() -> None:

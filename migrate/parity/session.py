@@ -26,6 +26,7 @@ class Target:
     torch_root: Path
     ms_root: Path
     package: str = ""
+    ms_package: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Session:
 def _place(target: Target, torch: bool) -> Payload:
     return {
         "root": str(target.torch_root if torch else target.ms_root),
-        "package": target.package,
+        "package": target.package if torch else target.ms_package,
         "file": target.source if torch else target.output,
     }
 

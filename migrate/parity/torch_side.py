@@ -29,6 +29,7 @@ from migrate.parity.shapes import proposals
 from migrate.parity.torch_dropout import share_masks, silence_recurrent
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
+from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins
 from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
@@ -42,6 +43,7 @@ class Bench:
 
     twins: Twins | None = None
     root: Path = Path()
+    operators: object = None
 
     @property
     def model(self) -> Twins:
@@ -59,9 +61,9 @@ def hello(request: Payload, emit: Emit) -> Payload:
     }
 
 
-def find(request: Payload, emit: Emit) -> Payload:
+def find(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Import a file and name the models in it: ``{"found": [{name, build, reason}]}``."""
-    tree, module = _load(request)
+    tree, module = _load(bench, request)
     text = (tree.root / request["file"]).read_bytes()
     classes = {
         name for name, value in vars(module).items()
@@ -72,10 +74,16 @@ def find(request: Payload, emit: Emit) -> Payload:
     return {"found": [{"name": c.name, "build": c.build, "reason": c.reason} for c in found]}
 
 
-def _load(request: Payload) -> tuple[Tree, Any]:
+def _load(bench: Bench, request: Payload) -> tuple[Tree, Any]:
     tree = Tree(Path(request["root"]), request["package"])
     torch.nn.Module._torch2ms_root = str(tree.root)
-    return tree, importing.load(tree, request["file"])
+    try:
+        return tree, importing.load(tree, request["file"])
+    except RuntimeError as error:
+        if bench.operators is not None or not is_missing_operator(error):
+            raise
+        bench.operators = declare()
+        return tree, importing.load(tree, request["file"])
 
 
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
@@ -84,7 +92,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     Answers modules (path, classes, place), tensors (key, kind, shape) and the inputs that work.
     """
     bench.twins = None
-    tree, module = _load(request)
+    tree, module = _load(bench, request)
     bench.root = tree.root
 
     def make(seed: int = request["seed"]) -> torch.nn.Module:
@@ -211,7 +219,7 @@ def main() -> None:
     sys.argv = ["torch2ms"]
     serve({
         "hello": hello,
-        "find": find,
+        "find": lambda request, emit: find(bench, request, emit),
         "build": lambda request, emit: build(bench, request, emit),
         "record": lambda request, emit: record(
             bench.model, request["training"], Path(request["folder"]), emit
