@@ -129,12 +129,20 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return (x != 0).astype(x.dtype).sum(dim, keepdims=keepdim)
     if ord == 1:
         return x.abs().sum(dim, keepdims=keepdim)
-    size = ops.square(x) if ord == 2 else ops.pow(x.abs(), ord)
-    total = size.sum(dim, keepdims=keepdim)
+    total = powers(x, ord).sum(dim, keepdims=keepdim)
     flat = total == 0
     root = ops.where(flat, ops.ones_like(total), total)
     root = ops.sqrt(root) if ord == 2 else ops.pow(root, 1.0 / ord)
     return ops.where(flat, ops.zeros_like(total), root)
+
+
+def powers(x, ord):
+    """abs(x) ** ord, with gradient 0 where x is 0."""
+    if ord == 2:
+        return ops.square(x)
+    absent = x == 0
+    size = ops.pow(ops.where(absent, ops.ones_like(x), x.abs()), ord)
+    return ops.where(absent, ops.full_like(x, 0.0 if ord > 0 else float("inf")), size)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):

@@ -168,6 +168,8 @@ def repeat_interleave(input, repeats, dim=None):
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """torch.diff: the n-th difference of neighbours along ``dim``."""
+    if n == 0:
+        return input
     if prepend is not None:
         input = ops.cat((prepend, input), dim)
     if append is not None:
