@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
@@ -11,6 +12,13 @@ from migrate.scene import Scene
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 MISSING = "helpers.Missing"
+
+
+@dataclass(frozen=True)
+class Binding(Edit):
+    """The assignment that takes the place of an imported name."""
+
+    alias: ast.alias | None = None
 
 
 def edits(scene: Scene, refused: Sequence[tuple[Refusal, ast.AST]]) -> Iterator[Edit]:
@@ -146,5 +154,5 @@ def _import(
     text, root = scene.spelling.local(MISSING)
     bound = alias.asname or alias.name.partition(".")[0]
     site = scene.site(refusal.site.name, alias)
-    yield Edit(site, Outcome.FLAGGED, (f"{bound} = {text}({message(refusal)!r})",),
-               needs=frozenset((root,)))  # fmt: skip
+    parts = (f"{bound} = {text}({message(refusal)!r})",)
+    yield Binding(site, Outcome.FLAGGED, parts, needs=frozenset((root,)), alias=alias)

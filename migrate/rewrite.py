@@ -17,7 +17,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
-from migrate.sites import Reference, find
+from migrate.sites import Form, Reference, find
 from migrate.source import Source
 from migrate.table import Table
 
@@ -110,31 +110,21 @@ def _changes(
         for decision, reference in zip(made.decisions, references, strict=True)
         if isinstance(decision, Refusal)
     ]
-    changes = [d for d in made.decisions if isinstance(d, Edit) and d.parts is not None]
-    changes += made.extra
+    pairs = list(zip(made.decisions, references, strict=True))
+    edits = [(d, r) for d, r in pairs if isinstance(d, Edit) and d.parts is not None]
+    changes = [d for d, r in edits if r.form is not Form.IMPORT] + list(made.extra)
     flagged = list(flags.edits(scene, refused))
-    bindings = _bindings(flagged, references)
-    changes = _without_raised(changes, flagged)
-    changes += [e for e in flagged if not _is_binding(e, references)]
-    changes += _imports(scene, references, changes + flagged, bindings, options)
-    return changes
+    raising = [e for e in flagged if not isinstance(e, flags.Binding)]
+    bindings = {id(r.node): d for d, r in edits if r.form is Form.IMPORT}
+    bindings |= {id(e.alias): e for e in flagged if isinstance(e, flags.Binding)}
+    changes = _without_raised(changes, raising) + raising
+    lines = {alias: _plain(edit) for alias, edit in bindings.items()}
+    needing = [*changes, *bindings.values()]
+    return changes + _imports(scene, references, needing, lines, options)
 
 
-def _is_binding(edit: Edit, references: Sequence[Reference]) -> bool:
-    return any(" = " in p for p in edit.parts or () if isinstance(p, str)) and bool(
-        edit.needs
-    ) and any(isinstance(r.node, ast.alias) and r.name == edit.site.name for r in references)
-
-
-def _bindings(flagged: Sequence[Edit], references: Sequence[Reference]) -> dict[int, str]:
-    """The assignments that take the place of flagged imports, by alias."""
-    found: dict[int, str] = {}
-    for edit in flagged:
-        if _is_binding(edit, references) and edit.parts:
-            for reference in references:
-                if isinstance(reference.node, ast.alias) and reference.name == edit.site.name:
-                    found[id(reference.node)] = str(edit.parts[0])
-    return found
+def _plain(edit: Edit) -> str:
+    return "".join(str(p) for p in edit.parts or ())
 
 
 def _without_raised(changes: list[Edit], flagged: Sequence[Edit]) -> list[Edit]:
@@ -166,6 +156,8 @@ def _imports(
         roots |= more
     block = "\n".join(scene.spelling.lines(roots) + lines)
     found = import_edits.edits(scene, references, bindings, block)
+    start = Site("imports", Span(0, 0), 1, 1)
+    found.append(Edit(start, Outcome.KEPT, None, needs=frozenset(needs)))
     if inline:
         found.append(_helper_block(scene, inline))
     return found

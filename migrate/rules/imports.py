@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.receivers.kinds import without_none
+from migrate.rules.references import value_of
 from migrate.scene import Scene
 
 
@@ -16,5 +19,17 @@ def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
                        "import the names that are used")  # fmt: skip
     root = name.partition(".")[0]
     if root in scene.inference.roots:
-        return Edit(site, Outcome.CONVERTED, None)
+        return _binding(scene, alias, name) or Edit(site, Outcome.CONVERTED, None)
     return Refusal(site, "ENV501", f"{root} needs torch", scene.table.needs_torch(root))
+
+
+def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None:
+    """A name that the file also binds otherwise (``except ImportError: def ...``) needs a value."""
+    bound = alias.asname or alias.name.partition(".")[0]
+    kinds = without_none(scene.inference.module(scene.file.path).variables.get(bound, frozenset()))
+    if not kinds or all(a.direct for a in kinds) or not any(a.direct for a in kinds):
+        return None
+    found = value_of(scene, name, alias)
+    if isinstance(found, Refusal) or not found.parts:
+        return found
+    return replace(found, parts=(f"{bound} = ", *found.parts))

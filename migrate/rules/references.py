@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 from dataclasses import replace
 
 from migrate.choice import NotChosen
@@ -13,7 +14,7 @@ from migrate.row import POLICY_REFUSE
 from migrate.table import POLICY_DROP, Row, Table
 from migrate.templates import dotted, parse, piece
 
-MAX_CHOICES = 12
+MAX_CHOICES = 24
 _CLASS_USES = ("isinstance", "issubclass")
 
 
@@ -65,7 +66,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _renamed(
-    scene: Scene, site: Site, node: ast.expr, target: str, row: Row | None
+    scene: Scene, site: Site, node: ast.expr | ast.alias, target: str, row: Row | None
 ) -> Edit:
     """The name alone becomes another one."""
     text, root = scene.spelling.local(target)
@@ -95,7 +96,10 @@ def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | R
     found = class_name(scene, name)
     if found is None or not found[0].startswith(("mindspore.", "helpers.")):
         text = found[0] if found else "object"
-        return Edit(site, Outcome.CONVERTED, (text,), note=f"annotation {name} is now {text}")
+        parent = scene.parent(node)
+        whole = parent if isinstance(parent, ast.Subscript) and parent.value is node else node
+        place = Site(name, scene.source.span(whole), site.line, site.column)
+        return Edit(place, Outcome.CONVERTED, (text,), note=f"annotation {name} is now {text}")
     return _renamed(scene, site, node, found[0], found[1])
 
 
@@ -138,9 +142,32 @@ def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal
 def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
     """A name that is passed on: whoever calls it uses torch's arguments."""
     parent = scene.parent(node)
+    if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "dir":
+        listed = _listed(scene, site, name, parent)
+        if listed is not None:
+            return listed
     if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
         return _chosen_by_text(scene, site, name, parent) or Refusal(site, "API111", "its attribute is chosen when the program runs",
                        "name the functions that are meant")  # fmt: skip
+    return value_of(scene, name, node)
+
+
+def _listed(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
+    """``"silu" in dir(F)`` asks for a version of torch, like ``hasattr``."""
+    test = scene.parent(call)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    if not isinstance(test.left, ast.Constant) or not isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        return None
+    known = bool(scene.table.kind(f"{name}.{test.left.value!s}"))
+    answer = known if isinstance(test.ops[0], ast.In) else not known
+    place = Site(name, scene.source.span(test), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, (str(answer),), note="answered as torch 2.13 does")
+
+
+def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refusal:
+    """The value that a torch name stands for, with torch's own arguments where it is callable."""
+    site = scene.site(name, node)
     rows = scene.table.rows(name)
     for row in rows:
         if row.flag and len(rows) == 1:
@@ -160,16 +187,18 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
 
 
 def _chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
-    """``getattr(nn, f"Conv{n}d")``: a dictionary of the names that the text can give."""
+    """``getattr(nn, f"Conv{n}d")``: a dictionary of the names that the text can give.
+
+    Another text raises KeyError there, so nothing is silently missed.
+    """
     text = call.args[1] if len(call.args) == 2 else None
-    ends = _ends(_origin(scene, text)) if text is not None else None
-    if ends is None or text is None:
+    patterns = _patterns(scene, text) if text is not None else ()
+    if text is None or not patterns:
         return None
-    first, last = ends
     found: list[tuple[str, str]] = []
     for full in scene.table.names:
         space, _, short = full.rpartition(".")
-        if space == name and short.startswith(first) and short.endswith(last):
+        if space == name and any(fnmatch.fnmatchcase(short, p) for p in patterns):
             target = next((r.ref or _same_signature(scene.table, r)
                            for r in scene.table.rows(full) if not r.flag), "")  # fmt: skip
             found += [(short, target)] if target else []
@@ -182,32 +211,67 @@ def _chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
 
 
-def _origin(scene: Scene, node: ast.expr) -> ast.expr:
-    """The value of a variable that its function binds once."""
+def _origins(scene: Scene, node: ast.expr) -> list[ast.expr]:
+    """The values that a function binds a variable to; the node itself where there are none."""
     function = scene.function(node)
     if not isinstance(node, ast.Name) or function is None:
-        return node
+        return [node]
     values = [
         item.value for item in ast.walk(function.node)
         if isinstance(item, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == node.id for t in item.targets)
     ]  # fmt: skip
-    return values[0] if len(values) == 1 else node
+    return values or [node]
 
 
-def _ends(node: ast.expr) -> tuple[str, str] | None:
-    """How a text with gaps begins and ends: f"Conv{n}d" and "Conv{}d".format(n) are ("Conv", "d")."""
-    if isinstance(node, ast.JoinedStr) and len(node.values) > 1:
-        head, tail = node.values[0], node.values[-1]
-        first = str(head.value) if isinstance(head, ast.Constant) else ""
-        last = str(tail.value) if isinstance(tail, ast.Constant) else ""
-        return (first, last) if first else None
+def _patterns(scene: Scene, text: ast.expr) -> tuple[str, ...]:
+    """What a text can be: f"Conv{n}d" is Conv*d; a parameter, what the program gives it."""
+    found: list[str] = []
+    for node in _origins(scene, text):
+        own = _pattern(scene, node)
+        if not own:
+            return ()
+        found += own
+    return tuple(found)
+
+
+def _pattern(scene: Scene, node: ast.expr) -> tuple[str, ...]:
+    if isinstance(node, ast.JoinedStr):
+        parts = [str(v.value) if isinstance(v, ast.Constant) else "*" for v in node.values]
+        return ("".join(parts),) if any(p != "*" for p in parts) else ()
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         text = node.func.value
         if node.func.attr == "format" and isinstance(text, ast.Constant):
-            first, _, last = str(text.value).partition("{}")
-            return (first, last) if first and "{" not in last else None
-    return None
+            pattern = str(text.value).replace("{}", "*")
+            return (pattern,) if "{" not in pattern and pattern.strip("*") else ()
+    return _given_texts(scene, node) if isinstance(node, ast.Name) else ()
+
+
+def _given_texts(scene: Scene, node: ast.Name) -> tuple[str, ...]:
+    """The literal texts that defaults and calls of the program give a parameter of this name."""
+    function = scene.function(node)
+    if function is None or node.id not in {a.arg for a in _arguments(function.node.args)}:
+        return ()
+    values: list[ast.expr | None] = []
+    for file in scene.inference.program.files.values():
+        for other in file.functions.values():
+            values += _defaults(other.node.args, node.id)
+        for calls in file.calls.values():
+            values += [k.value for call, _ in calls for k in call.keywords if k.arg == node.id]
+    texts = {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+    return tuple(sorted(t for t in texts if t.isidentifier()))
+
+
+def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr | None]:
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = list(zip(plain[::-1], arguments.defaults[::-1], strict=False))
+    found: list[ast.expr | None] = [d for a, d in pairs if a.arg == name]
+    keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found + [d for a, d in keyword if a.arg == name]
 
 
 def _constant(scene: Scene, row: Row) -> str:
