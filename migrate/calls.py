@@ -94,7 +94,7 @@ def fits(param: Param, kinds: frozenset[str]) -> int:
     """Whether a value of these kinds (atom names) can be meant by the parameter."""
     if not kinds or kinds & {"unknown", "instance", "foreign", "torch", "method", "partial"}:
         return MAYBE
-    rest = kinds - {"None"}
+    rest = kinds - {"None", "holding None"}
     if not rest:
         return YES if param.optional or param.default == "None" else NO
     allowed = _ALLOWED.get(param.type)

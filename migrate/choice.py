@@ -118,6 +118,10 @@ def _conditions(
         if not isinstance(value, ast.expr):
             return calls.NO
         kinds = kinds_of(value)
+        if wanted in ("holding None", "without None"):
+            if ("holding None" in kinds) != (wanted == "holding None"):
+                return calls.NO
+            continue
         allowed = _WHEN.get(wanted, {wanted})
         if kinds and kinds <= allowed:
             continue

@@ -14,6 +14,9 @@ from migrate.source import Source
 from migrate.table import Table
 
 
+WITH_NONE = "holding None"
+
+
 @dataclass(frozen=True)
 class Scene:
     """A file, its analysis, and how it spells MindSpore names; ``target`` is portable or mint."""
@@ -41,7 +44,12 @@ class Scene:
 
     def kind_names(self, node: ast.AST) -> frozenset[str]:
         """The names of the alternatives, a class of the torch namespace as "Module" and so on."""
-        return frozenset(a.kind for a in self.kind(node))
+        kind = self.kind(node)
+        names = frozenset(a.kind for a in kind)
+        if any(n.kind == "None" for a in kind if a.kind in ("list", "tuple") for i in a.items
+               for n in i):  # fmt: skip
+            return names | {WITH_NONE}
+        return names
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.parents.get(id(node))

@@ -91,3 +91,17 @@ def channel_shuffle(input, groups):
     """torch.nn.functional.channel_shuffle: the channels of all groups in turn."""
     split = input.reshape((input.shape[0], groups, -1, *tuple(input.shape[2:])))
     return split.swapaxes(1, 2).reshape(input.shape)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """torch.nn.functional.dropout2d; three axes are a batch of sequences, as torch has it."""
+    if input.ndim == 3:
+        return ops.dropout1d(input, p, training)
+    return ops.dropout2d(input, p, training)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """torch.nn.functional.dropout3d, batched or not."""
+    if input.ndim == 4:
+        return ops.dropout3d(input.unsqueeze(0), p, training).squeeze(0)
+    return ops.dropout3d(input, p, training)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.util
 import inspect
 import linecache
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -30,38 +32,59 @@ class Tree:
 
 
 def load_anyhow(tree: Tree, relative: str) -> tuple[ModuleType, str]:
-    """`load`; where a package's own ``__init__.py`` fails, without running those files.
+    """`load`; where the code of a package's ``__init__.py`` fails, with what it got to.
 
-    Answers the module and, in the second case, the reason as text.
+    Answers the module and, in the second case, the reasons as text.
     """
     try:
         return load(tree, relative), ""
     except Exception as error:  # whatever the package's code raises
-        if not _packages(tree, tree.root / relative):
-            raise
+        finder = Lenient(tree.root)
+        sys.meta_path.insert(0, finder)
         try:
-            module = load(tree, relative, bare=True)
+            module = load(tree, relative)
         except Exception:
             raise error from None  # the first failure is the one that a user sees
-        return module, f"{type(error).__name__}: {error}"
+        finally:
+            sys.meta_path.remove(finder)
+        if not finder.notes:
+            raise
+        return module, "; ".join(finder.notes)
 
 
-def _packages(tree: Tree, path: Path) -> list[tuple[str, Path]]:
-    """Names and folders of the packages around a file, outermost first."""
-    found: list[tuple[str, Path]] = []
-    name = _module_name(tree, path).split(".")
-    folder = path.parent
-    for end in range(len(name) - (path.name != "__init__.py"), 0, -1):
-        found.insert(0, (".".join(name[:end]), folder))
-        folder = folder.parent
-    return found
+class Lenient(importlib.abc.MetaPathFinder):
+    """Lets packages below a folder be imported although their own code fails half way."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.notes: list[str] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is None or spec.loader is None or not spec.submodule_search_locations:
+            return None
+        if not _is_below(spec.origin or "", self.root):
+            return None
+        spec.loader = _LenientLoader(fullname, spec.origin or "", self.notes)
+        return spec
 
 
-def load(tree: Tree, relative: str, bare: bool = False) -> ModuleType:
-    """Import a file through its package; raises whatever its code raises at import.
+class _LenientLoader(SourceFileLoader):
+    def __init__(self, fullname: str, path: str, notes: list[str]) -> None:
+        super().__init__(fullname, path)
+        self.notes = notes
 
-    ``bare`` gives the packages around the file their folder, but does not run their code.
-    """
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            super().exec_module(module)
+        except Exception as error:  # its submodules may serve all the same
+            self.notes.append(f"{self.name}: {type(error).__name__}: {error}")
+
+
+def load(tree: Tree, relative: str) -> ModuleType:
+    """Import a file through its package; raises whatever its code raises at import."""
     forget(tree.root)
     importlib.invalidate_caches()
     linecache.clearcache()
@@ -71,12 +94,7 @@ def load(tree: Tree, relative: str, bare: bool = False) -> ModuleType:
             sys.path.remove(listed)
     if not (path.parent / "__init__.py").exists():
         sys.path.insert(0, str(path.parent))
-    if bare:
-        for name, folder in _packages(tree, path):
-            package = ModuleType(name)
-            package.__dict__.update(__path__=[str(folder)], _torch2ms_loaded=True)
-            sys.modules[name] = package
-    elif tree.package:
+    if tree.package:
         _open_package(tree)
     elif tree.root != path.parent or (path.parent / "__init__.py").exists():
         sys.path.insert(0, str(tree.root))
@@ -139,15 +157,15 @@ def _load_alone(name: str, path: Path, search: Sequence[str] | None = None) -> M
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", "") != str(path) and search is None:
         name = f"{name}_converted"
+    lenient = next((f for f in sys.meta_path if isinstance(f, Lenient)), None)
+    loader = _LenientLoader(name, str(path), lenient.notes) if lenient and search else None
     spec = importlib.util.spec_from_file_location(
-        name, path, submodule_search_locations=list(search) if search else None
+        name, path, loader=loader, submodule_search_locations=list(search) if search else None
     )
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be imported as a Python module")
     module = importlib.util.module_from_spec(spec)
     module.__dict__["_torch2ms_loaded"] = True
-    if "." in name:
-        module.__package__ = name if search else name.rpartition(".")[0]
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -71,7 +71,9 @@ def join(*kinds: Kind) -> Kind:
     if len(merged) <= 1:
         return merged
     merged = _merge_lists(merged)
-    return merged if len(merged) <= MAX_ALTERNATIVES else UNKNOWN
+    if len(merged) <= MAX_ALTERNATIVES:
+        return merged
+    return UNKNOWN | (merged & NONE)
 
 
 def _merge_lists(alternatives: Kind) -> Kind:

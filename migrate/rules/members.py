@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from migrate.choice import NotChosen
-from migrate.outcomes import Edit, Outcome, Refusal, Site
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.table import Row
-from migrate.templates import Renderer
+from migrate.templates import Renderer, dotted, parse, piece
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
@@ -21,13 +21,38 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
         found = decide_call(scene, site, name, parent, node.value)
-        return _refused(scene, site, name, found) if isinstance(found, NotChosen) else found
+        if isinstance(found, NotChosen):
+            return _passed_on(scene, site, parent, node, found) or _refused(site, found)
+        return found
     if not isinstance(node.ctx, ast.Load):
         return _store(scene, site, node, name)
     return _property(scene, site, node, name)
 
 
-def _refused(scene: Scene, site: Site, name: str, why: NotChosen) -> Refusal:
+def _passed_on(
+    scene: Scene, site: Site, call: ast.Call, node: ast.Attribute, why: NotChosen
+) -> Edit | None:
+    """``x.f(*args)`` where the row's helper takes the receiver and torch's arguments in order."""
+    row = why.row
+    if why.code != "API103" or row is None or row.flag or not row.signatures:
+        return None
+    template = parse(template_of(scene, row))
+    if not isinstance(template, ast.Call) or template.keywords or not template.args:
+        return None
+    target = dotted(template.func)
+    names = [getattr(a, "id", "") for a in template.args]
+    wanted = ["self", *(p.name for p in row.signatures[0].params)]
+    if target is None or not target.startswith("helpers.") or names != wanted:
+        return None
+    text, root = scene.spelling.local(target)
+    start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
+    arguments = Piece(Span(start, scene.source.span(call).end - 1))
+    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    parts = (f"{text}(", piece(scene.source, node.value, False), ", ", arguments, ")")
+    return Edit(place, Outcome.HELPER, parts, row.key, frozenset((root,)), row.note)
+
+
+def _refused(site: Site, why: NotChosen) -> Refusal:
     return Refusal(site, why.code, why.reason, why.next_step)
 
 
