@@ -46,7 +46,10 @@ class Rewritten:
 
 def analyse(sources: Mapping[str, Source], table: Table) -> Inference:
     """Index the files and prepare the analysis; each function is walked when first needed."""
-    return Inference(program.build(sources), table)
+    inference = Inference(program.build(sources), table)
+    if inference.has_torch:
+        deeply(inference.everything)
+    return inference
 
 
 def convert(inference: Inference, path: str, options: Options) -> Rewritten:

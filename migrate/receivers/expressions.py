@@ -88,11 +88,7 @@ class Evaluator:
         stored = self.env.get(_path(node))
         if stored is not None:
             return stored
-        found = values.attribute(value, node.attr, self.world) if value else UNKNOWN
-        if without_none(value) <= UNKNOWN and self.world.only_tensors_have(node.attr):
-            self.saw_tensor(node.value)
-            found = values.attribute(TENSOR, node.attr, self.world)
-        return found
+        return values.attribute(value, node.attr, self.world) if value else UNKNOWN
 
     def saw_tensor(self, node: ast.expr) -> None:
         """The program would fail here unless ``node`` were a Tensor."""
@@ -239,11 +235,26 @@ class Evaluator:
         if _is_super(node):
             return self._super()
         callee = self.kind(node.func)
+        if isinstance(node.func, ast.Attribute) and self._only_a_tensor(node, node.func):
+            self.saw_tensor(node.func.value)
+            callee = values.attribute(TENSOR, node.func.attr, self.world)
+            self.world.kinds[id(node.func)] = callee
         args = tuple(self.kind(a) for a in node.args)
         for keyword in node.keywords:
             self.kind(keyword.value)
         found = [self._called(atom, node, args) for atom in callee if atom.kind != "None"]
         return join(*found) or UNKNOWN
+
+    def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
+        value = self.world.kinds.get(id(func.value), UNKNOWN)
+        if not without_none(value) <= UNKNOWN or not self.world.only_tensors_have(func.attr):
+            return False
+        signatures = self.world.table.signatures(f"torch.Tensor.{func.attr}")
+        return any(
+            not isinstance(calls.bind(node.args, node.keywords, s), calls.Unbound)
+            for s in signatures
+        )
 
     def _super(self) -> Kind:
         function = self.function
@@ -271,6 +282,7 @@ class Evaluator:
             return values.instance_of(atom, args, world)
         if atom.kind == "Module":
             self._tensors_into(atom, node)
+            self.world.note_call(atom.name, node)
             return values.call_module(frozenset((atom,)), world)
         if atom.kind == "Object":
             called = world.member(atom.name, "__call__")

@@ -47,6 +47,7 @@ class Inference:
     _bodies: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _members: dict[tuple[str, str], Kind] = field(default_factory=dict)
     _bases: dict[str, list[Kind]] = field(default_factory=dict)
+    _module_calls: dict[str, list[ast.Call]] = field(default_factory=dict)
     _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,6 +55,34 @@ class Inference:
         self.roots = covered_roots(self.table)
         self.has_torch = any(_imports(file, self.roots) for file in self.program.files.values())
         self._tensor_only = _exclusive(self.table, self.program)
+
+    def note_call(self, key: str, call: ast.Call) -> None:
+        """An instance of the class is called here: its forward gets these arguments."""
+        if "::" in key and call not in self._module_calls.setdefault(key, []):
+            self._module_calls[key].append(call)
+
+    def everything(self) -> None:
+        """Walk the whole program, callers first: what a forward is called with is then known."""
+        for path in self.program.files:
+            self.module(path)
+        functions = list(self.program.functions.values())
+        forwards = [f for f in functions if self._is_forward(f)]
+        inner = self._built_inside(forwards)
+        roots = [f for f in forwards if f.owner is not None and f.owner.key not in inner]
+        for function in (*(f for f in functions if f not in forwards), *roots, *forwards):
+            self.flow(function)
+
+    def _built_inside(self, forwards: list[Function]) -> set[str]:
+        """The Module classes that other classes build."""
+        found: set[str] = set()
+        for forward in forwards:
+            owner = forward.owner
+            assert owner is not None
+            for _, call, caller in self.program.calls.get(owner.name, ()):
+                if caller is not None and (caller.owner is not owner or caller.owner is None):
+                    if any(a.name == owner.key for a in self.kinds.get(id(call.func), ())):
+                        found.add(owner.key)
+        return found
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -268,7 +297,8 @@ class Inference:
             if called_as == "__init__":
                 called_as = function.owner.name
             elif called_as in ("forward", "__call__"):
-                return NOTHING
+                calls = self._module_calls.get(function.owner.key, ())[:MAX_CALL_SITES]
+                return join(*(self._passed(call, name, index - shift) for call in calls))
         found: list[Kind] = []
         for file, call, caller in self.program.calls.get(called_as, ())[:MAX_CALL_SITES]:
             if self._means(file, call, caller, function):

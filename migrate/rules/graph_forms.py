@@ -12,33 +12,50 @@ from migrate.templates import piece
 
 
 def rewrites(scene: Scene) -> Iterator[Edit]:
-    """``map`` of a lambda and ``reversed`` of layers, in the methods of Modules."""
+    """``map`` and ``reversed`` in the methods of Modules, ``copy`` of a list."""
     for node in scene.file.nodes:
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        if not isinstance(node, ast.Call) or node.keywords:
             continue
-        if not any(a.kind == "builtin" for a in scene.kind(node.func)) or node.keywords:
+        if isinstance(node.func, ast.Attribute):
+            yield from _copy(scene, node, node.func)
             continue
-        owner = scene.owner(node)
-        if owner is None or not scene.is_module_class(owner):
+        if not isinstance(node.func, ast.Name) or not _in_module(scene, node):
             continue
-        if node.func.id == "map" and len(node.args) == 2:
+        if not any(a.kind == "builtin" for a in scene.kind(node.func)):
+            continue
+        if node.func.id == "map" and len(node.args) == 2 and _gone_through(scene, node):
             yield from _map(scene, node)
         elif node.func.id == "reversed" and len(node.args) == 1:
             yield from _reversed(scene, node)
 
 
+def _in_module(scene: Scene, node: ast.AST) -> bool:
+    owner = scene.owner(node)
+    return owner is not None and scene.is_module_class(owner)
+
+
+def _copy(scene: Scene, node: ast.Call, func: ast.Attribute) -> Iterator[Edit]:
+    """``sizes.copy()`` of a list is ``sizes[:]``."""
+    if func.attr == "copy" and not node.args and is_all(scene.kind(func.value), "list"):
+        yield _edit(scene, node, (piece(scene.source, func.value, True), "[:]"))
+
+
 def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
-    """``map(lambda t: f(t), items)`` is ``[f(t) for t in items]``, where the result is gone through."""
+    """``map(lambda t: f(t), items)`` is ``[f(t) for t in items]``, ``map(f, items)`` likewise."""
     function, items = node.args
-    if not isinstance(function, ast.Lambda) or not _gone_through(scene, node):
+    over = piece(scene.source, items, isinstance(items, (ast.Lambda, ast.IfExp)))
+    if isinstance(function, ast.Name):
+        name = next(n for n in ("item", "each", "one_item") if n not in scene.file.names)
+        called = piece(scene.source, function, True)
+        yield _edit(scene, node, ("[", called, f"({name}) for {name} in ", over, "]"))
+        return
+    if not isinstance(function, ast.Lambda):
         return
     a = function.args
     if len(a.args) != 1 or a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
         return
-    loose = isinstance(items, (ast.Lambda, ast.IfExp))
     body = Piece(scene.source.span(function.body))
-    parts = ("[", body, f" for {a.args[0].arg} in ", piece(scene.source, items, loose), "]")
-    yield _edit(scene, node, parts)
+    yield _edit(scene, node, ("[", body, f" for {a.args[0].arg} in ", over, "]"))
 
 
 def _gone_through(scene: Scene, node: ast.Call) -> bool:
