@@ -16,8 +16,9 @@ _FRESH = ("{0}.clone()", "{0} + 1", "{0} * 2", "{0}.relu()", "{0}.abs()")
 _SHARED = ("{0}", "{0}.view(-1)", "{0}.reshape(-1)", "{0}[0]", "{0}.detach()", "{0}.unsqueeze(0)")
 _VIEWS = ("torch.flatten({0})", "torch.reshape({0}, (-1,))", "torch.unsqueeze({0}, 0)", "{0}[0:1]")
 _CHANGE = ("{0}.add_(3)", "{0}.mul_(2)", "{0}.sub_(1)", "{0} += 2", "{0} *= 3", "{0}.clamp_(0, 4)")
-_WRITE = ("{0}[0] = 5", "{0}.zero_()", "{0}.fill_(2)", "{0}[0] += 1", "{0}.copy_({0} * 3)")
-_LAYERS = ("F.relu({0}, inplace=True)", "F.relu6({0}, inplace=True)")
+_WRITE = ("{0}[0] = 5", "{0}[0] += 1")
+_WHOLE = ("{0}.zero_()", "{0}.fill_(2)", "{0}.copy_({0} * 3)")
+_LAYERS = ("F.relu({0}, inplace=True)", "F.leaky_relu({0}, 0.5, inplace=True)")
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Grammar:
 
 
 PLAIN = Grammar()
-WRITES = Grammar(changed=_CHANGE + _WRITE)
+ELEMENTS = Grammar(changed=_CHANGE + _WRITE)
+WRITES = Grammar(changed=_CHANGE + _WHOLE)
 LAYERS = Grammar(changed=_CHANGE + _LAYERS)
 FUNCTIONS = Grammar(bound=_FRESH + _SHARED + _VIEWS)
 
