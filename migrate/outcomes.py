@@ -77,6 +77,11 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Removal(Edit):
+    """An edit that takes a whole statement away; a block that loses all its statements keeps pass."""
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A site that is not converted: a stable code, the reason, and what to do next.
 

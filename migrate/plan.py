@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.rules import autograd, classes, fields, graph_forms, members, modules, references, shared_storage
+from migrate.rules import autograd, bookkeeping, classes, fields, graph_forms, members, modules, references, shared_storage
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
@@ -62,6 +62,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from classes.first_parameters(scene)
     yield from autograd.contexts(scene)
     yield from graph_forms.rewrites(scene)
+    yield from bookkeeping.calls(scene)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:

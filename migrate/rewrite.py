@@ -13,7 +13,7 @@ from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
 from migrate.imports import Spelling
 from migrate.layout import above
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
@@ -208,6 +208,7 @@ def _helpers(changes: Sequence[Edit]) -> frozenset[str]:
 
 def _emit(scene: Scene, changes: list[Edit]) -> Emitted:
     """Apply the edits; comments inside replaced text move above their statement."""
+    changes = _with_pass(scene, changes)
     emitted = emit(scene.source, changes)
     if not any(b"#" in scene.source.data[s.start : s.end] for s in covered(changes)):
         return emitted
@@ -215,6 +216,41 @@ def _emit(scene: Scene, changes: list[Edit]) -> Emitted:
     if not lost:
         return emitted
     return emit(scene.source, changes + [_rescued(scene, start, end) for start, end in lost])
+
+
+def _with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
+    """A block whose statements all go keeps ``pass``; a statement sharing its line becomes it."""
+    gone = {(e.site.span.start, e.site.span.end): e for e in changes if isinstance(e, Removal)}
+    if not gone:
+        return changes
+    source = scene.source
+    found = list(changes)
+    for node in scene.file.nodes:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list) or not block or isinstance(node, ast.Lambda):
+                continue
+            edits = [_removal(source, item, gone) for item in block]
+            if all(edits) and edits[0] is not None and not isinstance(node, ast.Module):
+                site = replace(edits[0].site, span=source.span(block[0]))
+                found[found.index(edits[0])] = replace(edits[0], site=site, parts=("pass",))
+    shared = [e for e in found if isinstance(e, Removal) and not e.parts
+              and _shares_line(source, e.site.span)]  # fmt: skip
+    return [replace(e, parts=("pass",)) if e in shared else e for e in found]
+
+
+def _removal(
+    source: Source, item: ast.stmt, gone: Mapping[tuple[int, int], Edit]
+) -> Edit | None:
+    span = source.span(item)
+    for (start, end), edit in gone.items():
+        if start <= span.start and span.end <= end:
+            return edit
+    return None
+
+
+def _shares_line(source: Source, span: Span) -> bool:
+    return source.data[span.end - 1 : span.end] != b"\n" and span.end < len(source.data)
 
 
 def _lost_comments(source: Source, data: bytes) -> list[tuple[int, int]]:

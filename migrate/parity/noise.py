@@ -12,6 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from migrate.parity.coarse import COARSE
 
 
+ROUNDED = (torch.float32,)
+# Drawn uniformly, so that with the rounding of the product itself the root mean square of a
+# step's error is one unit roundoff.
+WIDE = 3.0
+
+
 def base_name(operator: Any) -> str:
     """``aten.tanh_.default`` -> ``tanh``."""
     name: str = operator.overloadpacket.__name__
@@ -19,10 +25,15 @@ def base_name(operator: Any) -> str:
 
 
 class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
-    """Adds up the reduction lengths of the operators that run, and remembers their names."""
+    """Rounds at random, and adds up the reduction lengths of the operators that run.
 
-    def __init__(self) -> None:
+    Every floating result of every operator, in backward too, is moved by up to one unit roundoff:
+    what another correct implementation in the same precision may differ by at each step.
+    """
+
+    def __init__(self, seed: int) -> None:
         super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
         self.reduction = 0.0
         self.names: set[str] = set()
 
@@ -33,7 +44,19 @@ class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
         name = base_name(func)
         self.names.add(name)
         self.reduction += reduction_length(name, args, result)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for tensor, returned in zip(results, func._schema.returns, strict=False):
+            alias = returned.alias_info
+            if isinstance(tensor, torch.Tensor) and (alias is None or alias.is_write):
+                self._round(tensor)
         return result
+
+    def _round(self, tensor: torch.Tensor) -> None:
+        if tensor.dtype not in ROUNDED or tensor.numel() < 1 or not tensor.is_contiguous():
+            return
+        unit = torch.finfo(tensor.dtype).eps / 2
+        draw = torch.empty_like(tensor, requires_grad=False)
+        tensor.mul_(draw.uniform_(1 - unit * WIDE, 1 + unit * WIDE, generator=self.generator))
 
     @property
     def coarse(self) -> bool:

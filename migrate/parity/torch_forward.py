@@ -118,7 +118,7 @@ def _errors_into(whole: Whole, target: dict[Place, list[float]]) -> Callable[[st
 
 def _nudged(twins: Twins, whole: Whole) -> bool:
     """The nudged run; also notes how much was reduced up to each call. True: coarse kernels."""
-    log = OperatorLog()
+    log = OperatorLog(twins.seed)
     store = _errors_into(whole, whole.own)
 
     def keep(path: str, index: int, value: Any) -> None:
@@ -181,7 +181,7 @@ Outcome = tuple[list[torch.Tensor], dict[str, torch.Tensor]]
 
 def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Errors, State]:
     """Run the module alone: float64, nudged, coarse; and float32 again for its statistics."""
-    log = OperatorLog()
+    log = OperatorLog(twins.seed)
     plain, random = tensors(call.result), False
     after: dict[str, torch.Tensor] = {}
     if suspect or (training and _has_state(twins, call)):

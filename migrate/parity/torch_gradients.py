@@ -90,7 +90,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
 def _references(
     twins: Twins, case: Case, plain: Gradients
 ) -> tuple[Gradients, Gradients, Gradients | None, float]:
-    log = OperatorLog()
+    log = OperatorLog(twins.seed)
     try:
         with in_float64():
             wide = _gradients(twins, twins.double, case, widen)[1]

@@ -62,27 +62,9 @@ class Inference:
             self._module_calls[key].append(call)
 
     def everything(self) -> None:
-        """Walk the whole program, callers first: what a forward is called with is then known."""
+        """Walk the whole program, so that no answer depends on what is asked first."""
         for path in self.program.files:
-            self.module(path)
-        functions = list(self.program.functions.values())
-        forwards = [f for f in functions if self._is_forward(f)]
-        inner = self._built_inside(forwards)
-        roots = [f for f in forwards if f.owner is not None and f.owner.key not in inner]
-        for function in (*(f for f in functions if f not in forwards), *roots, *forwards):
-            self.flow(function)
-
-    def _built_inside(self, forwards: list[Function]) -> set[str]:
-        """The Module classes that other classes build."""
-        found: set[str] = set()
-        for forward in forwards:
-            owner = forward.owner
-            assert owner is not None
-            for _, call, caller in self.program.calls.get(owner.name, ()):
-                if caller is not None and (caller.owner is not owner or caller.owner is None):
-                    if any(a.name == owner.key for a in self.kinds.get(id(call.func), ())):
-                        found.add(owner.key)
-        return found
+            self.file(path)
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -297,6 +279,7 @@ class Inference:
             if called_as == "__init__":
                 called_as = function.owner.name
             elif called_as in ("forward", "__call__"):
+                self._walk_holders(function.owner)
                 calls = self._module_calls.get(function.owner.key, ())[:MAX_CALL_SITES]
                 return join(*(self._passed(call, name, index - shift) for call in calls))
         found: list[Kind] = []
@@ -304,6 +287,14 @@ class Inference:
             if self._means(file, call, caller, function):
                 found.append(self._passed(call, name, index - shift))
         return join(*found)
+
+    def _walk_holders(self, owner: Class) -> None:
+        """The forwards of the classes that build this one: they call its instances."""
+        for _, _, caller in self.program.calls.get(owner.name, ())[:MAX_CALL_SITES]:
+            holder = caller.owner if caller is not None else None
+            forward = holder.methods.get("forward") if holder is not None else None
+            if forward is not None and holder is not owner:
+                self.flow(forward)
 
     def _means(self, file: File, call: ast.Call, caller: Function | None, function: Function) -> bool:
         """Whether a call is one of this very function."""

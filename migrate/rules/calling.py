@@ -6,7 +6,7 @@ import ast
 
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.scene import Scene
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -84,16 +84,16 @@ def _receiver_layout(
 
 
 def removed(scene: Scene, site: Site, statement: ast.Expr, row: Row) -> Edit:
-    """A call without effect goes with its statement; alone in its block it leaves ``pass``."""
+    """A call without effect goes with its statement."""
+    where = Site(site.name, removed_span(scene, statement), site.line, site.column)
+    return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)
+
+
+def removed_span(scene: Scene, statement: ast.stmt) -> Span:
+    """What goes with a statement: its line where nothing else is on it."""
     source = scene.source
     span = source.span(statement)
-    parent = scene.parent(statement)
-    blocks = [getattr(parent, n, None) for n in ("body", "orelse", "finalbody")]
-    sole = any(isinstance(b, list) and b == [statement] for b in blocks)
     start = source.line_start(source.line_of(span.start))
     end = source.data.find(b"\n", span.end) + 1
     alone = not source.data[start : span.start].strip() and not source.data[span.end : end].strip()
-    place = Span(start, end) if alone and end and not sole else span
-    parts = ("pass",) if sole or not alone else ()
-    where = Site(site.name, place, site.line, site.column)
-    return Edit(where, Outcome.CONVERTED, parts, row.key, note=row.note)
+    return Span(start, end) if alone and end else span
