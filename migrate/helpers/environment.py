@@ -45,3 +45,24 @@ class iinfo:
         self.max = 2 ** INT_BITS[name] - 1
         self.min = 0 if name[0] == "U" else -(2 ** INT_BITS[name])
         self.bits = INT_BITS[name] + (0 if name[0] == "U" else 1)
+
+
+class Device:
+    """torch.device as a name: its ``type`` and ``index``. It places nothing."""
+
+    def __init__(self, type, index=None):
+        name, _, number = str(type).partition(":")
+        self.type = name
+        self.index = int(number) if number else index
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self):
+        return f"device({str(self)!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, Device) and str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))

@@ -233,8 +233,20 @@ def logsigmoid(input):
 
 
 def pad(input, pad, mode="constant", value=None):
-    """torch.nn.functional.pad: (before, after) pairs, last axis first; negative ones cut."""
-    return ops.pad(input, pad, mode, value)
+    """torch.nn.functional.pad: (before, after) pairs, last axis first; negative ones cut.
+
+    They are cut by slicing: with them ops.pad is wrong on CPU from its second call on.
+    """
+    ends, some = (), False
+    for i in range(len(pad) // 2):
+        before, after, axis = pad[2 * i], pad[2 * i + 1], input.ndim - 1 - i
+        if before < 0 or after < 0:
+            start = max(-before, 0)
+            length = input.shape[axis] - start - max(-after, 0)
+            input = ops.narrow(input, axis, start, length)
+        ends = (*ends, max(before, 0), max(after, 0))
+        some = some or before > 0 or after > 0
+    return ops.pad(input, ends, mode, value) if some else input
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):

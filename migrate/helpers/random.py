@@ -8,12 +8,14 @@ from migrate.helpers.creation import size_of
 
 def rand(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.rand: uniform in [0, 1); other numbers than torch's for the same seed."""
-    return ops.rand(*size_of(size), dtype=dtype)
+    shape = size_of(size)
+    return ops.rand(*shape, dtype=dtype) if shape else ops.rand(1, dtype=dtype).squeeze(0)
 
 
 def randn(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.randn: standard normal; other numbers than torch's for the same seed."""
-    return ops.randn(*size_of(size), dtype=dtype)
+    shape = size_of(size)
+    return ops.randn(*shape, dtype=dtype) if shape else ops.randn(1, dtype=dtype).squeeze(0)
 
 
 def rand_like(
