@@ -11,6 +11,7 @@ from migrate.table import Param, Signature
 # numpy's spellings that torch accepts besides its own
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 NO, MAYBE, YES = 0, 1, 2
+Values = dict[str, ast.expr | tuple[ast.expr, ...]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,24 @@ def bind(
     args: Sequence[ast.expr], keywords: Sequence[ast.keyword], signature: Signature
 ) -> BoundCall | Unbound:
     """Assign the arguments as Python would."""
-    values: dict[str, ast.expr | tuple[ast.expr, ...]] = {}
+    values = _by_place(args, signature)
+    if isinstance(values, Unbound):
+        return values
+    by_name = {p.name: p for p in signature.params if p.kind in ("any", "kw")}
+    why = _by_keyword(keywords, signature, by_name, values)
+    if why is not None:
+        return why
+    for param in signature.params:
+        required = param.default is None and param.kind not in ("args", "kwargs")
+        if required and param.name not in values:
+            return Unbound(f"argument {param.name!r} is missing")
+    named = {_spelled(k.arg, by_name) or "" for k in keywords if k.arg}
+    return BoundCall(signature, values, tuple(values), frozenset(named))
+
+
+def _by_place(args: Sequence[ast.expr], signature: Signature) -> Values | Unbound:
+    """The values of the positional arguments."""
+    values: Values = {}
     slots = [p for p in signature.params if p.kind in ("pos", "any")]
     rest = next((p for p in signature.params if p.kind == "args"), None)
     for index, arg in enumerate(args):
@@ -55,7 +73,16 @@ def bind(
             return Unbound(f"more than {len(slots)} positional arguments")
         values[rest.name] = tuple(args[index:])
         break
-    by_name = {p.name: p for p in signature.params if p.kind in ("any", "kw")}
+    return values
+
+
+def _by_keyword(
+    keywords: Sequence[ast.keyword],
+    signature: Signature,
+    by_name: Mapping[str, Param],
+    values: Values,
+) -> Unbound | None:
+    """Adds the keyword arguments to ``values``, or says why one does not fit."""
     spread = next((p for p in signature.params if p.kind == "kwargs"), None)
     extra: list[ast.expr] = []
     for item in keywords:
@@ -75,12 +102,7 @@ def bind(
         values[name] = item.value
     if spread is not None and extra:
         values[spread.name] = tuple(extra)
-    for param in signature.params:
-        if param.default is None and param.kind not in ("args", "kwargs"):
-            if param.name not in values:
-                return Unbound(f"argument {param.name!r} is missing")
-    named = {_spelled(k.arg, by_name) or "" for k in keywords if k.arg}
-    return BoundCall(signature, values, tuple(values), frozenset(named))
+    return None
 
 
 def _spelled(keyword: str, by_name: Mapping[str, Param]) -> str | None:
@@ -149,15 +171,11 @@ def choose(
     return (sure or [b for _, b in found]), why
 
 
-def _mark(
-    bound: BoundCall, param: Param, kinds_of: Callable[[ast.expr], frozenset[str]]
-) -> int:
+def _mark(bound: BoundCall, param: Param, kinds_of: Callable[[ast.expr], frozenset[str]]) -> int:
     value = bound.values[param.name]
     if isinstance(value, tuple):
         if param.kind == "kwargs":
             return YES
-        marks = [
-            MAYBE if isinstance(v, ast.Starred) else fits(param, kinds_of(v)) for v in value
-        ]
+        marks = [MAYBE if isinstance(v, ast.Starred) else fits(param, kinds_of(v)) for v in value]
         return min(marks, default=YES)
     return fits(param, kinds_of(value))

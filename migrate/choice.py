@@ -1,4 +1,4 @@
-"""In: a torch name and a call of it. Out: the row that admits the call and its binding, or why none."""
+"""In: a torch name and a call of it. Out: the row that admits the call, bound, or why none does."""
 
 from __future__ import annotations
 
@@ -104,9 +104,7 @@ def _certain(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -
     return True
 
 
-def _conditions(
-    row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]
-) -> int:
+def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> int:
     """Whether the row's ``when`` holds: NO, MAYBE or YES."""
     mark = calls.YES
     for name, wanted in row.when.items():
@@ -134,23 +132,26 @@ def _conditions(
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:
     """Why the row cannot take these arguments, or None."""
     template = row.mint if target == "mint" and row.mint else row.to
-    used = {n.id for n in ast.walk(parse(template)) if isinstance(n, ast.Name)} if template else set()
+    nodes = ast.walk(parse(template)) if template else ()
+    used = {n.id for n in nodes if isinstance(n, ast.Name)}
     for name, value in bound.values.items():
         if name in row.only:
             texts = row.only[name]
             if not isinstance(value, ast.expr) or not any(_same(value, t) for t in texts):
                 shown = ast.unparse(value) if isinstance(value, ast.expr) else "..."
                 return f"{name}={shown} has no portable target, only {' or '.join(texts)}"
-        elif name not in used and name not in row.drop and name not in POLICY_DROP:
-            if not row.rule and not _is_default(bound, name, value):
-                return f"argument {name!r} has no counterpart"
+        elif name in used or name in row.drop or name in POLICY_DROP or row.rule:
+            continue
+        elif not _is_default(bound, name, value):
+            return f"argument {name!r} has no counterpart"
     return None
 
 
 def _is_default(bound: BoundCall, name: str, value: ast.expr | tuple[ast.expr, ...]) -> bool:
     param = bound.signature.param(name)
-    return bool(param and param.default and isinstance(value, ast.expr)
-                and _same(value, param.default))  # fmt: skip
+    return bool(
+        param and param.default and isinstance(value, ast.expr) and _same(value, param.default)
+    )
 
 
 def _same(node: ast.expr, text: str) -> bool:

@@ -89,9 +89,9 @@ def _raisable(scene: Scene, node: ast.AST, statement: ast.stmt) -> bool:
             return False
         current = scene.parent(current)
     owner = scene.parent(statement)
-    return not isinstance(owner, ast.ClassDef) or (scene.function(statement) is not None and (
-        _function_is_nearest(scene, statement)
-    ))
+    return not isinstance(owner, ast.ClassDef) or (
+        scene.function(statement) is not None and (_function_is_nearest(scene, statement))
+    )
 
 
 def _function_is_nearest(scene: Scene, statement: ast.stmt) -> bool:

@@ -1,4 +1,4 @@
-"""In: the import statements of a file and what its new text needs. Out: the edits of its imports."""
+"""In: the imports of a file and what its new text needs. Out: the edits of its imports."""
 
 from __future__ import annotations
 
@@ -59,8 +59,13 @@ def _anchor(
     """The first torch import at the top of the file: the new imports go there."""
     tops = [s for s in statements if scene.parent(s) is scene.source.tree]
     first_use = next(
-        (n for n in scene.source.tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))
-         and not _is_docstring(n)), None)  # fmt: skip
+        (
+            n
+            for n in scene.source.tree.body
+            if not isinstance(n, (ast.Import, ast.ImportFrom)) and not _is_docstring(n)
+        ),
+        None,
+    )
     if not tops:
         return None
     late = first_use is not None and tops[0].lineno > first_use.lineno
@@ -85,10 +90,8 @@ def _with_names(
     return f"from {'.' * statement.level}{statement.module or ''} import {names}"
 
 
-def _replace(
-    scene: Scene, statement: ast.stmt, lines: list[str], removed: set[int]
-) -> Edit:
-    """The statement becomes the lines; without any it goes, with its line when nothing else is on it."""
+def _replace(scene: Scene, statement: ast.stmt, lines: list[str], removed: set[int]) -> Edit:
+    """The statement becomes the lines; without any it goes, and its line where it is alone."""
     source = scene.source
     span = source.span(statement)
     start = source.line_start(source.line_of(span.start))
@@ -102,8 +105,8 @@ def _replace(
     end = source.data.find(b"\n", span.end)
     rest = source.data[span.end : end if end >= 0 else len(source.data)]
     if indent.strip() or rest.strip():
-        after = span.end + (len(rest) - len(rest.lstrip(b"; \t")) if rest.strip()[:1] == b";" else 0)
-        place = Span(span.start, after)
+        more = len(rest) - len(rest.lstrip(b"; \t")) if rest.strip()[:1] == b";" else 0
+        place = Span(span.start, span.end + more)
         return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))
     place = Span(start, end + 1 if end >= 0 else len(source.data))
     return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))

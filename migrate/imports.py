@@ -1,4 +1,4 @@
-"""In: the names a file uses. Out: how it spells MindSpore and helper names, and its import lines."""
+"""In: the names a file uses. Out: how it spells MindSpore and helper names; its import lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Spelling:
     _memo: dict[str, str] = field(default_factory=dict, compare=False)
 
     def local(self, name: str) -> tuple[str, str]:
-        """(text, import root) for a full name: "mindspore.nn.ReLU" is ("nn.ReLU", "mindspore.nn")."""
+        """(text, import root): "mindspore.nn.ReLU" is ("nn.ReLU", "mindspore.nn")."""
         if name.startswith("helpers."):
             return self.helper(name), name
         if hasattr(builtins, name.partition(".")[0]):

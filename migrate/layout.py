@@ -1,8 +1,9 @@
-"""In: a call of the source and its new callee and arguments. Out: the parts, with the layout kept."""
+"""In: a call and its new callee and arguments. Out: the parts, with the layout kept."""
 
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from migrate.outcomes import Piece, Span
 from migrate.source import Source
@@ -43,7 +44,7 @@ def call(source: Source, node: ast.Call, rendering: Rendering) -> tuple[str | Pi
 
 def _between(source: Source, slots: list[tuple[ast.expr, Span]]) -> str:
     """What stands between arguments: a comma, and the line break where each has its own line."""
-    gaps = [_text(source, Span(a.end, b.start)) for (_, a), (_, b) in zip(slots, slots[1:])]
+    gaps = [_text(source, Span(a.end, b.start)) for (_, a), (_, b) in pairwise(slots)]
     if gaps and all("\n" in gap for gap in gaps):
         return ",\n" + gaps[-1].rpartition("\n")[2]
     return ", "

@@ -1,4 +1,4 @@
-"""In: an imported name. Out: the public torch name it stands for, and whether the table covers it."""
+"""In: an imported name. Out: the public torch name it means, and whether the table covers it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def covered_roots(table: Table) -> frozenset[str]:
 
 
 def canonical(name: str, table: Table) -> str:
-    """The public name of what ``name`` refers to: torch.nn.modules.conv.Conv2d is torch.nn.Conv2d."""
+    """The public name of what is meant: torch.nn.modules.conv.Conv2d is torch.nn.Conv2d."""
     if name in _ALIASES:
         return _ALIASES[name]
     if not name.startswith("torch."):

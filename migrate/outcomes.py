@@ -78,7 +78,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Removal(Edit):
-    """An edit that takes a whole statement away; a block that loses all its statements keeps pass."""
+    """An edit that takes a whole statement away; a block that loses all of them keeps pass."""
 
 
 @dataclass(frozen=True)

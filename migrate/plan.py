@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.rules import autograd, bookkeeping, classes, fields, graph_forms, members, modules, references, shared_storage
+from migrate.rules import (
+    autograd,
+    bookkeeping,
+    classes,
+    fields,
+    graph_forms,
+    members,
+    modules,
+    references,
+    shared_storage,
+)
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
 from migrate.sites import Form, Reference

@@ -1,4 +1,4 @@
-"""In: the parsed files of one conversion. Out: their modules, classes, functions and calls, by name."""
+"""In: the parsed files of a conversion. Out: their modules, classes, functions, calls, by name."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.source import Source
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node; contexts and operators, which have no place, are left out."""
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [v for v in value if isinstance(v, ast.AST) and v._fields]
-        elif isinstance(value, ast.AST) and value._fields:
-            found.append(value)
-    return found
+from migrate.syntax import FunctionNode, all_parameters, children
 
 
 @dataclass(eq=False)
@@ -262,7 +248,7 @@ class _Indexer:
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None:
                 self._visit(default, parent, owner, prefix)
-        for arg in _all_args(arguments):
+        for arg in all_parameters(arguments):
             function.locals.add(arg.arg)
             self.file.names.add(arg.arg)
             if arg.annotation:
@@ -296,8 +282,3 @@ class _Indexer:
             self._visit(child, parent, None, prefix)
         for statement in node.body:
             self._visit(statement, parent, owner, prefix + node.name + ".")
-
-
-def _all_args(arguments: ast.arguments) -> list[ast.arg]:
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return found + [a for a in (arguments.vararg, arguments.kwarg) if a is not None]

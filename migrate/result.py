@@ -1,4 +1,4 @@
-"""In: what conversion and verification found. Out: the one result model (its JSON schema is versioned)."""
+"""In: what conversion and verification found. Out: the one result model, its schema versioned."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from migrate.receivers.kinds import UNKNOWN, Kind, without_none
 from migrate.source import Source
 from migrate.table import Table
 
-
 WITH_NONE = "holding None"
 
 
@@ -46,8 +45,13 @@ class Scene:
         """The names of the alternatives, a class of the torch namespace as "Module" and so on."""
         kind = self.kind(node)
         names = frozenset(a.kind for a in kind)
-        if any(n.kind == "None" for a in kind if a.kind in ("list", "tuple") for i in a.items
-               for n in i):  # fmt: skip
+        if any(
+            n.kind == "None"
+            for a in kind
+            if a.kind in ("list", "tuple")
+            for i in a.items
+            for n in i
+        ):
             return names | {WITH_NONE}
         return names
 
@@ -95,7 +99,7 @@ class Scene:
         return self.inference.is_module(owner.key)
 
     def module_classes(self, node: ast.AST) -> tuple[str, ...]:
-        """The torch classes whose instances an expression may be; () unless it surely is a Module."""
+        """The torch classes an expression may be an instance of; () unless surely a Module."""
         found: list[str] = []
         for atom in without_none(self.kind(node)):
             if atom.kind != "Module":

@@ -69,9 +69,10 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     found = []
     for alias in node.names:
         full = f"{origin}.{alias.name}" if origin else alias.name
-        if (not level and full.partition(".")[0] in inference.roots) or (not level and scene.table.needs_torch(full.partition(".")[0])):
-            if inference.program.find_module(scene.file.path, full.partition(".")[0]) is None:
-                found.append(Reference(alias, full, Form.IMPORT))
+        root = full.partition(".")[0]
+        ours = not level and (root in inference.roots or scene.table.needs_torch(root))
+        if ours and inference.program.find_module(scene.file.path, root) is None:
+            found.append(Reference(alias, full, Form.IMPORT))
     return found
 
 
@@ -103,9 +104,7 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         return _unsure(scene, node, atoms) if not forms or "unknown" in _kinds(atoms) else []
     if all(a.kind == "Module" for a in atoms):
         return [Reference(node, min(names), Form.MEMBER)]
-    if len(names) == 1 and all(
-        f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)
-    ):
+    if len(names) == 1 and all(f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)):
         name = next(iter(names))
         form = Form.FIELD if name.startswith("field ") else Form.MEMBER
         return [Reference(node, name, form)]
@@ -132,9 +131,11 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         return f"torch.optim.Optimizer.{attribute}"
     if atom.kind == "device" and attribute in ("type", "index"):
         return f"torch.device.{attribute}"
-    if atom.kind == "dtype" and not atom.direct and attribute in (
-        "is_floating_point", "itemsize", "is_complex"
-    ):  # fmt: skip
+    if (
+        atom.kind == "dtype"
+        and not atom.direct
+        and attribute in ("is_floating_point", "itemsize", "is_complex")
+    ):
         return f"torch.dtype.{attribute}"
     if atom.kind == "torch":
         return f"{atom.name}.{attribute}"
@@ -157,8 +158,13 @@ def _module_member(scene: Scene, atom: Atom, attribute: str) -> str:
     full = f"torch.nn.Module.{attribute}"
     if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:
         return full
-    return full if attribute == "forward" or table.kind(full) in ("method", "property") or (
-        table.rows(full)) else ""  # fmt: skip
+    return (
+        full
+        if attribute == "forward"
+        or table.kind(full) in ("method", "property")
+        or (table.rows(full))
+        else ""
+    )
 
 
 def _defined(scene: Scene, key: str, attribute: str) -> bool:
@@ -178,9 +184,7 @@ def _defined(scene: Scene, key: str, attribute: str) -> bool:
     return False
 
 
-def _unsure(
-    scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]
-) -> list[Reference]:
+def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[Reference]:
     """An unknown receiver whose attribute is called by the name of a Tensor method."""
     if any(a.kind in _CONTAINER_KINDS for a in atoms) and "unknown" not in _kinds(atoms):
         return []

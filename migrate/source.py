@@ -1,4 +1,4 @@
-"""In: the bytes of a Python file. Out: its syntax tree with byte offsets, and the way back to bytes."""
+"""In: the bytes of a Python file. Out: its syntax tree with byte offsets; the way back to bytes."""
 
 from __future__ import annotations
 
@@ -163,4 +163,6 @@ def _not_python(path: str, text: str, error: Exception) -> Unreadable:
             "bring it to Python 3 first (for example with 2to3), then convert",
         )
     why = f"{message}: {shown!r}" if shown else message
-    return Unreadable(where, "syntax error", why, "correct the file, or leave it out with --exclude")
+    return Unreadable(
+        where, "syntax error", why, "correct the file, or leave it out with --exclude"
+    )

@@ -1,4 +1,4 @@
-"""In: a row and the arguments of a call. Out: the parts of the new expression, or a refusal's reason.
+"""In: a row and the arguments of a call. Out: the parts of the new expression, or why none.
 
 Templates and defaults are Python source; they are parsed here once, and arguments are put in as
 pieces of the original text, never as text that is parsed again.
@@ -252,8 +252,11 @@ class Renderer:
 
     def _Subscript(self, node: ast.Subscript) -> Parts:
         inner = node.slice
-        index = self._items(inner.elts) if isinstance(inner, ast.Tuple) else self.expression(
-            inner, False)  # fmt: skip
+        index = (
+            self._items(inner.elts)
+            if isinstance(inner, ast.Tuple)
+            else self.expression(inner, False)
+        )
         return [*self.expression(node.value, True), "[", *index, "]"]
 
     def _Slice(self, node: ast.Slice) -> Parts:
@@ -319,8 +322,13 @@ class Renderer:
         return parts
 
     def _IfExp(self, node: ast.IfExp) -> Parts:
-        return [*self.expression(node.body, True), " if ", *self.expression(node.test, True),
-                " else ", *self.expression(node.orelse, True)]  # fmt: skip
+        return [
+            *self.expression(node.body, True),
+            " if ",
+            *self.expression(node.test, True),
+            " else ",
+            *self.expression(node.orelse, True),
+        ]
 
 
 _OPERATORS: Mapping[type, str] = {
@@ -360,7 +368,7 @@ def constant(node: ast.expr, defaults: Mapping[str, str | None]) -> object:
 
 
 def dotted(node: ast.expr) -> str | None:
-    """"mindspore.nn.ReLU" for such a chain of names, else None."""
+    """ "mindspore.nn.ReLU" for such a chain of names, else None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

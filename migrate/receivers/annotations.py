@@ -72,8 +72,12 @@ def _plain(node: ast.expr, kinds: Mapping[int, Kind]) -> Kind:
             module = kind("Module", atom.name) if short and "." not in short else UNKNOWN
             found.append(_TORCH.get(atom.name, module))
         elif atom.kind == "builtin":
-            found.append(_BUILTINS.get(atom.name, kind(atom.name) if atom.name in (
-                "list", "dict", "tuple") else UNKNOWN))  # fmt: skip
+            found.append(
+                _BUILTINS.get(
+                    atom.name,
+                    kind(atom.name) if atom.name in ("list", "dict", "tuple") else UNKNOWN,
+                )
+            )
         elif atom.kind == "class":
             found.append(kind("annotated", atom.name))
         elif atom.kind == "foreign" and atom.name.startswith("numpy."):
@@ -84,8 +88,9 @@ def _plain(node: ast.expr, kinds: Mapping[int, Kind]) -> Kind:
 
 
 def _generic(node: ast.Subscript, kinds: Mapping[int, Kind]) -> Kind:
-    head = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(
-        node.value, "id", "")  # fmt: skip
+    head = (
+        node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+    )
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if head in ("Optional", "Final", "Annotated", "ClassVar"):
         return join(annotated(inner[0], kinds), NONE if head == "Optional" else frozenset())

@@ -1,4 +1,4 @@
-"""In: an expression and the kinds of the variables. Out: its kind, remembered for every node in it."""
+"""In: an expression and the kinds of the variables. Out: its kind, and that of every node in it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ class Evaluator:
         """The kind of an expression; every expression inside it is evaluated as well."""
         if node is None:
             return NONE
-        method: Callable[[ast.expr], Kind] | None = getattr(
-            self, f"_{type(node).__name__}", None
-        )
+        method: Callable[[ast.expr], Kind] | None = getattr(self, f"_{type(node).__name__}", None)
         found = method(node) if method else self._others(node)
         self.world.kinds[id(node)] = found
         return found
@@ -112,14 +110,14 @@ class Evaluator:
         kinds = [self.kind(e) for e in node.elts]
         if any(isinstance(e, ast.Starred) for e in node.elts):
             parts = zip(node.elts, kinds, strict=True)
-            return sequence("tuple", join(*(element(k) if isinstance(e, ast.Starred) else k
-                                            for e, k in parts)))  # fmt: skip
+            return sequence(
+                "tuple", join(*(element(k) if isinstance(e, ast.Starred) else k for e, k in parts))
+            )
         return fixed_tuple(tuple(map(indirect, kinds)))
 
     def _List(self, node: ast.List) -> Kind:
         kinds = [
-            element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e)
-            for e in node.elts
+            element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e) for e in node.elts
         ]
         return sequence("list", indirect(join(*kinds)))
 
@@ -318,9 +316,10 @@ class Evaluator:
         value = self.world.kinds.get(id(target), UNKNOWN)
         grown = frozenset(
             Atom(a.kind, a.name, (join(*a.items, indirect(added)),), a.keys)
-            if a.kind in ("list", "Module") and not a.fixed else a
+            if a.kind in ("list", "Module") and not a.fixed
+            else a
             for a in value
-        )  # fmt: skip
+        )
         if grown != value:
             self.bind(target, grown)
 
@@ -369,8 +368,10 @@ class Evaluator:
     def _tensors_into(self, atom: Atom, node: ast.Call) -> None:
         """Torch's own layers take Tensors."""
         if atom.name.startswith("torch.nn.") and atom.name not in (
-            "torch.nn.Identity", "torch.nn.Sequential", "torch.nn.Module"
-        ):  # fmt: skip
+            "torch.nn.Identity",
+            "torch.nn.Sequential",
+            "torch.nn.Module",
+        ):
             for arg in node.args[:1]:
                 self.saw_tensor(arg)
 
@@ -489,7 +490,7 @@ def _is_super(node: ast.Call) -> bool:
 
 
 def _path(node: ast.Attribute) -> str:
-    """"self.x" for an attribute of a plain name, else ""."""
+    """ "self.x" for an attribute of a plain name, else ""."""
     return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
 
 

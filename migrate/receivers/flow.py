@@ -81,7 +81,7 @@ class Flow(Evaluator):
         written = annotated(node.annotation, self.world.kinds)
         if node.value is not None:
             value = self.kind(node.value)
-            self.bind(node.target, value if UNKNOWN == written else _refine(written, value))
+            self.bind(node.target, value if written == UNKNOWN else _refine(written, value))
         elif not isinstance(node.target, ast.Attribute) or written != UNKNOWN:
             self.bind(node.target, written)
 
@@ -133,9 +133,7 @@ class Flow(Evaluator):
     def _Import(self, node: ast.Import) -> None:
         for alias in node.names:
             whole = alias.name if alias.asname else alias.name.partition(".")[0]
-            self.bound(
-                alias.asname or whole, self.world.imported(self.path, whole, 0, None)
-            )
+            self.bound(alias.asname or whole, self.world.imported(self.path, whole, 0, None))
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
@@ -248,8 +246,9 @@ class Flow(Evaluator):
         call = node.value
         if not isinstance(call, ast.Call):
             return
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(
-            call.func, "id", "")  # fmt: skip
+        name = (
+            call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        )
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             self._registered(call, name, 0)
         elif name == "setattr":

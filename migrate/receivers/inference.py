@@ -89,9 +89,8 @@ class Inference:
             top = node in file.source.tree.body
             if isinstance(node, ast.Import) and top:
                 flow._Import(node)
-            elif isinstance(node, ast.ImportFrom) and top:
-                if not any(a.name == "*" for a in node.names):
-                    flow._ImportFrom(node)
+            elif isinstance(node, ast.ImportFrom) and top and node.names[0].name != "*":
+                flow._ImportFrom(node)
         for name, item in file.top.items():
             what = "class" if isinstance(item, Class) else "function"
             flow.variables.setdefault(name, kind(what, item.key))
@@ -99,8 +98,7 @@ class Inference:
     def global_kind(self, path: str, name: str) -> Kind:
         if name == "__name__":
             return STR
-        found = self.module(path).variables.get(name, NOTHING)
-        return found
+        return self.module(path).variables.get(name, NOTHING)
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
@@ -160,7 +158,9 @@ class Inference:
         else:
             flow.result = indirect(flow.kind(body))
         proved = {
-            n: k for n, k in flow.evidence.items() if n in given and without_none(given[n]) <= UNKNOWN
+            n: k
+            for n, k in flow.evidence.items()
+            if n in given and without_none(given[n]) <= UNKNOWN
         }
         if proved:
             return self._walk(function, {**given, **proved})
@@ -204,8 +204,9 @@ class Inference:
         arguments = function.node.args
         found: dict[str, Kind] = {}
         positional = function.parameters
-        defaults = dict(zip([a.arg for a in positional][::-1], arguments.defaults[::-1],
-                            strict=False))  # fmt: skip
+        defaults = dict(
+            zip([a.arg for a in positional][::-1], arguments.defaults[::-1], strict=False)
+        )
         for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             if default is not None:
                 defaults[arg.arg] = default
@@ -296,7 +297,9 @@ class Inference:
             if forward is not None and holder is not owner:
                 self.flow(forward)
 
-    def _means(self, file: File, call: ast.Call, caller: Function | None, function: Function) -> bool:
+    def _means(
+        self, file: File, call: ast.Call, caller: Function | None, function: Function
+    ) -> bool:
         """Whether a call is one of this very function."""
         if caller is not None:
             self.flow(caller)
@@ -326,8 +329,9 @@ class Inference:
                 found.append(values.instance_of(Atom("class", atom.name), (), self))
             else:
                 items = tuple(map(self._resolved, atom.items))
-                found.append(frozenset((Atom(atom.kind, atom.name, items, atom.keys, False,
-                                             atom.fixed),)))  # fmt: skip
+                found.append(
+                    frozenset((Atom(atom.kind, atom.name, items, atom.keys, False, atom.fixed),))
+                )
         return join(*found)
 
     # -- classes --------------------------------------------------------------------------------
@@ -349,7 +353,7 @@ class Inference:
 
     def _base(self, owner: Class, node: ast.expr) -> Kind:
         known = self.kinds.get(id(node))
-        if known is None:                      # asked for while the module is still being walked
+        if known is None:  # asked for while the module is still being walked
             known = Flow(self, owner.path, owner.parent).kind(node)
         return known
 
@@ -401,7 +405,9 @@ class Inference:
         self.module(owner.path)
         found = [self._bodies.get(key, {}).get(name, NOTHING)]
         storing = owner.stores.get(name, [])
-        registered = [m for m in owner.methods.values() if m.name == "__init__" and m not in storing]
+        registered = [
+            m for m in owner.methods.values() if m.name == "__init__" and m not in storing
+        ]
         for function in (*storing, *registered):
             found.append(self.flow(function).stores.get(name, NOTHING))
         joined = join(*found)
@@ -428,8 +434,11 @@ class Inference:
 def _imports(file: File, roots: frozenset[str]) -> bool:
     """Whether a file imports anything that is ours to decide."""
     for node in file.imports:
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [
-            a.name for a in node.names]  # fmt: skip
+        names = (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [a.name for a in node.names]
+        )
         if any(root_of(n) in roots for n in names) and not getattr(node, "level", 0):
             return True
     return False
@@ -442,8 +451,11 @@ def _exclusive(table: Table, program: Program) -> frozenset[str]:
     for owner in (str, list, dict, tuple, set, int, float, complex, bytes, slice, range):
         others.update(dir(owner))
     others.update(_NUMPY)
-    others.update(n.rpartition(".")[2] for n in table.torch.names
-                  if n.startswith(("torch.nn.Module.", "torch.optim.")))  # fmt: skip
+    others.update(
+        n.rpartition(".")[2]
+        for n in table.torch.names
+        if n.startswith(("torch.nn.Module.", "torch.optim."))
+    )
     for owned in program.classes.values():
         others.update(owned.methods)
         others.update(owned.stores)

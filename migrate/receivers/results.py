@@ -1,4 +1,4 @@
-"""In: a torch name that is called or read. Out: the kind of its value, from the row or the facts."""
+"""In: a torch name that is called or read. Out: the kind of its value, from row or facts."""
 
 from __future__ import annotations
 

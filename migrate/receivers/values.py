@@ -74,7 +74,9 @@ _DTYPES = frozenset(
 
 def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
-    return join(*(_attribute(atom, name, world) for atom in value if atom.kind != "None")) or UNKNOWN
+    return (
+        join(*(_attribute(atom, name, world) for atom in value if atom.kind != "None")) or UNKNOWN
+    )
 
 
 def _attribute(atom: Atom, name: str, world: World) -> Kind:
@@ -134,8 +136,17 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
     if name == "training":
         return BOOL
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
-    if atom.name in _CONTAINERS and name in ("append", "extend", "insert", "keys", "items",
-                                             "values", "update", "pop", "clear"):  # fmt: skip
+    if atom.name in _CONTAINERS and name in (
+        "append",
+        "extend",
+        "insert",
+        "keys",
+        "items",
+        "values",
+        "update",
+        "pop",
+        "clear",
+    ):
         return frozenset((Atom("method", f"{atom.name}.{name}", (frozenset((atom,)),)),))
     if world.table.kind(f"torch.nn.Module.{name}") or name == "forward":
         return bound
@@ -306,8 +317,8 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
         elif atom.kind in ("list", "tuple", "iterator", "Size", "Module", "str"):
             if isinstance(index, ast.Slice):
                 found.append(_sliced(atom))
-            elif literal is not None and atom.fixed and -len(atom.items) <= literal < len(
-                atom.items
+            elif (
+                literal is not None and atom.fixed and -len(atom.items) <= literal < len(atom.items)
             ):
                 found.append(atom.items[literal])
             else:
@@ -336,5 +347,16 @@ def _literal_int(node: ast.expr) -> int | None:
     return None
 
 
-__all__ = ["DTYPE", "MODULE", "attribute", "builtin", "call_method", "call_module", "container",
-           "foreign", "instance_of", "subscript", "torch_name"]  # fmt: skip
+__all__ = [
+    "DTYPE",
+    "MODULE",
+    "attribute",
+    "builtin",
+    "call_method",
+    "call_module",
+    "container",
+    "foreign",
+    "instance_of",
+    "subscript",
+    "torch_name",
+]

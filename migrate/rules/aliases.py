@@ -129,7 +129,7 @@ def _reads(scene: Scene, body: list[ast.stmt], name: str, statement: ast.stmt) -
         for block in _BLOCKS:
             for items in _statements(getattr(parent, block, None)):
                 if child in items:
-                    for later in items[items.index(child) + 1 :]:  # type: ignore[arg-type]
+                    for later in items[items.index(child) + 1 :]:
                         if _loads(later, name):
                             return True
                         if _binds(later, name):
@@ -205,11 +205,11 @@ def shares(scene: Scene, node: ast.expr) -> bool:
         return shares(scene, node.value)
     if isinstance(node, ast.Attribute):
         return node.attr in _VIEWS and shares(scene, node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if is_all(scene.kind(node.func.value), "Tensor"):
-            name = node.func.attr
-            return (name in _VIEWS or name.endswith("_")) and shares(scene, node.func.value)
-    return False
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, receiver = node.func.attr, node.func.value
+    views = name in _VIEWS or name.endswith("_")
+    return views and is_all(scene.kind(receiver), "Tensor") and shares(scene, receiver)
 
 
 def sources(scene: Scene, node: ast.expr) -> Iterator[str]:

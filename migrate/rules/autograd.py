@@ -30,17 +30,26 @@ def no_grad(
             return _header(scene, site, statement, chosen)
     if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return _decorator(scene, site, parent, call, chosen)
-    return Refusal(site, "LOP301", "gradient switches have no counterpart as objects",
-                   "use it as a with-statement or decorator")  # fmt: skip
+    return Refusal(
+        site,
+        "LOP301",
+        "gradient switches have no counterpart as objects",
+        "use it as a with-statement or decorator",
+    )
 
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     source = scene.source
     start, end = source.span(node).start, _first_start(scene, node.body[0])
-    notes = [source.text(Span(a, b)) for kind, a, b in source.tokens
-             if kind == tokenize.COMMENT and start <= a < end]  # fmt: skip
+    notes = [
+        source.text(Span(a, b))
+        for kind, a, b in source.tokens
+        if kind == tokenize.COMMENT and start <= a < end
+    ]
     place = Site(site.name, Span(start, end), site.line, site.column)
-    return Edit(place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note)
+    return Edit(
+        place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note
+    )
 
 
 def _first_start(scene: Scene, node: ast.stmt) -> int:
@@ -50,9 +59,12 @@ def _first_start(scene: Scene, node: ast.stmt) -> int:
 
 
 def _decorator(
-    scene: Scene, site: Site, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.expr,
+    scene: Scene,
+    site: Site,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    call: ast.expr,
     chosen: Chosen,
-) -> Edit:  # fmt: skip
+) -> Edit:
     source = scene.source
     span = source.span(call)
     line = source.line_of(span.start)
@@ -72,9 +84,9 @@ def contexts(scene: Scene) -> Iterator[Edit]:
                 if name in STOPPING and _differentiated(scene, node):
                     yield from _cut_names(scene, node)
         elif isinstance(node, ast.FunctionDef):
-            if any(_quiet(scene, d) in STOPPING for d in node.decorator_list):
-                if _differentiated(scene, node.body[0]):
-                    yield from _cut_returns(scene, node)
+            stopping = any(_quiet(scene, d) in STOPPING for d in node.decorator_list)
+            if stopping and _differentiated(scene, node.body[0]):
+                yield from _cut_returns(scene, node)
 
 
 def _quiet(scene: Scene, node: ast.expr) -> str:
@@ -104,9 +116,12 @@ def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
 
 
 def _silent(
-    scene: Scene, node: ast.AST, span: Span, parts: tuple[str | Piece, ...],
+    scene: Scene,
+    node: ast.AST,
+    span: Span,
+    parts: tuple[str | Piece, ...],
     needs: frozenset[str] = frozenset(),
-) -> Edit:  # fmt: skip
+) -> Edit:
     line = scene.source.line_of(span.start)
     return Edit(Site("torch.no_grad", span, line, 1), Outcome.CONVERTED, parts, needs=needs)
 
@@ -146,6 +161,11 @@ def _cut_returns(scene: Scene, node: ast.AST) -> Iterator[Edit]:
             for value in values:
                 if is_all(scene.kind(value), "Tensor"):
                     span = scene.source.span(value)
-                    yield _silent(scene, value, Span(span.start, span.start), (f"{text}(",),
-                                  frozenset((root,)))  # fmt: skip
+                    yield _silent(
+                        scene,
+                        value,
+                        Span(span.start, span.start),
+                        (f"{text}(",),
+                        frozenset((root,)),
+                    )
                     yield _silent(scene, value, Span(span.end, span.end), (")",))

@@ -29,8 +29,10 @@ def calls(scene: Scene) -> Iterator[Edit]:
 
 def _without_effect(scene: Scene, function: Function) -> bool:
     body = function.node.body
-    return isinstance(body, list) and _is_quiet(scene, body) and any(
-        _reports(scene, n) for n in ast.walk(function.node)
+    return (
+        isinstance(body, list)
+        and _is_quiet(scene, body)
+        and any(_reports(scene, n) for n in ast.walk(function.node))
     )
 
 

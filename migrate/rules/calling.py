@@ -27,8 +27,13 @@ def decide_call(
     shown = {layout.flat(scene.source, e.parts) for e in edits if e.parts is not None}
     if len(shown) > 1:
         kinds = ", ".join(sorted({c.row.key for c in chosen}))
-        return Refusal(site, "API104", f"the argument types do not tell which is meant: {kinds}",
-                       "annotate the arguments", keep=True)  # fmt: skip
+        return Refusal(
+            site,
+            "API104",
+            f"the argument types do not tell which is meant: {kinds}",
+            "annotate the arguments",
+            keep=True,
+        )
     return edits[0]
 
 
@@ -56,9 +61,7 @@ def edit_of(
     return Edit(site, outcome, parts, chosen.row.key, rendering.needs, chosen.row.note)
 
 
-def render(
-    scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
-) -> Rendering:
+def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen) -> Rendering:
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
     return renderer.render(template_of(scene, chosen.row))

@@ -27,7 +27,7 @@ def name_span(scene: Scene, node: ast.FunctionDef) -> Span:
 
 
 def first_parameters(scene: Scene) -> Iterator[Edit]:
-    """Graph mode wants the literal name ``self``: rename it where ``construct`` calls it otherwise."""
+    """Graph mode wants the literal name ``self``: renamed where ``construct`` has another."""
     for owner in scene.file.classes.values():
         if not scene.is_module_class(owner):
             continue

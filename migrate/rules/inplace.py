@@ -1,4 +1,4 @@
-"""In: a method that changes its Tensor in place. Out: a rebinding where no alias sees the difference.
+"""In: a method that changes its Tensor in place. Out: a rebinding where no alias sees it.
 
 MindSpore's own in-place methods leave the tensor unchanged on CPU, so none is ever written. The
 proof is in ``aliases``: the rebinding is refused when another name of the same storage is read
@@ -29,8 +29,9 @@ def decide(
     scene: Scene, site: Site, name: str, call: ast.Call, receiver: ast.expr
 ) -> Edit | Refusal:
     """``x.add_(y)`` is ``x = x.add(y)``; in a larger expression the value alone."""
-    chosen = choose(scene.table, name[:-1], call.args, call.keywords, scene.kind_names,
-                    scene.target)  # fmt: skip
+    chosen = choose(
+        scene.table, name[:-1], call.args, call.keywords, scene.kind_names, scene.target
+    )
     if isinstance(chosen, NotChosen):
         return Refusal(site, chosen.code, chosen.reason, chosen.next_step)
     if chosen[0].row.rule:
@@ -64,8 +65,12 @@ def _statement(
         return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
     if isinstance(receiver, ast.Subscript):
         return _plain(edit, (piece(scene.source, receiver, False), " = ", *edit.parts))
-    return Refusal(site, "INP202", "it changes a temporary value that other names may share",
-                   "assign the result to the name that is meant")  # fmt: skip
+    return Refusal(
+        site,
+        "INP202",
+        "it changes a temporary value that other names may share",
+        "assign the result to the name that is meant",
+    )
 
 
 def _value(
@@ -87,8 +92,13 @@ def _value(
 
 
 def _aliased(site: Site, name: str, other: str) -> Refusal:
-    return Refusal(site, "INP203", f"{name} is changed in place and read later as {other}",
-                   f"write {name} = ... where both names mean the new value", keep=False)  # fmt: skip
+    return Refusal(
+        site,
+        "INP203",
+        f"{name} is changed in place and read later as {other}",
+        f"write {name} = ... where both names mean the new value",
+        keep=False,
+    )
 
 
 def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Refusal:
@@ -99,9 +109,18 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
     if name.endswith(".data") and isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         text, root = scene.spelling.local("helpers.assign")
         place = Site(site.name, scene.source.span(parent), site.line, site.column)
-        parts = (f"{text}(", piece(scene.source, node.value, False), ", ",
-                 piece(scene.source, parent.value, False), ")")  # fmt: skip
+        parts = (
+            f"{text}(",
+            piece(scene.source, node.value, False),
+            ", ",
+            piece(scene.source, parent.value, False),
+            ")",
+        )
         return Edit(place, Outcome.HELPER, parts, "torch.Tensor.data", frozenset((root,)))
-    return Refusal(site, "INP204", f"assigning to {node.attr} has no counterpart",
-                   "compute gradients with ms.value_and_grad", keep=True)  # fmt: skip
-
+    return Refusal(
+        site,
+        "INP204",
+        f"assigning to {node.attr} has no counterpart",
+        "compute gradients with ms.value_and_grad",
+        keep=True,
+    )

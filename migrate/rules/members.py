@@ -66,13 +66,12 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
     if scene.table.kind(name) == "method":
         if _same_name(scene, row, node.attr):
             return Edit(site, Outcome.KEPT, None, row.key)
-        return Refusal(site, "API107", "the method is passed on as a value",
-                       "wrap it in a function")  # fmt: skip
+        return Refusal(
+            site, "API107", "the method is passed on as a value", "wrap it in a function"
+        )
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
     rendering = renderer.render(template_of(scene, row))
-    text = "".join(
-        p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts
-    )
+    text = "".join(p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts)
     helper = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helper else Outcome.CONVERTED
     if text == scene.source.text_of(node):
@@ -115,5 +114,10 @@ def _unknown(site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:
     why = f"it may be {seen} or something else" if seen else "nothing tells what it is"
     text = ast.unparse(node.value)
     shown = text if len(text) <= 40 else text[:37] + "..."
-    return Refusal(site, "API102", f"the receiver {shown} is not known to be a Tensor: {why}",
-                   "annotate it", keep=True)  # fmt: skip
+    return Refusal(
+        site,
+        "API102",
+        f"the receiver {shown} is not known to be a Tensor: {why}",
+        "annotate it",
+        keep=True,
+    )

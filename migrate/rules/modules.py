@@ -11,7 +11,7 @@ from migrate.templates import Renderer, piece
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
-    """Whether this file decides: forward, and what a class row names in ``weights`` or ``attrs``."""
+    """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
     if name == "torch.nn.Module.forward" or (owner == "torch.nn.Module" and last in RENAMED):
         return True
@@ -26,14 +26,21 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         return _renamed(scene, node, name, "construct")
     classes = scene.module_classes(node.value)
     if owner == "torch.nn.Module":
-        return Refusal(site, "API109", f"nothing tells which Module it is, and some Cells name {last} "
-                       "otherwise (gamma, beta, embedding_table)", "test with isinstance",
-                       keep=True)  # fmt: skip
+        why = (
+            f"nothing tells which Module it is, and some Cells name {last} "
+            "otherwise (gamma, beta, embedding_table)"
+        )
+        return Refusal(site, "API109", why, "test with isinstance", keep=True)
     known = [c for c in classes if c not in ("", "torch.nn.Module")]
     targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:
-        return Refusal(site, "API109", f"{last} has different names in the Cells it may belong to",
-                       "tell the classes apart", keep=True)  # fmt: skip
+        return Refusal(
+            site,
+            "API109",
+            f"{last} has different names in the Cells it may belong to",
+            "tell the classes apart",
+            keep=True,
+        )
     target = targets.pop()
     if not target:
         return Refusal(site, "API110", "the Cell has no such attribute", "keep it yourself")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import fnmatch
 from dataclasses import replace
 
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.rules.calling import decide_call, template_of
-from migrate.scene import Scene
 from migrate.row import POLICY_REFUSE
-from migrate.table import POLICY_DROP, Row, Table
-from migrate.templates import dotted, parse, piece
+from migrate.rules.calling import decide_call
+from migrate.rules.chosen_by_text import chosen_by_text
+from migrate.rules.targets import class_name, constant_target, same_signature
+from migrate.scene import Scene
+from migrate.table import Row, Table
+from migrate.templates import dotted, parse
 
-MAX_CHOICES = 24
 _CLASS_USES = ("isinstance", "issubclass")
 
 
@@ -41,9 +41,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     return _value(scene, site, name, node)
 
 
-def _undecided(
-    scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal
-) -> Edit | Refusal:
+def _undecided(scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal) -> Edit | Refusal:
     """Several rows may be meant: one that takes torch's arguments decides when it runs."""
     for row in scene.table.rows(name):
         if row.ref:
@@ -71,24 +69,14 @@ def _renamed(
     """The name alone becomes another one."""
     text, root = scene.spelling.local(target)
     kept = text == scene.source.text_of(node)
-    outcome = Outcome.HELPER if target.startswith("helpers.") else (
-        Outcome.KEPT if kept else Outcome.CONVERTED)  # fmt: skip
-    return Edit(site, outcome, (text,), row.key if row else "", frozenset((root,)),
-                row.note if row else "")  # fmt: skip
-
-
-def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
-    """The MindSpore class (or constant) that a torch name stands for as a type."""
-    for row in scene.table.rows(name):
-        template = template_of(scene, row)
-        if template:
-            node = parse(template)
-            target = dotted(node.func if isinstance(node, ast.Call) else node)
-            if target is not None:
-                return target, row
-        if row.ref:
-            return row.ref, row
-    return None
+    outcome = (
+        Outcome.HELPER
+        if target.startswith("helpers.")
+        else (Outcome.KEPT if kept else Outcome.CONVERTED)
+    )
+    return Edit(
+        site, outcome, (text,), row.key if row else "", frozenset((root,)), row.note if row else ""
+    )
 
 
 def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
@@ -130,13 +118,17 @@ def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal
     for row in rows:
         if row.flag:
             return Refusal(site, row.flag, row.reason, row.next_step)
-        target = row.ref or _same_signature(scene.table, row)
+        target = row.ref or same_signature(scene.table, row)
         if target:
             return _renamed(scene, site, node, target, row)
     if not rows:
         return _no_row(scene.table, site, name)
-    return Refusal(site, "API105", "its subclass would call a constructor with other arguments",
-                   "derive from the MindSpore class by hand")  # fmt: skip
+    return Refusal(
+        site,
+        "API105",
+        "its subclass would call a constructor with other arguments",
+        "derive from the MindSpore class by hand",
+    )
 
 
 def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
@@ -147,8 +139,9 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
         if listed is not None:
             return listed
     if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
-        return _chosen_by_text(scene, site, name, parent) or Refusal(site, "API111", "its attribute is chosen when the program runs",
-                       "name the functions that are meant")  # fmt: skip
+        why = "its attribute is chosen when the program runs"
+        chosen = chosen_by_text(scene, site, name, parent)
+        return chosen or Refusal(site, "API111", why, "name the functions that are meant")
     return value_of(scene, name, node)
 
 
@@ -172,142 +165,40 @@ def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refu
     for row in rows:
         if row.flag and len(rows) == 1:
             return Refusal(site, row.flag, row.reason, row.next_step)
-        target = row.ref or _constant(scene, row) or _same_signature(scene.table, row)
+        target = row.ref or constant_target(scene, row) or same_signature(scene.table, row)
         if target and dotted(parse(target)) is not None:
             return _renamed(scene, site, node, target, row)
         if target:
             return Edit(site, Outcome.CONVERTED, (target,), row.key, note=row.note)
     if scene.table.kind(name) == "module":
-        return Refusal(site, "API106", "a torch module is passed on as a value",
-                       "name the functions that are meant")  # fmt: skip
+        return Refusal(
+            site,
+            "API106",
+            "a torch module is passed on as a value",
+            "name the functions that are meant",
+        )
     if not rows:
         return _no_row(scene.table, site, name)
-    return Refusal(site, "API107", "it is passed on as a value, and its target takes other arguments",
-                   "wrap it in a function")  # fmt: skip
-
-
-def _chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
-    """``getattr(nn, f"Conv{n}d")``: a dictionary of the names that the text can give.
-
-    Another text raises KeyError there, so nothing is silently missed.
-    """
-    text = call.args[1] if len(call.args) == 2 else None
-    patterns = _patterns(scene, text) if text is not None else ()
-    if text is None or not patterns:
-        return None
-    found: list[tuple[str, str]] = []
-    for full in scene.table.names:
-        space, _, short = full.rpartition(".")
-        if space == name and any(fnmatch.fnmatchcase(short, p) for p in patterns):
-            target = next((r.ref or _same_signature(scene.table, r)
-                           for r in scene.table.rows(full) if not r.flag), "")  # fmt: skip
-            found += [(short, target)] if target else []
-    if not 0 < len(found) <= MAX_CHOICES:
-        return None
-    spelled = [(short, *scene.spelling.local(target)) for short, target in found]
-    inside = ", ".join(f"'{short}': {local}" for short, local, _ in spelled)
-    place = Site(site.name, scene.source.span(call), site.line, site.column)
-    parts = (f"{{{inside}}}[", piece(scene.source, text, False), "]")
-    return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
-
-
-def _origins(scene: Scene, node: ast.expr) -> list[ast.expr]:
-    """The values that a function binds a variable to; the node itself where there are none."""
-    function = scene.function(node)
-    if not isinstance(node, ast.Name) or function is None:
-        return [node]
-    values = [
-        item.value for item in ast.walk(function.node)
-        if isinstance(item, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == node.id for t in item.targets)
-    ]  # fmt: skip
-    return values or [node]
-
-
-def _patterns(scene: Scene, text: ast.expr) -> tuple[str, ...]:
-    """What a text can be: f"Conv{n}d" is Conv*d; a parameter, what the program gives it."""
-    found: list[str] = []
-    for node in _origins(scene, text):
-        own = _pattern(scene, node)
-        if not own:
-            return ()
-        found += own
-    return tuple(found)
-
-
-def _pattern(scene: Scene, node: ast.expr) -> tuple[str, ...]:
-    if isinstance(node, ast.JoinedStr):
-        parts = [str(v.value) if isinstance(v, ast.Constant) else "*" for v in node.values]
-        return ("".join(parts),) if any(p != "*" for p in parts) else ()
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        text = node.func.value
-        if node.func.attr == "format" and isinstance(text, ast.Constant):
-            pattern = str(text.value).replace("{}", "*")
-            return (pattern,) if "{" not in pattern and pattern.strip("*") else ()
-    return _given_texts(scene, node) if isinstance(node, ast.Name) else ()
-
-
-def _given_texts(scene: Scene, node: ast.Name) -> tuple[str, ...]:
-    """The literal texts that defaults and calls of the program give a parameter of this name."""
-    function = scene.function(node)
-    if function is None or node.id not in {a.arg for a in _arguments(function.node.args)}:
-        return ()
-    values: list[ast.expr | None] = []
-    for file in scene.inference.program.files.values():
-        for other in file.functions.values():
-            values += _defaults(other.node.args, node.id)
-        for calls in file.calls.values():
-            values += [k.value for call, _ in calls for k in call.keywords if k.arg == node.id]
-    texts = {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
-    return tuple(sorted(t for t in texts if t.isidentifier()))
-
-
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-
-
-def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr | None]:
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(zip(plain[::-1], arguments.defaults[::-1], strict=False))
-    found: list[ast.expr | None] = [d for a, d in pairs if a.arg == name]
-    keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return found + [d for a, d in keyword if a.arg == name]
-
-
-def _constant(scene: Scene, row: Row) -> str:
-    """The target of a constant (a dtype, a number): no call in it."""
-    template = template_of(scene, row)
-    if not template or isinstance(parse(template), ast.Call):
-        return ""
-    return template
-
-
-def _same_signature(table: Table, row: Row) -> str:
-    """The target when a template only renames and the target takes torch's very arguments."""
-    if not row.to or row.only or row.rule:
-        return ""
-    node = parse(row.to)
-    if not isinstance(node, ast.Call):
-        return ""
-    target = dotted(node.func)
-    theirs = table.target_signature(target) if target else None
-    if theirs is None or not row.signatures or target is None:
-        return ""
-    mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
-    pairs = list(zip(mine, theirs.params, strict=False))
-    same = all(a.name == b.name and a.default == b.default for a, b in pairs)
-    fits = len(mine) <= len(theirs.params) and same
-    extra = all(p.default is not None for p in theirs.params[len(mine):])
-    return target if fits and extra and not (POLICY_DROP & {p.name for p in mine}) else ""
+    return Refusal(
+        site,
+        "API107",
+        "it is passed on as a value, and its target takes other arguments",
+        "wrap it in a function",
+    )
 
 
 def _no_row(table: Table, site: Site, name: str) -> Refusal:
     if table.kind(name):
-        return Refusal(site, "API101", "the table has no row for it",
-                       "add a row, or write it by hand")  # fmt: skip
+        return Refusal(
+            site, "API101", "the table has no row for it", "add a row, or write it by hand"
+        )
     near = table.suggest(name)
-    return Refusal(site, "API100", "torch 2.13 has no such public name",
-                   f"did you mean {near}?" if near else "check the name")  # fmt: skip
+    return Refusal(
+        site,
+        "API100",
+        "torch 2.13 has no such public name",
+        f"did you mean {near}?" if near else "check the name",
+    )
 
 
 def _is_hasattr(parent: ast.AST | None, node: ast.expr) -> bool:

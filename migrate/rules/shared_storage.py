@@ -1,4 +1,4 @@
-"""In: ``x += y`` or a layer with ``inplace=True`` on a variable. Out: code that rebinds what changes.
+"""In: ``x += y``, or a layer with ``inplace=True``. Out: code that rebinds what changes.
 
 MindSpore never changes the tensor itself, so every name that torch would have changed must be bound
 to the new value, or the place is flagged.
@@ -14,7 +14,7 @@ from migrate.scene import Scene
 
 
 def decide(scene: Scene, node: ast.Call | ast.AugAssign, name: str) -> Edit | Refusal:
-    """Kept where no other name sees the change; the variable itself is bound anew where it is read."""
+    """Kept where no other name sees the change; the variable is bound anew where it is read."""
     site = scene.site(name, node)
     if isinstance(node, ast.AugAssign):
         assert isinstance(node.target, ast.Name)
@@ -47,5 +47,10 @@ def _read_later(scene: Scene, name: str, node: ast.expr) -> bool:
 
 
 def _refused(site: Site, name: str, other: str) -> Refusal:
-    return Refusal(site, "INP203", f"{name} is changed in place and read later as {other}",
-                   "bind both names to the new value", keep=True)  # fmt: skip
+    return Refusal(
+        site,
+        "INP203",
+        f"{name} is changed in place and read later as {other}",
+        "bind both names to the new value",
+        keep=True,
+    )

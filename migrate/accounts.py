@@ -1,0 +1,109 @@
+"""In: the decisions of a file and its new text. Out: its ledger, entries, Cells, weight rows."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from migrate import plan
+from migrate.emit import Emitted
+from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.result import CellPlace, Entry, Ledger
+from migrate.scene import Scene
+from migrate.sites import Reference
+
+
+def ledger(made: plan.Plan) -> Ledger:
+    """How many references had which outcome."""
+    counts = Counter(plan.ledger_outcome(d) for d in made.decisions)
+    return Ledger(
+        total=made.total,
+        converted=counts[Outcome.CONVERTED],
+        kept=counts[Outcome.KEPT],
+        helper=counts[Outcome.HELPER],
+        flagged=counts[Outcome.FLAGGED],
+        out_of_scope=counts[Outcome.OUT_OF_SCOPE],
+    )
+
+
+def entries(
+    scene: Scene,
+    references: Sequence[Reference],
+    decisions: Sequence[plan.Decision],
+    emitted: Emitted,
+) -> tuple[Entry, ...]:
+    """What became of every reference, with its line before and after."""
+    found = []
+    for reference, decision in zip(references, decisions, strict=True):
+        own = scene.site(reference.name, reference.node)
+        site = replace(decision.site, line=own.line, column=own.column)
+        line = emitted.line(scene.source.span(reference.node).start)
+        if isinstance(decision, Refusal):
+            found.append(
+                Entry(
+                    name=site.name,
+                    outcome=Outcome.FLAGGED,
+                    line=site.line,
+                    column=site.column,
+                    output_line=line,
+                    code=decision.code,
+                    reason=decision.reason,
+                    next_step=decision.next_step,
+                )
+            )
+        else:
+            found.append(
+                Entry(
+                    name=site.name,
+                    outcome=decision.outcome,
+                    line=site.line,
+                    column=site.column,
+                    output_line=line,
+                    row=decision.row,
+                    note=decision.note,
+                    target=_target(decision),
+                )
+            )
+    return tuple(found)
+
+
+def _target(edit: Edit) -> str:
+    """The first words of the new text, for the report."""
+    if edit.parts is None:
+        return ""
+    text = "".join(p if isinstance(p, str) else "..." for p in edit.parts)
+    return " ".join(text.partition("(")[0].split())[:80]
+
+
+def cells(scene: Scene, emitted: Emitted) -> tuple[CellPlace, ...]:
+    """Where the file's Modules stand, and the Cells they became."""
+    found = []
+    for owner in scene.file.classes.values():
+        if scene.is_module_class(owner):
+            span = scene.source.span(owner.node)
+            found.append(
+                CellPlace(
+                    name=owner.key.partition("::")[2],
+                    line=owner.node.lineno,
+                    end_line=owner.node.end_lineno or owner.node.lineno,
+                    output_line=emitted.line(span.start),
+                    output_end_line=emitted.line(span.end - 1),
+                )
+            )
+    return tuple(found)
+
+
+def weights(scene: Scene) -> frozenset[str]:
+    """The class rows whose weights have other names or layouts, of everything this file builds."""
+    names = {
+        a.name
+        for node in scene.file.nodes
+        if isinstance(node, ast.expr)
+        for a in scene.kind(node)
+        if a.kind in ("ref", "Module") and "::" not in a.name
+    }
+    return frozenset(
+        row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout
+    )

@@ -1,0 +1,51 @@
+"""In: a torch name and its rows. Out: the MindSpore name that stands for it as type or value."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.rules.calling import template_of
+from migrate.scene import Scene
+from migrate.table import POLICY_DROP, Row, Table
+from migrate.templates import dotted, parse
+
+
+def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
+    """The MindSpore class (or constant) that a torch name stands for as a type."""
+    for row in scene.table.rows(name):
+        template = template_of(scene, row)
+        if template:
+            node = parse(template)
+            target = dotted(node.func if isinstance(node, ast.Call) else node)
+            if target is not None:
+                return target, row
+        if row.ref:
+            return row.ref, row
+    return None
+
+
+def constant_target(scene: Scene, row: Row) -> str:
+    """The target of a constant (a dtype, a number): no call in it."""
+    template = template_of(scene, row)
+    if not template or isinstance(parse(template), ast.Call):
+        return ""
+    return template
+
+
+def same_signature(table: Table, row: Row) -> str:
+    """The target when a template only renames and the target takes torch's very arguments."""
+    if not row.to or row.only or row.rule:
+        return ""
+    node = parse(row.to)
+    if not isinstance(node, ast.Call):
+        return ""
+    target = dotted(node.func)
+    theirs = table.target_signature(target) if target else None
+    if theirs is None or not row.signatures or target is None:
+        return ""
+    mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
+    pairs = list(zip(mine, theirs.params, strict=False))
+    same = all(a.name == b.name and a.default == b.default for a, b in pairs)
+    fits = len(mine) <= len(theirs.params) and same
+    extra = all(p.default is not None for p in theirs.params[len(mine) :])
+    return target if fits and extra and not (POLICY_DROP & {p.name for p in mine}) else ""
