@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from migrate import calls
 from migrate.calls import BoundCall
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.templates import parse
+from migrate.template_text import parse
 
 # kinds that a `when` condition may name
 _WHEN = {

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from migrate.outcomes import Piece, Span
 from migrate.source import Source
-from migrate.templates import Argument, Rendering
+from migrate.substitution import Argument
+from migrate.templates import Rendering
 
 Parts = list["str | Piece"]
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate.receivers.expressions import bound_to
+from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, without_none
 from migrate.scene import Scene
 

@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass, field
 
 from migrate.receivers.annotations import annotated
-from migrate.receivers.expressions import Environment, Evaluator, binary
+from migrate.receivers.expressions import Evaluator
+from migrate.receivers.frame import Environment
 from migrate.receivers.kinds import (
     NONE,
     NOTHING,
@@ -19,6 +20,7 @@ from migrate.receivers.kinds import (
     kind,
     sequence,
 )
+from migrate.receivers.operators import binary
 
 
 @dataclass

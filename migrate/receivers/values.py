@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import builtins
 
 from migrate.names import canonical
 from migrate.receivers.kinds import (
     BOOL,
-    DTYPE,
     FLOAT,
     INT,
     MODULE,
-    NONE,
     NOTHING,
     SIZE,
     STR,
@@ -25,24 +22,9 @@ from migrate.receivers.kinds import (
     kind,
     sequence,
 )
+from migrate.receivers.python_results import METHOD_RESULTS, dict_method, pair_values
 from migrate.receivers.world import World
 
-_BUILTIN_RESULTS = {
-    "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL,
-    "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "id": INT, "print": NONE, "repr": STR,
-    "all": BOOL, "any": BOOL, "ord": INT, "chr": STR, "hash": INT, "format": STR,
-    "range": sequence("iterator", INT), "open": kind("instance", "open"),
-}  # fmt: skip
-_METHOD_RESULTS = {
-    "str": {"split": sequence("list", STR), "rsplit": sequence("list", STR), "encode": UNKNOWN,
-            "splitlines": sequence("list", STR), "find": INT, "index": INT, "count": INT,
-            "startswith": BOOL, "endswith": BOOL, "isdigit": BOOL, "isalpha": BOOL,
-            "partition": sequence("tuple", STR), "rpartition": sequence("tuple", STR)},
-    "list": {"index": INT, "count": INT, "append": NONE, "extend": NONE, "sort": NONE,
-             "insert": NONE, "reverse": NONE, "clear": NONE, "remove": NONE},
-    "Size": {"index": INT, "count": INT, "numel": INT},
-    "tuple": {"index": INT, "count": INT},
-}  # fmt: skip
 _MODULE_TENSORS = ("weight", "bias", "running_mean", "running_var", "in_proj_weight",
                    "in_proj_bias", "num_batches_tracked", "alpha")  # fmt: skip
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
@@ -175,15 +157,10 @@ def container(name: str, args: tuple[Kind, ...]) -> Kind:
     for arg in args:
         for atom in arg:
             if atom.kind in ("list", "tuple", "iterator", "dict"):
-                found.extend(_pair_values(i) for i in atom.items)
+                found.extend(pair_values(i) for i in atom.items)
             else:
                 found.append(frozenset((atom,)))
     return frozenset((Atom("Module", name, (join(*found),) if found else ()),))
-
-
-def _pair_values(value: Kind) -> Kind:
-    """Of (name, Module) pairs, the Modules."""
-    return join(*(a.items[-1] if a.kind == "tuple" and a.items else frozenset((a,)) for a in value))
 
 
 def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
@@ -191,12 +168,12 @@ def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
     name = atom.name
     owner, _, last = name.rpartition(".")
     receiver = atom.items[0] if atom.items else NOTHING
-    if owner in _METHOD_RESULTS and last in _METHOD_RESULTS[owner]:
-        return _METHOD_RESULTS[owner][last]
+    if owner in METHOD_RESULTS and last in METHOD_RESULTS[owner]:
+        return METHOD_RESULTS[owner][last]
     if owner == "str":
         return STR
     if owner in ("dict", *_DICTS):
-        return _of_dict(receiver, last)
+        return dict_method(receiver, last)
     if owner == "list":
         return element(receiver) if last == "pop" else receiver if last == "copy" else UNKNOWN
     if owner in _CONTAINERS:
@@ -206,19 +183,6 @@ def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
     if name.startswith("torch."):
         return world.results.of_call(name)
     return UNKNOWN
-
-
-def _of_dict(receiver: Kind, last: str) -> Kind:
-    value = join(*(i for a in receiver for i in a.items)) or UNKNOWN
-    if last in ("get", "pop", "setdefault"):
-        return value
-    if last == "keys":
-        return sequence("iterator", STR)
-    if last == "values":
-        return sequence("iterator", value)
-    if last == "items":
-        return sequence("iterator", frozenset((Atom("tuple", items=(STR, value), fixed=True),)))
-    return receiver if last == "copy" else NONE
 
 
 def _of_module(receiver: Kind, last: str, world: World) -> Kind:
@@ -246,64 +210,6 @@ def call_module(receiver: Kind, world: World) -> Kind:
         elif atom.kind == "Module":
             found.append(world.results.of_forward(atom.name))
     return join(*found) or TENSOR
-
-
-def builtin(name: str, args: tuple[Kind, ...]) -> Kind:
-    """The result of a builtin function."""
-    if name in _BUILTIN_RESULTS:
-        return _BUILTIN_RESULTS[name]
-    first = args[0] if args else NOTHING
-    if name in ("list", "sorted", "set", "frozenset"):
-        return sequence("list", element(first)) if args else sequence("list", NOTHING)
-    if name in ("tuple", "reversed", "iter", "filter"):
-        of = element(args[-1]) if args else NOTHING
-        if name == "tuple" and any(a.fixed for a in first):
-            return first
-        return sequence("tuple" if name == "tuple" else "iterator", of)
-    if name == "enumerate":
-        return sequence("iterator", _tuple(INT, element(first)))
-    if name == "zip":
-        return sequence("iterator", _tuple(*map(element, args)))
-    if name == "next":
-        return element(first)
-    if name == "dict":
-        return frozenset((Atom("dict"),))
-    if name in ("sum", "max", "min"):
-        many = len(args) > 1 and name != "sum"
-        return join(*args) if many else element(first)
-    if name in ("abs", "round", "pow", "divmod"):
-        return first
-    if name == "super" or name == "getattr":
-        return UNKNOWN
-    return kind("instance", name) if hasattr(builtins, name) else UNKNOWN
-
-
-def _tuple(*places: Kind) -> Kind:
-    return frozenset((Atom("tuple", items=places, fixed=True),))
-
-
-def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
-    """The result of calling something that is neither torch nor the project."""
-    first = args[0] if args else NOTHING
-    if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache"):
-        return args[-1] if name == "typing.cast" and args else first or UNKNOWN
-    if name == "functools.partial":
-        return frozenset((Atom("partial", items=(first,)),))
-    if name.startswith("math."):
-        last = name[5:]
-        return INT if last in ("ceil", "floor", "gcd", "prod", "isqrt", "comb") else FLOAT
-    if name in ("itertools.chain", "itertools.islice"):
-        return sequence("iterator", join(*map(element, args)))
-    if name == "itertools.repeat":
-        return sequence("iterator", first)
-    if name in ("collections.OrderedDict", "collections.defaultdict"):
-        return frozenset((Atom("dict", items=_dict_values(first)),))
-    return kind("instance", name)
-
-
-def _dict_values(first: Kind) -> tuple[Kind, ...]:
-    pairs = [_pair_values(i) for a in first for i in a.items]
-    return (join(*pairs),) if pairs else ()
 
 
 def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
@@ -345,18 +251,3 @@ def _literal_int(node: ast.expr) -> int | None:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     return None
-
-
-__all__ = [
-    "DTYPE",
-    "MODULE",
-    "attribute",
-    "builtin",
-    "call_method",
-    "call_module",
-    "container",
-    "foreign",
-    "instance_of",
-    "subscript",
-    "torch_name",
-]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from migrate.outcomes import Edit, Outcome, Piece, Site
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.substitution import piece
 
 
 def rewrites(scene: Scene) -> Iterator[Edit]:

@@ -14,7 +14,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.aliases import read_later, root_name, shares
 from migrate.rules.calling import edit_of
 from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.substitution import piece
 
 
 def applies(scene: Scene, name: str) -> bool:

@@ -9,8 +9,10 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
+from migrate.substitution import piece
 from migrate.table import Row
-from migrate.templates import Renderer, dotted, parse, piece
+from migrate.template_text import dotted, parse
+from migrate.templates import Renderer
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:

@@ -7,7 +7,8 @@ import ast
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
 from migrate.sites import RENAMED
-from migrate.templates import Renderer, piece
+from migrate.substitution import piece
+from migrate.templates import Renderer
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:

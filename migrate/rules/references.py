@@ -13,7 +13,7 @@ from migrate.rules.chosen_by_text import chosen_by_text
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
 from migrate.table import Row, Table
-from migrate.templates import dotted, parse
+from migrate.template_text import dotted, parse
 
 _CLASS_USES = ("isinstance", "issubclass")
 

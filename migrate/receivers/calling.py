@@ -1,0 +1,214 @@
+"""In: a call and the kinds of its parts. Out: the kind of its result."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate import calls
+from migrate.receivers import python_results, values
+from migrate.receivers.binding import Binding
+from migrate.receivers.kinds import (
+    NOTHING,
+    TENSOR,
+    UNKNOWN,
+    Atom,
+    Kind,
+    element,
+    from_text,
+    indirect,
+    join,
+    kind,
+    sequence,
+    without_none,
+)
+from migrate.table import Signature, Table
+
+
+class Calling(Binding):
+    """Evaluates calls; what a call proves or changes is noted in the frame."""
+
+    def _Call(self, node: ast.Call) -> Kind:
+        if _is_super(node):
+            return self._super()
+        callee = self.kind(node.func)
+        if isinstance(node.func, ast.Attribute) and self._only_a_tensor(node, node.func):
+            self.saw_tensor(node.func.value)
+            callee = values.attribute(TENSOR, node.func.attr, self.world)
+            self.world.kinds[id(node.func)] = callee
+        args = tuple(self.kind(a) for a in node.args)
+        for keyword in node.keywords:
+            self.kind(keyword.value)
+        found = [self._called(atom, node, args) for atom in callee if atom.kind != "None"]
+        return join(*found) or UNKNOWN
+
+    def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
+        value = self.world.kinds.get(id(func.value), UNKNOWN)
+        if not without_none(value) <= UNKNOWN or not self.world.only_tensors_have(func.attr):
+            return False
+        signatures = self.world.table.signatures(f"torch.Tensor.{func.attr}")
+        return any(
+            not isinstance(calls.bind(node.args, node.keywords, s), calls.Unbound)
+            for s in signatures
+        )
+
+    def _super(self) -> Kind:
+        function = self.function
+        while function is not None and function.owner is None:
+            function = function.parent
+        return kind("super", function.owner.key) if function and function.owner else UNKNOWN
+
+    def _called(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        world = self.world
+        if atom.kind == "ref":
+            return self._torch_call(atom.name, node, args)
+        if atom.kind == "method":
+            function = world.function_of(atom.name)
+            if function is not None:
+                return world.returns(function, node)
+            if atom.name.startswith("torch.Tensor."):
+                return self._torch_call(atom.name, node, args)
+            if atom.name.endswith((".append", ".extend", ".insert")):
+                self._grow(node, args)
+            return values.call_method(atom, args, world)
+        if atom.kind == "function":
+            function = world.function_of(atom.name)
+            return world.returns(function, node) if function else UNKNOWN
+        if atom.kind == "class":
+            return values.instance_of(atom, args, world)
+        if atom.kind == "Module":
+            self._tensors_into(atom, node)
+            self.world.note_call(atom.name, node)
+            return values.call_module(frozenset((atom,)), world)
+        if atom.kind == "Object":
+            called = world.member(atom.name, "__call__")
+            functions = [world.function_of(a.name) for a in called]
+            return join(*(world.returns(f, node) for f in functions if f)) or UNKNOWN
+        if atom.kind == "callable":
+            return join(*atom.items)
+        if atom.kind == "partial":
+            return join(*(self._called(a, node, args) for i in atom.items for a in i)) or UNKNOWN
+        if atom.kind == "builtin" and atom.name == "map":
+            return self._mapped(node, args)
+        if atom.kind == "builtin":
+            return self._member_lookup(atom.name, node) or python_results.builtin(atom.name, args)
+        if atom.kind == "foreign":
+            return python_results.foreign(atom.name, args)
+        return kind("instance") if atom.kind == "instance" else UNKNOWN
+
+    def _member_lookup(self, name: str, node: ast.Call) -> Kind:
+        """``getattr(x, "name")`` with a literal name."""
+        if name != "getattr" or len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+            return NOTHING
+        return values.attribute(
+            self.world.kinds[id(node.args[0])], str(node.args[1].value), self.world
+        )
+
+    def _grow(self, node: ast.Call, args: tuple[Kind, ...]) -> None:
+        """``layers.append(x)``: what is appended belongs to the elements from now on."""
+        target = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if target is None or not args:
+            return
+        last = args[-1]
+        added = element(last) if getattr(node.func, "attr", "") == "extend" else last
+        value = self.world.kinds.get(id(target), UNKNOWN)
+        grown = frozenset(
+            Atom(a.kind, a.name, (join(*a.items, indirect(added)),), a.keys)
+            if a.kind in ("list", "Module") and not a.fixed
+            else a
+            for a in value
+        )
+        if grown != value:
+            self.bind(target, grown)
+
+    def _torch_call(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        table = self.world.table
+        if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
+            return args[0] if args else UNKNOWN
+        if name in ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate"):
+            inner = [self._called(a, node, args[1:]) for a in (args[0] if args else ())]
+            return join(*inner) or UNKNOWN
+        if table.kind(name) == "class" and name.startswith("torch.nn."):
+            made = values.instance_of(Atom("ref", name), args, self.world)
+            return _inplace(made) if self._works_inplace(name, node, args) else made
+        signatures = table.signatures(name)
+        self._tensor_arguments(node, name)
+        if len(signatures) == 1 and signatures[0].fields:
+            return _result(signatures[0])
+        if len(signatures) > 1:
+            bound, _ = calls.choose(node.args, node.keywords, signatures, self.names_of)
+            results = {_result(b.signature) for b in bound} if bound else set()
+            written = any(row.result for row in table.rows(name))
+            if len(results) == 1 and not written and (found := results.pop()) != UNKNOWN:
+                return self.world.results.of_call(name) if found == TENSOR else found
+        return self.world.results.of_call(name)
+
+    def _works_inplace(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> bool:
+        """``nn.ReLU(inplace=True)``, also as the first layer of a Sequential."""
+        if name == "torch.nn.Sequential" and args:
+            return any("inplace" in a.keys for a in args[0])
+        return any(_is_true(v) for v in bound_to("inplace", node, self.world.table, name))
+
+    def _tensor_arguments(self, node: ast.Call, name: str) -> None:
+        """What goes where torch admits Tensors only is a Tensor."""
+        if name.startswith("torch.Tensor.") or not node.args:
+            return
+        signatures = self.world.table.signatures(name)
+        for index, arg in enumerate(node.args):
+            types = {s.params[index].type for s in signatures if index < len(s.params)}
+            if types == {"Tensor"}:
+                self.saw_tensor(arg)
+
+    def _tensors_into(self, atom: Atom, node: ast.Call) -> None:
+        """Torch's own layers take Tensors."""
+        if atom.name.startswith("torch.nn.") and atom.name not in (
+            "torch.nn.Identity",
+            "torch.nn.Sequential",
+            "torch.nn.Module",
+        ):
+            for arg in node.args[:1]:
+                self.saw_tensor(arg)
+
+    def _mapped(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """``map(f, items)``: an iterator over what ``f`` gives for an element."""
+        each = tuple(element(a) for a in args[1:])
+        found = []
+        for atom in args[0] if args else ():
+            function = self.world.function_of(atom.name) if atom.kind == "function" else None
+            if function is not None and isinstance(function.node, ast.Lambda):
+                given = {p.arg: k for p, k in zip(function.parameters, each, strict=False)}
+                found.append(self.world.returns_with(function, given))
+            else:
+                found.append(self._called(atom, node, each))
+        return sequence("iterator", join(*found) or UNKNOWN)
+
+
+def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:
+    """What a call passes for an argument, by keyword or by place."""
+    found = [k.value for k in node.keywords if k.arg == argument]
+    for signature in table.signatures(name):
+        for index, param in enumerate(signature.params):
+            if param.name == argument and param.kind == "any" and index < len(node.args):
+                found.append(node.args[index])
+    return found
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _inplace(value: Kind) -> Kind:
+    return frozenset(Atom(a.kind, a.name, a.items, (*a.keys, "inplace")) for a in value)
+
+
+def _is_super(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _result(signature: Signature) -> Kind:
+    found = from_text(signature.result)
+    if signature.fields:
+        return frozenset(
+            Atom(a.kind, a.name, a.items, signature.fields, a.direct, a.fixed) for a in found
+        )
+    return found

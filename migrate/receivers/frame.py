@@ -1,0 +1,61 @@
+"""In: the kinds of one function's variables. Out: the frame in which its expressions get theirs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from migrate.program import Function
+from migrate.receivers.kinds import (
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    without_none,
+)
+from migrate.receivers.world import World
+
+Environment = dict[str, Kind]
+
+
+@dataclass
+class Frame:
+    """One function (None: a module's top level) in which expressions are evaluated.
+
+    ``env`` holds what the variables are at this point, ``evidence`` what their use proved.
+    """
+
+    world: World
+    path: str
+    function: Function | None
+    env: Environment = field(default_factory=dict)
+    evidence: dict[str, Kind] = field(default_factory=dict)
+
+    def kind(self, node: ast.expr | None) -> Kind:
+        """The kind of an expression; every expression inside it is evaluated as well."""
+        if node is None:
+            return NONE
+        method: Callable[[ast.expr], Kind] | None = getattr(self, f"_{type(node).__name__}", None)
+        found = method(node) if method else self._others(node)
+        self.world.kinds[id(node)] = found
+        return found
+
+    def _others(self, node: ast.expr) -> Kind:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.kind(child)
+        return UNKNOWN
+
+    def names_of(self, node: ast.expr) -> frozenset[str]:
+        """The names of the alternatives of an expression that was evaluated before."""
+        return frozenset(a.kind for a in self.world.kinds.get(id(node), UNKNOWN))
+
+    def saw_tensor(self, node: ast.expr) -> None:
+        """The program would fail here unless ``node`` were a Tensor."""
+        if isinstance(node, ast.Name) and node.id in self.env:
+            if without_none(self.env[node.id]) <= UNKNOWN:
+                self.env[node.id] = self.evidence[node.id] = TENSOR
+                self.world.kinds[id(node)] = TENSOR
+        elif self.world.kinds.get(id(node), UNKNOWN) <= UNKNOWN:
+            self.world.kinds[id(node)] = TENSOR

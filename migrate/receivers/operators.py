@@ -1,0 +1,44 @@
+"""In: an operator and the kinds of its operands. Out: the kind of the result."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.receivers.kinds import (
+    FLOAT,
+    INT,
+    SIZE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    is_all,
+    join,
+    sequence,
+)
+
+_NUMBERS = ("int", "float", "bool")
+
+
+def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
+    """The kind of ``left op right``."""
+    both = left | right
+    if is_all(left, "Tensor") or is_all(right, "Tensor"):
+        return TENSOR
+    if is_all(both, *_NUMBERS):
+        if isinstance(op, ast.Div):
+            return FLOAT
+        return FLOAT if any(a.kind == "float" for a in both) else INT
+    if is_all(left, "str"):
+        return STR
+    if is_all(left, "Size", "tuple") and isinstance(op, ast.Add):
+        if is_all(both, "Size", "tuple") and any(a.kind == "Size" for a in left):
+            return SIZE
+        return sequence("tuple", join(*(i for a in both for i in a.items)) or UNKNOWN)
+    if is_all(left, "list", "tuple") and isinstance(op, (ast.Add, ast.Mult)):
+        return frozenset(a for a in join(left, right) if a.kind in ("list", "tuple"))
+    if is_all(right, "list", "tuple") and isinstance(op, ast.Mult):
+        return right
+    if any(a.kind == "Tensor" for a in both) and is_all(both, "Tensor", *_NUMBERS):
+        return both
+    return UNKNOWN

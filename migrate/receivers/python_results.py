@@ -1,0 +1,115 @@
+"""In: a call of Python's own functions and methods, or of foreign code. Out: the result's kind."""
+
+from __future__ import annotations
+
+import builtins
+
+from migrate.receivers.kinds import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    NOTHING,
+    STR,
+    UNKNOWN,
+    Atom,
+    Kind,
+    element,
+    join,
+    kind,
+    sequence,
+)
+
+_BUILTIN_RESULTS = {
+    "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL,
+    "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "id": INT, "print": NONE, "repr": STR,
+    "all": BOOL, "any": BOOL, "ord": INT, "chr": STR, "hash": INT, "format": STR,
+    "range": sequence("iterator", INT), "open": kind("instance", "open"),
+}  # fmt: skip
+METHOD_RESULTS = {
+    "str": {"split": sequence("list", STR), "rsplit": sequence("list", STR), "encode": UNKNOWN,
+            "splitlines": sequence("list", STR), "find": INT, "index": INT, "count": INT,
+            "startswith": BOOL, "endswith": BOOL, "isdigit": BOOL, "isalpha": BOOL,
+            "partition": sequence("tuple", STR), "rpartition": sequence("tuple", STR)},
+    "list": {"index": INT, "count": INT, "append": NONE, "extend": NONE, "sort": NONE,
+             "insert": NONE, "reverse": NONE, "clear": NONE, "remove": NONE},
+    "Size": {"index": INT, "count": INT, "numel": INT},
+    "tuple": {"index": INT, "count": INT},
+}  # fmt: skip
+
+
+def builtin(name: str, args: tuple[Kind, ...]) -> Kind:
+    """The result of a builtin function."""
+    if name in _BUILTIN_RESULTS:
+        return _BUILTIN_RESULTS[name]
+    first = args[0] if args else NOTHING
+    if name in ("list", "sorted", "set", "frozenset"):
+        return sequence("list", element(first)) if args else sequence("list", NOTHING)
+    if name in ("tuple", "reversed", "iter", "filter"):
+        of = element(args[-1]) if args else NOTHING
+        if name == "tuple" and any(a.fixed for a in first):
+            return first
+        return sequence("tuple" if name == "tuple" else "iterator", of)
+    if name == "enumerate":
+        return sequence("iterator", _tuple(INT, element(first)))
+    if name == "zip":
+        return sequence("iterator", _tuple(*map(element, args)))
+    if name == "next":
+        return element(first)
+    if name == "dict":
+        return frozenset((Atom("dict"),))
+    if name in ("sum", "max", "min"):
+        many = len(args) > 1 and name != "sum"
+        return join(*args) if many else element(first)
+    if name in ("abs", "round", "pow", "divmod"):
+        return first
+    if name == "super" or name == "getattr":
+        return UNKNOWN
+    return kind("instance", name) if hasattr(builtins, name) else UNKNOWN
+
+
+def _tuple(*places: Kind) -> Kind:
+    return frozenset((Atom("tuple", items=places, fixed=True),))
+
+
+def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
+    """The result of calling something that is neither torch nor the project."""
+    first = args[0] if args else NOTHING
+    if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache"):
+        return args[-1] if name == "typing.cast" and args else first or UNKNOWN
+    if name == "functools.partial":
+        return frozenset((Atom("partial", items=(first,)),))
+    if name.startswith("math."):
+        last = name[5:]
+        return INT if last in ("ceil", "floor", "gcd", "prod", "isqrt", "comb") else FLOAT
+    if name in ("itertools.chain", "itertools.islice"):
+        return sequence("iterator", join(*map(element, args)))
+    if name == "itertools.repeat":
+        return sequence("iterator", first)
+    if name in ("collections.OrderedDict", "collections.defaultdict"):
+        return frozenset((Atom("dict", items=_dict_values(first)),))
+    return kind("instance", name)
+
+
+def _dict_values(first: Kind) -> tuple[Kind, ...]:
+    pairs = [pair_values(i) for a in first for i in a.items]
+    return (join(*pairs),) if pairs else ()
+
+
+def pair_values(value: Kind) -> Kind:
+    """Of (name, Module) pairs, the Modules."""
+    return join(*(a.items[-1] if a.kind == "tuple" and a.items else frozenset((a,)) for a in value))
+
+
+def dict_method(receiver: Kind, last: str) -> Kind:
+    """The result of a method of a dictionary."""
+    value = join(*(i for a in receiver for i in a.items)) or UNKNOWN
+    if last in ("get", "pop", "setdefault"):
+        return value
+    if last == "keys":
+        return sequence("iterator", STR)
+    if last == "values":
+        return sequence("iterator", value)
+    if last == "items":
+        return sequence("iterator", frozenset((Atom("tuple", items=(STR, value), fixed=True),)))
+    return receiver if last == "copy" else NONE

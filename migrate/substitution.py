@@ -1,0 +1,207 @@
+"""In: a template expression and bound arguments. Out: its parts, the arguments in their places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from migrate.calls import BoundCall
+from migrate.imports import Spelling
+from migrate.outcomes import Piece
+from migrate.source import Source
+from migrate.table import Param, Table
+from migrate.template_text import dotted
+
+Parts = list["str | Piece"]
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set,
+          ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)  # fmt: skip
+_OPERATORS: Mapping[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+_COMPARISONS: Mapping[type, str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the new call: its parts, its keyword, and the old argument it comes from."""
+
+    parts: tuple[str | Piece, ...]
+    keyword: str = ""
+    origin: ast.expr | None = None
+
+
+def piece(source: Source, node: ast.expr, tight: bool) -> Piece:
+    """An argument as a piece of the text, in parentheses where the place binds tighter."""
+    if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
+        return Piece(source.span(node), True)
+    if isinstance(node, ast.Constant):
+        number = isinstance(node.value, (int, float, complex)) and not isinstance(node.value, bool)
+        return Piece(source.span(node), tight and number)
+    if isinstance(node, ast.Tuple):
+        bare = source.data[source.span(node).start : source.span(node).start + 1] != b"("
+        return Piece(source.span(node), bare)
+    return Piece(source.span(node), tight and not isinstance(node, _ATOMS))
+
+
+class Substitution:
+    """Puts the arguments of one call into the expressions of a template.
+
+    ``needs`` collects the import roots of the names that were written.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        spelling: Spelling,
+        table: Table,
+        bound: BoundCall | None,
+        receiver: ast.expr | None = None,
+        names: Mapping[str, Param] | None = None,
+    ) -> None:
+        self.source, self.spelling, self.table = source, spelling, table
+        self.bound, self.receiver = bound, receiver
+        self.params = dict(names or {})
+        if bound is not None:
+            self.params.update({p.name: p for p in bound.signature.params})
+        self.needs: set[str] = set()
+
+    def expression(self, node: ast.expr, tight: bool) -> Parts:
+        """The parts of a template expression; ``tight``: an operator or attribute follows."""
+        name = dotted(node)
+        if name is not None and name.partition(".")[0] in ("mindspore", "helpers"):
+            text, root = self.spelling.local(name)
+            self.needs.add(root)
+            return [text]
+        if isinstance(node, ast.Name):
+            return self._name(node, tight)
+        method = getattr(self, f"_{type(node).__name__}", None)
+        if method is None:
+            return [ast.unparse(node)]
+        found: Parts = method(node)
+        return ["(", *found, ")"] if tight and not isinstance(node, _ATOMS) else found
+
+    def _name(self, node: ast.Name, tight: bool) -> Parts:
+        if node.id == "self" and self.receiver is not None:
+            return [piece(self.source, self.receiver, True)]
+        given = self._given(node.id)
+        if isinstance(given, tuple):
+            parts: Parts = ["("]
+            for item in given:
+                parts += [piece(self.source, item, False), ", "]
+            return [*parts[: -1 if len(given) > 1 else None], ")"]
+        if given is not None:
+            return [piece(self.source, given, tight)]
+        param = self.params.get(node.id)
+        if param is None:
+            return [node.id]
+        if param.kind in ("args", "kwargs"):
+            return ["()"]
+        default = param.default or "None"
+        return [f"({default})" if tight and default.startswith("-") else default]
+
+    def _given(self, name: str) -> ast.expr | tuple[ast.expr, ...] | None:
+        return self.bound.values.get(name) if self.bound is not None else None
+
+    def _starred(self, value: ast.Starred) -> list[Argument]:
+        """``*size`` stands for all of a variadic argument."""
+        if isinstance(value.value, ast.Name):
+            given = self._given(value.value.id)
+            if isinstance(given, tuple):
+                return [self._plain(item) for item in given]
+            if given is None and value.value.id in self.params:
+                return []
+        return [Argument(("*", *self.expression(value.value, True)))]
+
+    def _plain(self, item: ast.expr) -> Argument:
+        if isinstance(item, ast.Starred):
+            return Argument((Piece(self.source.span(item)),), origin=item)
+        return Argument((piece(self.source, item, False),), origin=item)
+
+    def _Attribute(self, node: ast.Attribute) -> Parts:
+        return [*self.expression(node.value, True), f".{node.attr}"]
+
+    def _Subscript(self, node: ast.Subscript) -> Parts:
+        inner = node.slice
+        index = (
+            self._items(inner.elts)
+            if isinstance(inner, ast.Tuple)
+            else self.expression(inner, False)
+        )
+        return [*self.expression(node.value, True), "[", *index, "]"]
+
+    def _Slice(self, node: ast.Slice) -> Parts:
+        parts: Parts = self.expression(node.lower, False) if node.lower else []
+        parts.append(":")
+        parts += self.expression(node.upper, False) if node.upper else []
+        return parts + ([":", *self.expression(node.step, False)] if node.step else [])
+
+    def _Call(self, node: ast.Call) -> Parts:
+        parts: Parts = [*self.expression(node.func, True), "("]
+        items: list[Parts] = []
+        for value in node.args:
+            if isinstance(value, ast.Starred):
+                items += [list(a.parts) for a in self._starred(value)]
+            else:
+                items.append(self.expression(value, False))
+        for item in node.keywords:
+            prefix = f"{item.arg}=" if item.arg else "**"
+            items.append([prefix, *self.expression(item.value, not item.arg)])
+        for index, one in enumerate(items):
+            parts += [", ", *one] if index else one
+        return [*parts, ")"]
+
+    def _items(self, nodes: list[ast.expr]) -> Parts:
+        items: list[Parts] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items += [list(a.parts) for a in self._starred(node)]
+            else:
+                items.append(self.expression(node, False))
+        parts: Parts = []
+        for index, one in enumerate(items):
+            parts += [", ", *one] if index else one
+        return parts
+
+    def _Tuple(self, node: ast.Tuple) -> Parts:
+        return ["(", *self._items(node.elts), ",)" if len(node.elts) == 1 else ")"]
+
+    def _List(self, node: ast.List) -> Parts:
+        return ["[", *self._items(node.elts), "]"]
+
+    def _BinOp(self, node: ast.BinOp) -> Parts:
+        symbol = _OPERATORS[type(node.op)]
+        left, right = self.expression(node.left, True), self.expression(node.right, True)
+        return [*left, f" {symbol} ", *right]
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Parts:
+        symbol = {ast.USub: "-", ast.Not: "not ", ast.Invert: "~", ast.UAdd: "+"}[type(node.op)]
+        return [symbol, *self.expression(node.operand, True)]
+
+    def _Compare(self, node: ast.Compare) -> Parts:
+        parts = self.expression(node.left, True)
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            parts += [f" {_COMPARISONS[type(op)]} ", *self.expression(other, True)]
+        return parts
+
+    def _BoolOp(self, node: ast.BoolOp) -> Parts:
+        word = " and " if isinstance(node.op, ast.And) else " or "
+        parts: Parts = []
+        for index, value in enumerate(node.values):
+            parts += [word] if index else []
+            parts += self.expression(value, True)
+        return parts
+
+    def _IfExp(self, node: ast.IfExp) -> Parts:
+        return [
+            *self.expression(node.body, True),
+            " if ",
+            *self.expression(node.test, True),
+            " else ",
+            *self.expression(node.orelse, True),
+        ]
