@@ -18,7 +18,7 @@ _VIEWS = ("torch.flatten({0})", "torch.reshape({0}, (-1,))", "torch.unsqueeze({0
 _CHANGE = ("{0}.add_(3)", "{0}.mul_(2)", "{0}.sub_(1)", "{0} += 2", "{0} *= 3", "{0}.clamp_(0, 4)")
 _WRITE = ("{0}[0] = 5", "{0}[0] += 1")
 _WHOLE = ("{0}.zero_()", "{0}.fill_(2)", "{0}.copy_({0} * 3)")
-_LAYERS = ("F.relu({0}, inplace=True)", "F.leaky_relu({0}, 0.5, inplace=True)")
+_LAYERS = ("F.relu({0}, inplace=True)", "F.relu({0}, True)", "torch.relu_({0})")
 
 
 @dataclass(frozen=True)

