@@ -151,6 +151,22 @@ def instance_of(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
     return world.results.of_call(atom.name)
 
 
+def resolved(value: Kind, world: World) -> Kind:
+    """Annotated classes become instances."""
+    if not any(a.kind == "annotated" or a.items for a in value):
+        return value
+    found = []
+    for atom in value:
+        if atom.kind == "annotated":
+            found.append(instance_of(Atom("class", atom.name), (), world))
+        else:
+            items = tuple(resolved(i, world) for i in atom.items)
+            found.append(
+                frozenset((Atom(atom.kind, atom.name, items, atom.keys, False, atom.fixed),))
+            )
+    return join(*found)
+
+
 def container(name: str, args: tuple[Kind, ...]) -> Kind:
     """A torch container of Modules with the kinds of its elements."""
     found: list[Kind] = []

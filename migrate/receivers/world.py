@@ -11,6 +11,14 @@ from migrate.receivers.results import Results
 from migrate.table import Table
 
 
+class Walk(Protocol):
+    """What the walk of one function or module has found so far; see ``flow``."""
+
+    variables: dict[str, Kind]
+    stores: dict[str, Kind]
+    result: Kind
+
+
 class World(Protocol):
     """The whole-program side of the analysis; see ``inference``."""
 
@@ -19,6 +27,10 @@ class World(Protocol):
     results: Results
     roots: frozenset[str]
     kinds: dict[int, Kind]
+
+    def flow(self, function: Function) -> Walk: ...
+
+    def module(self, path: str) -> Walk: ...
 
     def global_kind(self, path: str, name: str) -> Kind: ...
 

@@ -1,0 +1,121 @@
+"""In: a class of the project. Out: its bases, torch's among them, and the kinds of its members."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from migrate.program import Class
+from migrate.receivers import values
+from migrate.receivers.flow import Flow
+from migrate.receivers.kinds import (
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    Kind,
+    join,
+    kind,
+    without_none,
+)
+from migrate.receivers.world import World
+
+
+@dataclass(eq=False)
+class Classes:
+    """Answers about the classes of the project, remembered by their keys."""
+
+    world: World
+    _bodies: dict[str, dict[str, Kind]] = field(default_factory=dict)
+    _members: dict[tuple[str, str], Kind] = field(default_factory=dict)
+    _bases: dict[str, list[Kind]] = field(default_factory=dict)
+
+    def class_body(self, key: str, variables: dict[str, Kind]) -> None:
+        """The variables that a walk of the class's body has found."""
+        self._bodies[key] = variables
+
+    def bases(self, key: str) -> list[Kind]:
+        """The kinds of the base classes as written."""
+        if key not in self._bases:
+            owner = self.world.program.classes[key]
+            self._bases[key] = []
+            if owner.parent is not None:
+                self.world.flow(owner.parent)
+            else:
+                self.world.module(owner.path)
+            self._bases[key] = [self._base(owner, b) for b in owner.node.bases]
+        return self._bases[key]
+
+    def _base(self, owner: Class, node: ast.expr) -> Kind:
+        known = self.world.kinds.get(id(node))
+        if known is None:  # asked for while the module is still being walked
+            known = Flow(self.world, owner.path, owner.parent).kind(node)
+        return known
+
+    def torch_bases(self, key: str) -> tuple[str, ...]:
+        """The torch classes that a class of the project is derived from, nearest first."""
+        found: list[str] = []
+        for base in self._ancestors(key):
+            for atom in base:
+                if atom.kind == "ref" and atom.name not in found:
+                    found.append(atom.name)
+        return tuple(found)
+
+    def _ancestors(self, key: str) -> list[Kind]:
+        seen, todo, found = {key}, [key], []
+        while todo:
+            for base in self.bases(todo.pop(0)):
+                found.append(base)
+                for atom in base:
+                    if atom.kind == "class" and atom.name not in seen:
+                        seen.add(atom.name)
+                        todo.append(atom.name)
+        return found
+
+    def is_module(self, key: str) -> bool:
+        """Whether a class of the project is a torch Module."""
+        return any(
+            name.startswith(("torch.nn.", "einops.layers", "torchvision.ops"))
+            and self.world.table.kind(name) in ("class", "")
+            for name in self.torch_bases(key)
+        )
+
+    def member(self, key: str, name: str) -> Kind:
+        """``instance.name`` for an instance of a class of the project."""
+        place = (key, name)
+        if place in self._members:
+            return self._members[place]
+        self._members[place] = NOTHING
+        found = self._own_member(key, name) or self.inherited(key, name)
+        self._members[place] = found
+        return found
+
+    def _own_member(self, key: str, name: str) -> Kind:
+        owner = self.world.program.classes[key]
+        method = owner.methods.get(name)
+        if method is not None:
+            if method.decorated("property", "cached_property"):
+                return self.world.returns(method)
+            return kind("method", method.key)
+        self.world.module(owner.path)
+        found = [self._bodies.get(key, {}).get(name, NOTHING)]
+        storing = owner.stores.get(name, [])
+        registered = [
+            m for m in owner.methods.values() if m.name == "__init__" and m not in storing
+        ]
+        for function in (*storing, *registered):
+            found.append(self.world.flow(function).stores.get(name, NOTHING))
+        joined = join(*found)
+        return without_none(joined) | (joined & NONE) if joined else NOTHING
+
+    def inherited(self, key: str, name: str) -> Kind:
+        """``super().name``: what the bases give."""
+        found: list[Kind] = []
+        for base in self.bases(key):
+            for atom in base:
+                if atom.kind == "class":
+                    found.append(self.member(atom.name, name))
+                elif atom.kind == "ref":
+                    instance = values.instance_of(atom, (), self.world)
+                    found.append(values.attribute(instance, name, self.world))
+        known = [f for f in found if f and f != UNKNOWN]
+        return join(*known[:1]) if known else (UNKNOWN if found else NOTHING)
