@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import codecs
 import io
 import re
@@ -60,8 +61,6 @@ class Source:
 
     def line_of(self, offset: int) -> int:
         """The 1-based line that holds a byte offset."""
-        import bisect
-
         return bisect.bisect_right(self._starts, offset)
 
     def site(self, name: str, node: ast.AST) -> Site:

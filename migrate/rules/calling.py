@@ -7,6 +7,7 @@ import ast
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
+from migrate.rules import by_name
 from migrate.scene import Scene
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -20,8 +21,6 @@ def decide_call(
     if isinstance(chosen, NotChosen):
         return chosen
     if any(c.row.rule for c in chosen):
-        from migrate.rules import by_name
-
         return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
     shown = {layout.flat(scene.source, e.parts) for e in edits if e.parts is not None}
