@@ -65,7 +65,7 @@ def choose(
         reason = None
         for one in bound:
             sure = _conditions(row, one, kinds_of)
-            reason = _refused(row, one, target) if sure else None
+            reason = _refused(row, one, target) if sure and not row.flag else None
             if sure and reason is None:
                 certain = sure == calls.YES and (single or _certain(one, kinds_of))
                 found.append(Chosen(row, one, certain))

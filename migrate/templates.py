@@ -29,12 +29,12 @@ class Rendering:
 class Renderer(Substitution):
     """Renders one template for one call."""
 
-    def render(self, template: str) -> Rendering:
-        """The whole template."""
+    def render(self, template: str, tight: bool = False) -> Rendering:
+        """The whole template; ``tight``: what surrounds it binds tighter than an operator."""
         node = parse(template)
         if isinstance(node, ast.Call):
             return self._call(node)
-        parts = self.expression(node, False)
+        parts = self.expression(node, tight)
         return Rendering(tuple(parts), frozenset(self.needs))
 
     # -- one call -------------------------------------------------------------------------------

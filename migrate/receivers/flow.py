@@ -28,13 +28,16 @@ class Flow(Evaluator):
     """Walks statements in order; branches are joined, loops run twice.
 
     ``variables`` joins all that a name was ever bound to, ``stores`` the same for attributes of
-    the first parameter (``self``); ``result`` joins what is returned.
+    the first parameter (``self``); ``result`` joins what is returned; ``before`` is
+    the result of an earlier walk, which holds until this one is ``done``.
     """
 
     variables: Environment = field(default_factory=dict)
     stores: Environment = field(default_factory=dict)
     result: Kind = NOTHING
     yields: bool = False
+    before: Kind = NOTHING
+    done: bool = False
 
     def run(self, body: list[ast.stmt]) -> bool:
         """Walk statements; False when the end is not reached."""

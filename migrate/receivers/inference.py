@@ -135,10 +135,14 @@ class Inference:
             if found is not None:
                 return found
         self._flows[id(function)] = Flow(self, function.path, function)
-        return self._walk(function, self._parameters.of(function))
+        # first without its callers: they may ask for its result while they are walked
+        alone = self._parameters.of(function, calls=False)
+        flow = self._walk(function, alone)
+        called = self._parameters.of(function)
+        return flow if called == alone else self._walk(function, called, flow.result)
 
-    def _walk(self, function: Function, given: dict[str, Kind]) -> Flow:
-        flow = Flow(self, function.path, function, dict(given))
+    def _walk(self, function: Function, given: dict[str, Kind], before: Kind = NOTHING) -> Flow:
+        flow = Flow(self, function.path, function, dict(given), before=before)
         flow.variables = dict(given)
         self._flows[id(function)] = flow
         body = function.node.body
@@ -152,7 +156,8 @@ class Inference:
             if n in given and without_none(given[n]) <= UNKNOWN
         }
         if proved:
-            return self._walk(function, {**given, **proved})
+            return self._walk(function, {**given, **proved}, before)
+        flow.done = True
         return flow
 
     def returns(self, function: Function, call: ast.Call | None = None) -> Kind:
@@ -162,11 +167,13 @@ class Inference:
         written = UNKNOWN
         if not isinstance(node, ast.Lambda) and node.returns is not None:
             written = values.resolved(annotated(node.returns, self.kinds), self)
+        result = flow.result or flow.before
         if function.decorated("property", "contextmanager", "lru_cache"):
-            return flow.result or written
+            return result or written
         if written != UNKNOWN and not any(a.kind == "Module" and not a.name for a in written):
             return written
-        return flow.result or (NONE if isinstance(node, ast.FunctionDef) else UNKNOWN)
+        silent = flow.done and isinstance(node, ast.FunctionDef)
+        return result or (NONE if silent else UNKNOWN)
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """Walk a lambda with known parameters."""

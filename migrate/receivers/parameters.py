@@ -45,7 +45,7 @@ class Parameters:
         for name, value in given.items():
             known[name] = join(known.get(name, NOTHING), value)
 
-    def of(self, function: Function) -> dict[str, Kind]:
+    def of(self, function: Function, calls: bool = True) -> dict[str, Kind]:
         """The kinds of the parameters: annotation, call sites, default, or what forward takes."""
         arguments = function.node.args
         found: dict[str, Kind] = {}
@@ -60,7 +60,7 @@ class Parameters:
             if index == 0 and function.owner is not None and not function.decorated("staticmethod"):
                 found[arg.arg] = self._self(function)
             else:
-                found[arg.arg] = self._parameter(function, arg, index, defaults.get(arg.arg))
+                found[arg.arg] = self._parameter(function, arg, index, defaults.get(arg.arg), calls)
         if arguments.vararg is not None:
             each = self._written(arguments.vararg.annotation)
             found[arguments.vararg.arg] = sequence("tuple", each)
@@ -78,7 +78,12 @@ class Parameters:
         return values.instance_of(Atom("class", function.owner.key), (), self.world)
 
     def _parameter(
-        self, function: Function, arg: ast.arg, index: int, default: ast.expr | None
+        self,
+        function: Function,
+        arg: ast.arg,
+        index: int,
+        default: ast.expr | None,
+        calls: bool,
     ) -> Kind:
         known = self._given.get(id(function), {}).get(arg.arg)
         if known is not None:
@@ -94,7 +99,7 @@ class Parameters:
         value = (
             indirect(self.world.kinds.get(id(default), UNKNOWN)) if default is not None else NOTHING
         )
-        called = self._from_calls(function, arg.arg, index)
+        called = self._from_calls(function, arg.arg, index) if calls else NOTHING
         joined = join(called, value)
         if without_none(joined) and UNKNOWN.isdisjoint(joined):
             return joined

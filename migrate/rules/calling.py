@@ -63,7 +63,7 @@ def edit_of(
 def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen) -> Rendering:
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
-    return renderer.render(template_of(scene, chosen.row))
+    return renderer.render(template_of(scene, chosen.row), scene.is_tight(call))
 
 
 def _receiver_layout(

@@ -72,7 +72,7 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
             site, "API107", "the method is passed on as a value", "wrap it in a function"
         )
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
-    rendering = renderer.render(template_of(scene, row))
+    rendering = renderer.render(template_of(scene, row), scene.is_tight(node))
     text = "".join(p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts)
     helper = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helper else Outcome.CONVERTED

@@ -48,7 +48,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if target.isidentifier():
         return _renamed(scene, node, name, target)
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
-    rendering = renderer.render(target)
+    rendering = renderer.render(target, scene.is_tight(node))
     return Edit(site, Outcome.CONVERTED, rendering.parts, owner, rendering.needs)
 
 
