@@ -201,19 +201,8 @@ class Transformer(nn.Cell):
         dtype=None,
     ):
         super().__init__()
-        shared = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-        )
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
+        shared = (*sizes, batch_first, norm_first, bias, device, dtype)
         norm = (d_model, layer_norm_eps, True, bias, device, dtype)
         self.encoder = custom_encoder or TransformerEncoder(
             TransformerEncoderLayer(*shared), num_encoder_layers, LayerNorm(*norm)

@@ -54,18 +54,9 @@ class ConvTranspose1d(nn.Conv1dTranspose):
         kernel, step, spread, pad, more = (
             per_axis(v, 1)[0] for v in (kernel_size, stride, dilation, padding, output_padding)
         )
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel,
-            step,
-            "valid",
-            0,
-            spread,
-            groups,
-            bool(bias),
-            dtype=dtype or ms.float32,
-        )
+        sizes = (in_channels, out_channels, kernel, step)
+        rest = {"dilation": spread, "group": groups, "has_bias": bool(bias)}
+        super().__init__(*sizes, "valid", 0, dtype=dtype or ms.float32, **rest)
         self.groups, self.padding, self.output_padding = groups, (pad,), (more,)
         self.pads, self.extra = grown_ends((pad,), (more,))
         self.conv2d_transpose = ops.Conv2DTranspose(
@@ -126,19 +117,9 @@ class ConvTranspose2d(nn.Conv2dTranspose):
             per_axis(v, 2) for v in (kernel_size, stride, dilation, padding, output_padding)
         )
         pads, self_extra = grown_ends(pad, more)
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel,
-            step,
-            "pad",
-            pads,
-            0,
-            spread,
-            groups,
-            bool(bias),
-            dtype=dtype or ms.float32,
-        )
+        sizes = (in_channels, out_channels, kernel, step)
+        rest = {"dilation": spread, "group": groups, "has_bias": bool(bias)}
+        super().__init__(*sizes, "pad", pads, 0, dtype=dtype or ms.float32, **rest)
         self.groups, self.padding, self.output_padding = groups, pad, more
         self.pads, self.extra = pads, self_extra
 

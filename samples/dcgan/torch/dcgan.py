@@ -14,10 +14,9 @@ parser.add_argument("--nc", type=int, default=3, help="channels of the image")
 
 def weights_init(m):
     """For Module.apply: convolutions N(0, 0.02), norms N(1, 0.02)."""
-    classname = m.__class__.__name__
-    if classname.find("Conv") != -1:
+    if isinstance(m, (nn.Conv2d, nn.ConvTranspose2d)):
         m.weight.data.normal_(0.0, 0.02)
-    elif classname.find("BatchNorm") != -1:
+    elif isinstance(m, nn.BatchNorm2d):
         m.weight.data.normal_(1.0, 0.02)
         m.bias.data.fill_(0)
 

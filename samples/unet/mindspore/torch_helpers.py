@@ -1,8 +1,6 @@
 # torch2ms helpers 0.1.0: written by torch2mindspore, which knows this file by this line.
 """In: arguments as torch takes them. Out: what torch gives, from MindSpore."""
 
-import math
-
 import mindspore as ms
 from mindspore import nn, ops
 
@@ -54,6 +52,23 @@ class Sequential(nn.SequentialCell):
         module = self[key]
         del self[key]
         return module
+
+
+def pad(input, pad, mode="constant", value=None):
+    """torch.nn.functional.pad: (before, after) pairs, last axis first; negative ones cut.
+
+    They are cut by slicing: with them ops.pad is wrong on CPU from its second call on.
+    """
+    ends, some = (), False
+    for i in range(len(pad) // 2):
+        before, after, axis = pad[2 * i], pad[2 * i + 1], input.ndim - 1 - i
+        if before < 0 or after < 0:
+            start = max(-before, 0)
+            length = input.shape[axis] - start - max(-after, 0)
+            input = ops.narrow(input, axis, start, length)
+        ends = (*ends, max(before, 0), max(after, 0))
+        some = some or before > 0 or after > 0
+    return ops.pad(input, ends, mode, value) if some else input
 
 
 def per_axis(value, axes):
@@ -114,7 +129,7 @@ def cubic(x, axis, place):
 
 
 def resampled(x, axis, count, ratio, mode, align_corners, antialias):
-    """``x`` with ``count`` places along ``axis``, one after another ``ratio`` apart in the source."""
+    """``x`` with ``count`` places along ``axis``, ``ratio`` apart in the source."""
     n = x.shape[axis]
     steps = ops.arange(count).astype(ms.float32)
     if mode == "nearest":
@@ -145,7 +160,7 @@ def interpolate(
     if size is not None:
         sizes = per_axis(size, axes)
     else:
-        sizes = tuple([int(math.floor(n * f)) for n, f in zip(lengths, factors)])
+        sizes = tuple([int(n * f) for n, f in zip(lengths, factors)])
     if mode == "area":
         return area(input, sizes)
     for axis in range(axes):

@@ -1,7 +1,7 @@
 """U-Net for segmentation (Ronneberger et al., 2015), padded so that input and output sizes agree."""
 
 from mindspore import nn, ops
-from torch_helpers import Sequential, Upsample
+from torch_helpers import Sequential, Upsample, pad
 
 
 class DoubleConv(Sequential):
@@ -48,7 +48,7 @@ class Up(nn.Cell):
         # odd sizes lose a row or column on the way down; give it back here
         diff_y = skip.shape[2] - x.shape[2]
         diff_x = skip.shape[3] - x.shape[3]
-        x = ops.pad(x, [diff_x // 2, diff_x - diff_x // 2, diff_y // 2, diff_y - diff_y // 2])
+        x = pad(x, [diff_x // 2, diff_x - diff_x // 2, diff_y // 2, diff_y - diff_y // 2])
         return self.conv(ops.cat([skip, x], axis=1))
 
 
