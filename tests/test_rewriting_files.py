@@ -83,7 +83,6 @@ def test_a_module_class_of_another_file_is_a_cell(line: str, name: str) -> None:
     assert "class Block(nn.Cell):" in text(made["net/block.py"])
 
 
-@pytest.mark.xfail(strict=True, reason="a part of a Module is not known outside of its class")
 def test_a_weight_of_a_part_defined_elsewhere_has_its_new_name() -> None:
     user = (
         "from block import Block\n\n\n"
