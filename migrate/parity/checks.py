@@ -14,6 +14,7 @@ Mode = Literal["pynative", "graph"]
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 NEVER = "its forward never ran with these inputs"
 NOTHING = "it returns nothing that can be compared"
+VAGUE = "not compared: torch's own rounding"
 NO_GRADIENT = "no floating result depends on a parameter or input"
 
 
@@ -86,12 +87,14 @@ def _decide(
     """The verdict of a module: its local check counts; a cumulative failure alone is inherited."""
     one = merge(local) if local else None
     other = merge(cumulative) if cumulative else None
+    if one is None and other is not None and VAGUE in other.detail and not other.elements:
+        return Verdict.NOT_RUN, other
     if one is None or (one.verdict is Verdict.NOT_RUN and other is not None):
         assert other is not None
         inherited = failed and other.verdict not in FINE
         return (Verdict.PROPAGATED if inherited else other.verdict), other
     if one.verdict in FINE and one.elements == 0:
-        empty = Measure(Verdict.NOT_RUN, detail=NOTHING)
+        empty = Measure(Verdict.NOT_RUN, detail=one.detail or NOTHING)
         return Verdict.NOT_RUN, empty
     if one.verdict not in FINE or other is None or other.verdict in FINE:
         worst = max((one.verdict, other.verdict if other else one.verdict), key=ORDER.index)

@@ -16,6 +16,7 @@ from migrate.parity.checks import (
     NEVER,
     NO_GRADIENT,
     NOTHING,
+    VAGUE,
     Mode,
     forward_checks,
     gradient_checks,
@@ -40,6 +41,7 @@ from migrate.weights import Names
 Progress = Callable[[str], None]
 LOST = (WorkerError, WorkerLost)
 WORKER_GIB = 4.0
+LOOSE = 1e-3  # own error of a model's gradient above which every Cell is differentiated by itself
 
 
 def failed_result(target: Target, detail: str, verdict: Verdict = Verdict.NOT_RUN) -> ModelResult:
@@ -141,6 +143,7 @@ def _index(session: Session, folder: str) -> dict[str, Any]:
 def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tuple[Check, ...]:
     """Gradients of the whole model; where they fail, of every Cell by itself to find the one.
 
+    So it is too where kinks leave the whole model's gradient uncertain (in PyNative mode).
     Where a forward rung of this mode failed, its Cells are to blame and no search is needed.
     """
     blamed = frozenset(
@@ -153,7 +156,9 @@ def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tu
         order = {entry["path"]: entry["order"] for entry in reversed(calls)}
     checks = gradient_checks(session, mode, whole, (), order, blamed)
     fine = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET, Verdict.NOT_RUN)
-    if blamed or all(check.verdict in fine for check in checks):
+    right = all(check.verdict in fine for check in checks)
+    loose = mode == "pynative" and any((check.own or 0.0) > LOOSE for check in checks)
+    if blamed or (right and not loose):
         return checks
     local = gradients(session, mode, local=True)
     return gradient_checks(session, mode, whole, local, order, blamed)
@@ -161,7 +166,9 @@ def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tu
 
 def counts(check: Check) -> bool:
     """Whether a check counts for the verdict of its rung."""
-    return check.verdict is not Verdict.NOT_RUN or check.detail not in (NEVER, NOTHING, NO_GRADIENT)
+    if check.verdict is not Verdict.NOT_RUN or VAGUE in check.detail:
+        return check.verdict is not Verdict.NOT_RUN
+    return check.detail not in (NEVER, NOTHING, NO_GRADIENT)
 
 
 def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: str) -> Rung:
@@ -175,10 +182,14 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
     if checks and all(check.detail == NO_GRADIENT for check in checks):
         note = NO_GRADIENT
     bad = [check for check in counted if check.verdict is verdict and verdict is not Verdict.PASS]
+    unclear = [check for check in checks if check.verdict is Verdict.NOT_RUN]
+    vague = [check for check in unclear if VAGUE in check.detail]
+    if vague and not note:
+        note = f"{len(vague)} Cells not compared, the first: {vague[0].detail}"
     first = f"{bad[0].torch_path or 'the whole model'}: {bad[0].detail}" if bad else ""
     return Rung(
         name=name, mode=mode, verdict=verdict, checks=len(counted), elements=elements,
-        seconds=round(seconds, 2), detail=note or first,
+        seconds=round(seconds, 2), detail="; ".join(text for text in (first, note) if text),
     )  # fmt: skip
 
 

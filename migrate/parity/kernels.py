@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ Printed by kernels.py: aten operator -> range of its argument, and the relative 
 square) in equal parts of that range; 0 where the kernel is as good as torch's.
 """
 
+# fmt: off
 COARSE: dict[str, tuple[tuple[float, float], tuple[float, ...]]] = {{'''
 RANGES = {
     "exp": (-20.0, 20.0), "expm1": (-5.0, 5.0), "log": (1e-3, 50.0), "log1p": (-0.9, 50.0),
@@ -119,9 +121,10 @@ def main() -> None:
             print(f"{name}: {type(error).__name__} {str(error)[:80]}", file=sys.stderr)
             continue
         if any(parts):
-            values = "".join(f" {part:g}," for part in parts)
-            print(f'    "{ATEN.get(name, name)}": ({RANGES[name]}, ({values[1:-1]})),')
-    print("}  # fmt: skip")
+            values = ", ".join(f"{part:g}" for part in parts)
+            entry = f'"{ATEN.get(name, name)}": ({RANGES[name]}, ({values})),'
+            print(textwrap.fill(entry, 98, initial_indent="    ", subsequent_indent="        "))
+    print("}")
 
 
 if __name__ == "__main__":

@@ -44,13 +44,13 @@ def replay_gradients(net: Net, request: Payload, emit: Emit) -> Payload:
     paths, scratch = known_paths(net, request), Path(request["scratch"])
     job = Job(net, paths, ArrayStore(folder), request["mode"], strictness, scratch)
     set_mode(job.mode)
-    net.root.set_train(True)
     done = {tuple(place) for place in request["done"]}
     for entry in index["cases"]:
         place = (entry["path"], entry["call"])
         if place in done or entry["path"] not in paths:
             continue
         emit({"at": list(place)})
+        net.root.set_train(entry["training"])
         for name, measure in _case(job, entry).items():
             emit({"check": {"path": entry["path"], "name": name, "local": measure.as_json()}})
     return {}
@@ -73,7 +73,7 @@ def _differentiate(job: Job, entry: Spec) -> dict[str, Any]:
     source, inputs = probe_source(entry["args"], entry["kwargs"], entry["heads"])
     module = _import_probe(job, source, f"{entry['order']}_{job.mode}")
     probe = module.Probe(job.net.cells[job.paths[entry["path"]]])
-    probe.set_train(True)
+    probe.set_train(entry["training"])
     wanted = {name: _place(job, entry, name) for name in entry["wanted"] if "input[" not in name}
     partners = {name: held_at(job.net, p) for name, p in wanted.items() if p is not None}
     partners = {n: p for n, p in partners.items() if isinstance(p, ms.Parameter)}

@@ -4,9 +4,10 @@ Errors are relative: ``E(x) = ||x - r|| / ||r||`` in the Euclidean norm, with r 
 float64. A result is accepted when ``E(ms32) <= k * own + floor``:
 
 - ``own`` is the error that torch makes itself in float32: the larger of its plain run and of a
-  run whose inputs and weights are moved by half a unit in the last place at random (random
-  rounding as in Vignes, "A stochastic arithmetic for reliable scientific computation", 1993; it
-  shows how ill-conditioned the computation is, which one lucky run does not).
+  run whose inputs, weights and operator results are moved by about one unit roundoff at random
+  (Vignes, "A stochastic arithmetic for reliable scientific computation", 1993; Parker, "Monte
+  Carlo arithmetic", 1997). It shows how ill-conditioned a computation is, which one lucky run
+  does not.
 - ``floor = u * (4 + sqrt(n))``, u the unit roundoff of the dtype and n the sum of the reduction
   lengths of the operators that ran: rounding errors of a sum of n terms grow like sqrt(n) u
   (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019).

@@ -1,7 +1,8 @@
 """In: a torch model and its inputs. Out: gradients for a fixed random cotangent, with references.
 
-Train mode. The gradient of ``sum(result * cotangent)`` for every parameter that requires one and
-every floating input; results without a gradient path count as zero.
+Train mode, or eval mode where train mode is ill-conditioned. The gradient of ``sum(result *
+cotangent)`` for every parameter that requires one and every floating input; results without a
+gradient path count as zero.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
-from migrate.parity.noise import KernelNoise, OperatorLog
+from migrate.parity.noise import ACROSS_KINKS, KernelNoise, OperatorLog
 from migrate.parity.torch_record import (
     Errors,
     Twins,
@@ -29,6 +30,7 @@ from migrate.parity.torch_record import (
 )
 from migrate.parity.torch_values import change, cotangent, describe, tensors, widen
 
+ILL = 0.01
 NO_GRADIENT = "no floating result depends on a parameter or input"
 
 
@@ -50,9 +52,12 @@ def record_gradients(twins: Twins, folder: Path, local: bool, emit: Emit) -> dic
     store = ArrayStore(folder)
     for model in twins.every():
         model.train()
+    if not local and ill_conditioned(twins):
+        for model in twins.every():
+            model.eval()
     cases = [Case("", *twins.arguments)]
     if local:
-        first = [call for call in tape(twins).calls if call.index == 0]
+        first = [call for call in tape(twins).calls if call.index == 0 and _alone(twins, call.path)]
         cases = [Case(call.path, call.args, call.kwargs) for call in first]
     entries = []
     for order, case in enumerate(cases):
@@ -64,6 +69,7 @@ def record_gradients(twins: Twins, folder: Path, local: bool, emit: Emit) -> dic
 
 def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     entry: Spec = {"path": case.path, "call": 0, "order": order, "why": ""}
+    entry["training"] = twins.plain.training
     entry["args"], entry["kwargs"] = describe(case.args, store), describe(case.kwargs, store)
     try:
         result, plain = _gradients(twins, twins.plain, case, torch.clone)
@@ -79,25 +85,55 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
         for number, tensor in enumerate(_differentiable(result))
     ]
     entry["wanted"] = {}
+    norms = {name: _norm(wide[name]) for name in plain}
+    largest = max(norms.values())
     for name, value in plain.items():
-        own = max(error(value, wide[name]), error(nudged[name], wide[name]))
+        own = max(error(found[name], wide[name]) for found in (plain, *nudged))
         rough = error(coarse[name], wide[name]) if coarse else 0.0
         found = Errors([wide[name]], [own], [rough], reduction, random)
         entry["wanted"][name] = annotate(value, found, store)
+        entry["wanted"][name]["zero"] = norms[name] <= 1e-6 * largest
     return entry
+
+
+def _alone(twins: Twins, path: str) -> bool:
+    """Whether a module is differentiated by itself: chains only pass on what is in them."""
+    return type(twins.plain.get_submodule(path)) is not torch.nn.Sequential
+
+
+def ill_conditioned(twins: Twins) -> bool:
+    """Whether torch's own float32 gradients in train mode are mostly rounding errors.
+
+    So it is with batch norms over a handful of values; then the gradients of eval mode count.
+    """
+    case = Case("", *twins.arguments)
+    try:
+        plain = _gradients(twins, twins.plain, case, torch.clone)[1]
+        wide = _references(twins, case, plain)[0]
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    errors = sorted(error(value, wide[name]) for name, value in plain.items())
+    return bool(errors and errors[len(errors) // 2] > ILL)
+
+
+def _norm(tensor: torch.Tensor) -> float:
+    """Root mean square."""
+    return float(tensor.double().norm() / max(tensor.numel(), 1) ** 0.5)
 
 
 def _references(
     twins: Twins, case: Case, plain: Gradients
-) -> tuple[Gradients, Gradients, Gradients | None, float]:
+) -> tuple[Gradients, list[Gradients], Gradients | None, float]:
     log = OperatorLog(twins.seed)
     try:
         with in_float64():
             wide = _gradients(twins, twins.double, case, widen)[1]
     except (RuntimeError, TypeError, ValueError):
         wide = {name: widen(tensor) for name, tensor in plain.items()}
-    with log:
-        nudged = _gradients(twins, twins.nudged, case, nudger(twins.seed))[1]
+    nudged = []
+    for mode in (log, OperatorLog(twins.seed, ACROSS_KINKS)):
+        with mode:
+            nudged.append(_gradients(twins, twins.nudged, case, nudger(twins.seed))[1])
     coarse = None
     if log.coarse:
         with KernelNoise(twins.seed):

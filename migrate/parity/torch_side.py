@@ -35,6 +35,8 @@ from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
 
 FAILURES = (Exception, SystemExit)
+ENOUGH = 8.0  # values that a batch norm averages in train mode
+TRIES = 4
 
 
 @dataclass
@@ -135,39 +137,58 @@ def _twins(
 def _find_inputs(
     model: torch.nn.Module, given: tuple[InputSpec, ...], seed: int
 ) -> tuple[tuple[InputSpec, ...], Any]:
-    """Inputs on which forward works, in eval mode and, if there are any, in train mode too."""
+    """Inputs on which forward works, in eval mode and, if there are any, in train mode too.
+
+    Norms over a handful of values make train mode ill-conditioned; such inputs are a last resort.
+    """
     if given:
         arguments = _arguments(given, seed)
         _try(model, arguments, training=False)
         return given, arguments
     problems: list[str] = []
-    second: Any = None
+    working: list[tuple[float, tuple[InputSpec, ...], Any]] = []
     for texts in proposals(model):
         specs = tuple(parse_input(text) for text in texts)
         arguments = _arguments(specs, seed)
         try:
             _try(model, arguments, training=False)
-            second = second or (specs, arguments)
-            _try(model, arguments, training=True)
-            return specs, arguments
+            working.append((0.0, specs, arguments))
+            least = _try(model, arguments, training=True)
+            working[-1] = (least, specs, arguments)
+            if least >= ENOUGH or len(working) >= TRIES:
+                break
         except FAILURES as problem:
             answer = describe(problem)
             problems.append(f"{', '.join(texts)}: {answer['type']} {answer['message'][:120]}")
-    if second:
-        return second  # type: ignore[no-any-return]
+    if working:
+        _, specs, arguments = max(working, key=lambda item: min(item[0], ENOUGH))
+        return specs, arguments
     tried = problems[0] if problems else "forward takes nothing that can be guessed"
     raise ValueError(f"no input found in {len(problems)} tries; the first: {tried}")
 
 
-def _try(model: torch.nn.Module, arguments: Any, training: bool) -> None:
+def _try(model: torch.nn.Module, arguments: Any, training: bool) -> float:
+    """Call the model; the fewest values that one of its batch norms averages (infinity: none)."""
     args, kwargs = arguments
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    averaged = [float("inf")]
+
+    def count(norm: Any, inputs: Any) -> None:
+        averaged.append(inputs[0].numel() / max(norm.num_features, 1))
+
+    norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    handles = [norm.register_forward_pre_hook(count) for norm in norms]
     model.train(training)
-    with torch.no_grad():
-        model(*change(args, torch.clone), **change(kwargs, torch.clone))
-        for name, buffer in model.named_buffers():
-            if name in before and before[name].shape == buffer.shape:
-                buffer.copy_(before[name])
+    try:
+        with torch.no_grad():
+            model(*change(args, torch.clone), **change(kwargs, torch.clone))
+            for name, buffer in model.named_buffers():
+                if name in before and before[name].shape == buffer.shape:
+                    buffer.copy_(before[name])
+    finally:
+        for handle in handles:
+            handle.remove()
+    return min(averaged)
 
 
 def _arguments(specs: tuple[InputSpec, ...], seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
