@@ -19,6 +19,9 @@ _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "b
 RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 
 
+FORWARD = "torch.nn.Module.forward"
+
+
 class Form(Enum):
     """What kind of reference a site is."""
 
@@ -123,6 +126,8 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         return full if table.kind(full) or table.rows(full) else ""
     if atom.kind == "Module":
         return _module_member(scene, atom, attribute)
+    if attribute == "forward" and atom.kind in ("super", "class"):
+        return FORWARD if scene.inference.is_module(atom.name) else ""
     if atom.kind == "tuple" and attribute in atom.keys:
         return f"field {atom.keys.index(attribute)}"
     if atom.kind == "Size" and attribute == "numel":

@@ -72,12 +72,12 @@ def run_probe(
 
 
 def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
-    log = OperatorLog()
-    with log:
-        plain = call(_same)
+    plain = call(_same)
     random = _differs(plain, call(_reseeded))
     wide, why = _reference(call, plain)
-    nudged = call(_nudged)
+    log = OperatorLog(SEED)
+    with log:
+        nudged = call(_nudged)
     coarse = None
     if log.coarse:
         with KernelNoise(SEED):

@@ -35,7 +35,6 @@ class Flow(Evaluator):
     variables: Environment = field(default_factory=dict)
     stores: Environment = field(default_factory=dict)
     result: Kind = NOTHING
-    yields: bool = False
     before: Kind = NOTHING
     done: bool = False
 
@@ -273,7 +272,6 @@ class Flow(Evaluator):
 
     def _Yield(self, node: ast.Yield) -> Kind:
         value = self.kind(node.value) if node.value else NONE
-        self.yields = True
         self.result = join(self.result, sequence("iterator", indirect(value)))
         return UNKNOWN
 

@@ -20,7 +20,10 @@ _VIEWS = frozenset(
     "diagonal unfold unflatten requires_grad_ data T mT real imag".split()
 )
 _PASSING = frozenset(("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Dropout"))
+_COLLECTING = ("append", "extend", "insert", "add", "update", "setdefault")
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+# stands for attributes, containers and whatever else a tensor was put into
+STORED = "what it was stored in"
 Storages = dict[str, frozenset[int]]
 
 
@@ -37,6 +40,8 @@ def read_later(scene: Scene, name: str, node: ast.expr, itself: bool = False) ->
         walk.run(body, {})
     here = walk.found.get(name, frozenset())
     others = {n for n, s in walk.found.items() if s & here} - {name}
+    if walk.found.get(STORED, frozenset()) & here:
+        return STORED
     for other in sorted(others | ({name} if itself else set())):
         if _reads(scene, body if isinstance(body, list) else [], other, statement):
             return other
@@ -68,6 +73,10 @@ class _Walk:
             return self._assign(item, state)
         if isinstance(item, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             return state
+        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+            return self._collected(item.value, state)
+        if isinstance(item, ast.For):
+            state = self._bound(item.target, item.iter, state)
         rounds = 2 if isinstance(item, (ast.For, ast.While)) else 1
         for _ in range(rounds):
             ends = [state]
@@ -77,16 +86,40 @@ class _Walk:
             state = _merged(*ends)
         return state
 
-    def _assign(self, item: ast.Assign | ast.AnnAssign, state: Storages) -> Storages:
-        targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-        if item.value is None:
-            return state
+    def _collected(self, call: ast.Call, state: Storages) -> Storages:
+        """``outs.append(x)``: a container shares what is put into it."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
+            for arg in call.args:
+                state = self._stored(arg, state)
+        return state
+
+    def _stored(self, value: ast.expr, state: Storages) -> Storages:
+        state, shared = self._shared(value, state)
+        return {**state, STORED: state.get(STORED, frozenset()) | shared}
+
+    def _shared(self, value: ast.expr, state: Storages) -> tuple[Storages, frozenset[int]]:
+        """The storages that a value may share; variables met first get one of their own."""
         shared: frozenset[int] = frozenset()
-        for source in sources(self.scene, item.value):
+        for source in sources(self.scene, value):
             if source not in state:
                 self.fresh += 1
                 state = {**state, source: frozenset((self.fresh,))}
             shared |= state[source]
+        return state, shared
+
+    def _bound(self, target: ast.expr, value: ast.expr, state: Storages) -> Storages:
+        """The names of a loop share what they run over."""
+        state, shared = self._shared(value, state)
+        names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+        return {**state, **dict.fromkeys(names, shared)} if shared else state
+
+    def _assign(self, item: ast.Assign | ast.AnnAssign, state: Storages) -> Storages:
+        targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+        if item.value is None:
+            return state
+        state, shared = self._shared(item.value, state)
+        if any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in targets):
+            state = self._stored(item.value, state)
         state = dict(state)
         for target in targets:
             for part in ast.walk(target):
@@ -216,6 +249,14 @@ def sources(scene: Scene, node: ast.expr) -> Iterator[str]:
     """The variables whose storage an assigned value may share."""
     if isinstance(node, (ast.Tuple, ast.List)):
         for item in node.elts:
+            yield from sources(scene, item)
+    elif isinstance(node, ast.BoolOp):
+        for item in node.values:
+            yield from sources(scene, item)
+    elif isinstance(node, ast.NamedExpr):
+        yield node.target.id
+    elif isinstance(node, ast.Dict):
+        for item in node.values:
             yield from sources(scene, item)
     elif isinstance(node, ast.IfExp):
         yield from sources(scene, node.body)

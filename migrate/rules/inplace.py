@@ -53,16 +53,15 @@ def _statement(
 ) -> Edit | Refusal:
     """The value is thrown away: the name is bound anew."""
     assert edit.parts is not None
+    if isinstance(receiver, ast.Name) and _belongs_elsewhere(scene, receiver):
+        return _assigned(scene, receiver, edit)
     if isinstance(receiver, ast.Name):
         seen = read_later(scene, receiver.id, call)
         if seen:
             return _aliased(site, receiver.id, seen)
         return _plain(edit, (f"{receiver.id} = ", *edit.parts))
     if isinstance(receiver, ast.Attribute):
-        holder = receiver.value if receiver.attr == "data" else receiver
-        text, root = scene.spelling.local("helpers.assign")
-        parts = (f"{text}(", piece(scene.source, holder, False), ", ", *edit.parts, ")")
-        return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
+        return _assigned(scene, receiver.value if receiver.attr == "data" else receiver, edit)
     if isinstance(receiver, ast.Subscript):
         return _plain(edit, (piece(scene.source, receiver, False), " = ", *edit.parts))
     return Refusal(
@@ -71,6 +70,61 @@ def _statement(
         "it changes a temporary value that other names may share",
         "assign the result to the name that is meant",
     )
+
+
+def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
+    """The tensor itself gets the new value, for everyone who holds it."""
+    assert edit.parts is not None
+    text, root = scene.spelling.local("helpers.assign")
+    parts = (f"{text}(", piece(scene.source, holder, False), ", ", *edit.parts, ")")
+    return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
+
+
+def _belongs_elsewhere(scene: Scene, receiver: ast.Name) -> bool:
+    """A variable of the module, or the argument of a function that gives nothing else back."""
+    function = scene.function(receiver)
+    if function is None:
+        return False
+    if receiver.id not in function.locals:
+        return True
+    owner = scene.owner(function.node)
+    if owner is not None and scene.is_module_class(owner):
+        return False
+    returned = any(
+        isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function.node)
+    )
+    return receiver.id in {a.arg for a in function.parameters} and not returned
+
+
+def through_view(scene: Scene, site: Site, call: ast.Call, receiver: ast.expr) -> Edit | Refusal:
+    """``x[i].fill_(v)`` writes through a view, which MindSpore loses: ``x[i] = v`` does not."""
+    statement = scene.parent(call)
+    last = site.name.rpartition(".")[2]
+    plain = isinstance(receiver, ast.Subscript) and isinstance(statement, ast.Expr)
+    if plain and last in ("copy_", "fill_") and len(call.args) == 1 and not call.keywords:
+        value = piece(scene.source, call.args[0], False)
+        place = Site(site.name, scene.source.span(call), site.line, site.column)
+        parts = (piece(scene.source, receiver, False), " = ", value)
+        return Edit(place, Outcome.CONVERTED, parts, site.name)
+    if plain and last == "zero_" and not call.args:
+        place = Site(site.name, scene.source.span(call), site.line, site.column)
+        return Edit(place, Outcome.CONVERTED, (piece(scene.source, receiver, False), " = 0"))
+    return Refusal(site, "INP205", "it writes through a view, and MindSpore loses what is written",
+                   "assign to the slice: x[i] = ...")  # fmt: skip
+
+
+def changes(name: str) -> bool:
+    """Whether a Tensor method changes the values of its receiver."""
+    last = name.rpartition(".")[2]
+    plain = last.endswith("_") and not last.endswith("__") and last != "requires_grad_"
+    return plain and name.startswith("torch.Tensor.")
+
+
+def is_view(receiver: ast.expr) -> bool:
+    """An index, or a method call that may give a view."""
+    if isinstance(receiver, ast.Attribute) and receiver.attr in ("data", "T", "mT"):
+        return is_view(receiver.value) or receiver.attr != "data"
+    return isinstance(receiver, (ast.Subscript, ast.Call))
 
 
 def _value(
