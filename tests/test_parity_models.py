@@ -315,3 +315,24 @@ def test_a_missing_framework_says_how_to_install_it(tmp_path):
             verify_with((pair,), request, print)
     finally:
         pair.stop()
+
+
+@SLOW
+def test_only_what_follows_a_random_draw_is_nondeterministic(verified):
+    torch = PLAIN.replace(
+        "self.last(self.act(self.first(x)))",
+        "self.last(x + 0 * torch.rand(1)) + self.act(self.first(x))[:, :3]",
+    )
+    torch = torch.replace("self.first = ", "self.before = nn.Linear(6, 6)\n        self.first = ")
+    torch = torch.replace("return self.last(x", "x = self.before(x)\n        return self.last(x")
+    mindspore = MISSING.replace("CLASS", "nn.ReLU").replace(
+        "self.last(self.act(self.first(x)))",
+        "self.last(x + 0 * ops.rand(1)) + self.act(self.first(x))[:, :3]",
+    )
+    mindspore = mindspore.replace(
+        "self.first = ", "self.before = nn.Dense(6, 6)\n        self.first = "
+    ).replace("return self.last(x", "x = self.before(x)\n        return self.last(x")
+    model = model_of(verified(torch, mindspore, modes=PYNATIVE, gradients=False))
+    assert check_of(model, "before").verdict is Verdict.PASS
+    assert check_of(model, "last").local is not None
+    assert check_of(model, "").verdict is Verdict.NONDET

@@ -12,6 +12,7 @@ from migrate.result import Check
 
 Mode = Literal["pynative", "graph"]
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
+NUMERIC = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE)
 NEVER = "its forward never ran with these inputs"
 NOTHING = "it returns nothing that can be compared"
 VAGUE = "not compared: torch's own rounding"
@@ -91,7 +92,7 @@ def _decide(
         return Verdict.NOT_RUN, other
     if one is None or (one.verdict is Verdict.NOT_RUN and other is not None):
         assert other is not None
-        inherited = failed and other.verdict not in FINE
+        inherited = failed and other.verdict in NUMERIC
         return (Verdict.PROPAGATED if inherited else other.verdict), other
     if one.verdict in FINE and one.elements == 0:
         empty = Measure(Verdict.NOT_RUN, detail=one.detail or NOTHING)

@@ -13,6 +13,11 @@ import numpy as np
 
 from migrate.parity.exchange import Array
 
+# Classes that drop whole samples or branches with a random draw of their own in forward; their
+# probability is set to 0 on both sides, and of the class itself only shape and dtype count.
+PATH_DROPPING = ("DropPath", "StochasticDepth", "DropConnect", "DropBlock2d")
+PROBABILITIES = ("p", "drop_prob", "drop_path", "drop_rate", "prob")
+
 
 def keep_mask(shape: Sequence[int], p: float) -> Array:
     """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere; a function of both."""

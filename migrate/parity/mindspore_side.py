@@ -22,7 +22,7 @@ from migrate.parity import importing
 from migrate.parity.cells import Net, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.importing import Tree
-from migrate.parity.ms_dropout import share_masks, silence_recurrent
+from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_gradients import replay_gradients
 from migrate.parity.replay import replay, set_mode
 
@@ -78,7 +78,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     root = eval(request["build"], vars(module))  # the user's own expression
     if not isinstance(root, ms.nn.Cell):
         raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
-    silence_recurrent(root)
+    silence(root)
     bench.net = open_net(root)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays

@@ -12,7 +12,7 @@ import mindspore as ms
 from mindspore import nn, ops
 from mindspore.ops.primitive import constexpr
 
-from migrate.parity.masks import channel_shape, keep_mask
+from migrate.parity.masks import PATH_DROPPING, PROBABILITIES, channel_shape, keep_mask
 
 
 @constexpr  # type: ignore[untyped-decorator]
@@ -93,8 +93,12 @@ def _replace(module: Any, name: str, native: Any, function: Any) -> None:
         setattr(module, name, function)
 
 
-def silence_recurrent(net: Any) -> None:
-    """Set the dropout between recurrent layers to 0 (torch's draws inside one kernel)."""
+def silence(net: Any) -> None:
+    """Set the dropout between recurrent layers and of dropped paths to 0 (torch's alike)."""
     for _, cell in net.cells_and_names():
+        if type(cell).__name__ in PATH_DROPPING:
+            for name in PROBABILITIES:
+                if isinstance(cell.__dict__.get(name), float):
+                    cell.__dict__[name] = 0.0
         if hasattr(cell, "w_ih_list") and isinstance(getattr(cell, "dropout_op", None), nn.Dropout):
             cell.dropout_op.p = 0.0

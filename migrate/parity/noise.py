@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from migrate.parity.coarse import COARSE
 
@@ -17,6 +17,11 @@ ROUNDING = (
     "sub", "mul", "div", "sqrt", "exp", "log", "pow", "sigmoid", "tanh", "gelu", "silu", "erf",
     "sin", "cos", "lerp", "bilinear", "bicubic", "avg_pool", "prod", "lstm", "gru", "rnn",
     "attention", "loss", "elu", "mish", "softplus", "backward",
+)  # fmt: skip
+RANDOM = (
+    "bernoulli", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm",
+    "normal", "uniform", "exponential", "multinomial", "native_dropout", "poisson", "geometric",
+    "cauchy", "log_normal", "random", "rrelu_with_noise", "normal_functional",
 )  # fmt: skip
 # Uniform on (-2u, 2u): a root mean square of about one unit roundoff u for a step.
 WIDE = 2.0
@@ -73,6 +78,11 @@ class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
         tensor.mul_(
             draw.uniform_(1 - unit * self.wide, 1 + unit * self.wide, generator=self.generator)
         )
+
+    @property
+    def random(self) -> bool:
+        """Whether an operator drew random numbers."""
+        return any(name in RANDOM for name in self.names)
 
     @property
     def coarse(self) -> bool:
@@ -148,8 +158,9 @@ def nudge(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if not tensor.is_floating_point():
         return tensor
     step = torch.finfo(tensor.dtype).eps / 2
-    sign = torch.randint(0, 2, tensor.shape, generator=generator).to(tensor.dtype) * 2 - 1
-    return tensor + tensor * sign * step
+    with _disable_current_modes():  # its own operators are no part of the model
+        sign = torch.randint(0, 2, tensor.shape, generator=generator).to(tensor.dtype) * 2 - 1
+        return tensor + tensor * sign * step
 
 
 def nudge_model(model: torch.nn.Module, seed: int) -> None:

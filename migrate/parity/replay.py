@@ -126,7 +126,8 @@ def _hook(
 
 def _compare(job: Replay, expected: Spec, result: Any) -> Measure:
     actual, read = describe_value(result)
-    return compare(expected, actual, lambda s: job.store.get(s["key"]), read, job.strictness)
+    flat = job.mode == "graph"
+    return compare(expected, actual, lambda s: job.store.get(s["key"]), read, job.strictness, flat)
 
 
 def _local(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 import torch.nn.functional as functional
 
-from migrate.parity.masks import channel_shape, keep_mask
+from migrate.parity.masks import PATH_DROPPING, PROBABILITIES, channel_shape, keep_mask
 
 
 def share_masks() -> None:
     """Replace the random draws of dropout in torch.nn.functional for this process.
 
-    Recurrent layers draw inside one kernel; their dropout is set to 0 by `silence_recurrent`.
+    Recurrent layers draw inside one kernel; their dropout is set to 0 by `silence`.
     """
     functional.dropout = dropout
     functional.dropout1d = _by_channel(2)
@@ -24,11 +24,15 @@ def share_masks() -> None:
     torch.dropout = lambda input, p, train: dropout(input, p, train)
 
 
-def silence_recurrent(model: torch.nn.Module) -> None:
-    """Set the dropout of recurrent layers to 0 (MindSpore's are silenced alike)."""
+def silence(model: torch.nn.Module) -> None:
+    """Set the dropout of recurrent layers and of dropped paths to 0 (MindSpore's alike)."""
     for module in model.modules():
         if isinstance(module, torch.nn.RNNBase):
             module.dropout = 0.0
+        if type(module).__name__ in PATH_DROPPING:
+            for name in PROBABILITIES:
+                if isinstance(module.__dict__.get(name), float):
+                    module.__dict__[name] = 0.0
 
 
 def dropout(

@@ -16,6 +16,7 @@ import torch
 
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec
+from migrate.parity.masks import PATH_DROPPING
 from migrate.parity.noise import KernelNoise, OperatorLog
 from migrate.parity.torch_record import (
     Call,
@@ -123,6 +124,8 @@ def _nudged(twins: Twins, whole: Whole) -> bool:
 
     def keep(path: str, index: int, value: Any) -> None:
         whole.reduction[path, index] = log.reduction
+        if log.random:  # all that follows may depend on it
+            whole.random.add((path, index))
         store(path, index, value)
 
     with log, watched(twins.nudged, keep):
@@ -200,6 +203,8 @@ def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Err
     if log.coarse:
         with KernelNoise(twins.seed):
             coarse = _alone(twins, twins.plain, call, torch.clone, twins.seed)
+    name = type(twins.plain.get_submodule(call.path)).__name__
+    random = random or log.random or (training and name in PATH_DROPPING)
     main = _errors(plain, wide[0], nudged[0], coarse[0] if coarse else None, log.reduction, random)
     state = {}
     for name, value in after.items() if training else ():

@@ -78,7 +78,8 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     if not plain:
         return {**entry, "why": NO_GRADIENT}
     random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
-    wide, nudged, coarse, reduction = _references(twins, case, plain)
+    wide, nudged, coarse, log = _references(twins, case, plain)
+    random = random or log.random
     entry["heads"] = _heads(result)
     entry["cotangents"] = [
         describe(cotangent(tensor, number), store)
@@ -90,7 +91,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     for name, value in plain.items():
         own = max(error(found[name], wide[name]) for found in (plain, *nudged))
         rough = error(coarse[name], wide[name]) if coarse else 0.0
-        found = Errors([wide[name]], [own], [rough], reduction, random)
+        found = Errors([wide[name]], [own], [rough], log.reduction, random)
         entry["wanted"][name] = annotate(value, found, store)
         entry["wanted"][name]["zero"] = norms[name] <= 1e-6 * largest
     return entry
@@ -123,7 +124,7 @@ def _norm(tensor: torch.Tensor) -> float:
 
 def _references(
     twins: Twins, case: Case, plain: Gradients
-) -> tuple[Gradients, list[Gradients], Gradients | None, float]:
+) -> tuple[Gradients, list[Gradients], Gradients | None, OperatorLog]:
     log = OperatorLog(twins.seed)
     try:
         with in_float64():
@@ -138,7 +139,7 @@ def _references(
     if log.coarse:
         with KernelNoise(twins.seed):
             coarse = _gradients(twins, twins.plain, case, torch.clone)[1]
-    return wide, nudged, coarse, log.reduction
+    return wide, nudged, coarse, log
 
 
 def _heads(result: Any) -> list[str]:

@@ -26,7 +26,7 @@ from migrate.parity.lively import enliven
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
 from migrate.parity.shapes import proposals
-from migrate.parity.torch_dropout import share_masks, silence_recurrent
+from migrate.parity.torch_dropout import share_masks, silence
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_operators import declare, is_missing_operator
@@ -102,7 +102,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         made = eval(request["build"], vars(module))  # the user's own expression
         if not isinstance(made, torch.nn.Module):
             raise TypeError(f"{request['build']} gives {type(made).__name__}, not a Module")
-        silence_recurrent(made)
+        silence(made)
         return made.float()
 
     plain = make()
