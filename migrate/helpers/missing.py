@@ -1,6 +1,15 @@
 """In: the message of a flag. Out: an object that stands where torch code had no counterpart."""
 
 
+class MissingType(type):
+    """The class of classes derived from something missing: their attributes raise as well."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotImplementedError(cls.__missing__)
+
+
 class Missing:
     """Stands for something that was not converted: importing the file works, using it raises.
 
@@ -33,4 +42,4 @@ class Missing:
         def fail(cls, *args, **kwargs):
             raise NotImplementedError(message)
 
-        return (type("MissingBase", (), {"__new__": fail}),)
+        return (MissingType("MissingBase", (), {"__new__": fail, "__missing__": message}),)
