@@ -160,7 +160,12 @@ class Rung(Frozen):
 
 
 class ModelResult(Frozen):
-    """One verified model: how it was built, and what every Cell of it showed."""
+    """One verified model: how it was built, and what every Cell of it showed.
+
+    ``weight_names`` maps every torch tensor that found its partner to the name of the MindSpore
+    Parameter ("" where none is needed) and ``weight_layouts`` to its change of shape; checkpoints
+    are converted by them.
+    """
 
     name: str
     source: str
@@ -173,6 +178,8 @@ class ModelResult(Frozen):
     unmatched: tuple[str, ...] = ()
     weights_total: int = 0
     weights_matched: int = 0
+    weight_names: dict[str, str] = Field(default_factory=dict)
+    weight_layouts: dict[str, str] = Field(default_factory=dict)
     seconds: float = 0.0
     detail: str = ""
 

@@ -5,6 +5,7 @@ request, exchange, layout, tolerance, compare, masks, channel, importing (both w
 discover, shapes, lively, coarse, noise, torch_values, torch_dropout, torch_record, torch_forward,
 torch_gradients, torch_weights, torch_operators, torch_side (the torch process);
 ms_values, ms_dropout, cells, probe, replay, ms_gradients, mindspore_side (the other process);
-worker, session, checks, blame, climb, ladder (this process, which imports neither framework).
+worker, session, checks, blame, climb, ladder, checkpoint (this process, which imports neither
+framework).
 kernels is run by hand and writes coarse.
 """

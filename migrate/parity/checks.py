@@ -98,7 +98,9 @@ def _decide(
         empty = Measure(Verdict.NOT_RUN, detail=one.detail or NOTHING)
         return Verdict.NOT_RUN, empty
     if one.verdict not in FINE or other is None or other.verdict in FINE:
-        worst = max((one.verdict, other.verdict if other else one.verdict), key=ORDER.index)
+        known = other is not None and other.verdict is not Verdict.NONDET
+        worst = max((one.verdict, other.verdict if other and known else one.verdict),
+                    key=ORDER.index)  # fmt: skip
         return (worst if one.verdict in FINE else one.verdict), one
     return Verdict.PROPAGATED, Measure(
         Verdict.PROPAGATED, one.elements, one.error, one.own, one.limit,

@@ -239,6 +239,13 @@ def _unmatched(session: Session) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _weight_names(session: Session) -> dict[str, str]:
+    names = {row["place"]: row["name"] or row["place"] for row in session.mindspore["tensors"]}
+    failed = {row["key"] for row in session.failed}
+    pairs = [pair for pair in session.pairing.pairs if pair.key not in failed]
+    return {pair.key: names[pair.place] if pair.place else "" for pair in pairs}
+
+
 def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) -> ModelResult:
     target, pairing = session.target, session.pairing
     guilty = first_guilty(session, checks)
@@ -250,6 +257,8 @@ def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) ->
         name=target.name, source=target.source, build=target.build,
         inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
         guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=_unmatched(session),
+        weight_names=_weight_names(session),
+        weight_layouts={pair.key: pair.layout for pair in pairing.pairs if pair.layout},
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
         detail="; ".join(notes[:2]),
     )  # fmt: skip

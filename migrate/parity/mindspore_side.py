@@ -21,9 +21,12 @@ import numpy as np
 from migrate.parity import importing
 from migrate.parity.cells import Net, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
+from migrate.parity.exchange import ArrayStore
 from migrate.parity.importing import Tree
+from migrate.parity.layout import apply_layout
 from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_gradients import replay_gradients
+from migrate.parity.ms_values import tensor_of
 from migrate.parity.replay import replay, set_mode
 
 
@@ -86,6 +89,18 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     return {"cells": cells, "tensors": tensors(bench.net), "note": note[:300]}
 
 
+def write_checkpoint(request: Payload) -> Payload:
+    """Write arrays under Parameter names to a .ckpt file."""
+    store = ArrayStore(Path(request["folder"]))
+    rows = []
+    for row in request["rows"]:
+        numbers = apply_layout(store.get(row["array"]), row["layout"])
+        data = tensor_of(numbers, str(numbers.dtype))
+        rows.append({"name": row["name"], "data": data})
+    ms.save_checkpoint(rows, request["file"])
+    return {"tensors": len(rows)}
+
+
 def main() -> None:
     """Serve until stdin ends."""
     bench = Bench()
@@ -102,6 +117,7 @@ def main() -> None:
             load(bench.current, request["pairs"], Path(request["folder"])),
             strict=True,
         )),
+        "write_checkpoint": lambda request, emit: write_checkpoint(request),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
     })  # fmt: skip

@@ -32,7 +32,7 @@ from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins
 from migrate.parity.torch_values import change
-from migrate.parity.torch_weights import initial, write_weights
+from migrate.parity.torch_weights import initial, read_checkpoint, write_weights
 
 FAILURES = (Exception, SystemExit)
 ENOUGH = 8.0  # values that a batch norm averages in train mode
@@ -242,6 +242,9 @@ def main() -> None:
         "hello": hello,
         "find": lambda request, emit: find(bench, request, emit),
         "build": lambda request, emit: build(bench, request, emit),
+        "read_checkpoint": lambda request, emit: {
+            "arrays": read_checkpoint(Path(request["file"]), Path(request["folder"]))
+        },
         "record": lambda request, emit: record(
             bench.model, request["training"], Path(request["folder"]), emit
         ),
