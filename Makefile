@@ -23,6 +23,8 @@ test: $(STAMP)
 # A model file as it lies in a package of PyPI, by other authors, unchanged: fetched, not kept here.
 DEMO := out/demo
 DEMO_PACKAGE := vit-pytorch==1.26.11
+# what the original imports besides torch; the converted file does without it
+DEMO_NEEDS := einops==0.8.2
 DEMO_FILE := vit_pytorch/simple_vit.py
 DEMO_SOURCE := $(DEMO)/torch/$(notdir $(DEMO_FILE))
 DEMO_BUILD := SimpleViT(image_size=32, patch_size=8, num_classes=10, dim=64, depth=2, heads=4, mlp_dim=128)
@@ -42,6 +44,7 @@ demo: $(STAMP) $(DEMO_SOURCE)
 $(DEMO_SOURCE): | $(STAMP)
 	@rm -rf $(DEMO)/package
 	@mkdir -p $(dir $@)
+	$(BIN)/python -m pip install -q "$(DEMO_NEEDS)"
 	$(BIN)/python -m pip install -q --no-deps --no-compile --target $(DEMO)/package "$(DEMO_PACKAGE)"
 	@cp $(DEMO)/package/$(DEMO_FILE) $@.part && mv $@.part $@
 
