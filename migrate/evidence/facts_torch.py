@@ -72,6 +72,9 @@ def _belongs(value: object, space: str, listed: set[str]) -> bool:
     home = getattr(value, "__module__", None) or ""
     if space == "torch":
         return home.partition(".")[0] == "torch" or not isinstance(value, type | type(len))
+    # torch.fft.__all__ leaves out hfft2 and others of its page: they are kernels of torch._C._fft.
+    if space in SPACES and home == f"torch._C._{SPACES[space]}":
+        return True
     if listed and space not in ("torch.nn.functional", "torch.nn"):
         return False
     return home.startswith("torch")
