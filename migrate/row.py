@@ -80,6 +80,7 @@ class Case:
     modes: tuple[str, ...] = ("pynative", "graph")
     why: str = ""
     source: str = ""
+    differs: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
 
 
@@ -87,7 +88,7 @@ ROW_TEXTS = ("to", "mint", "ref", "forward", "result", "rule", "flag", "reason",
 ROW_MAPS = ("weights", "layout", "attrs", "when")
 ROW_KEYS = frozenset({*ROW_TEXTS, *ROW_MAPS, "only", "drop", "returns", "next", "signature"})
 CASE_KEYS = frozenset(
-    {"calls", "inputs", "forward", "random", "gradient", "modes", "source", "why"}
+    {"calls", "inputs", "forward", "random", "gradient", "modes", "source", "why", "differs"}
 )
 
 
@@ -180,6 +181,7 @@ def make_case(key: str, values: Mapping[str, Any], path: Path) -> Case:
         calls=tuple(lists["calls"]),
         inputs=tuple(lists["inputs"]),
         modes=tuple(modes),
+        differs=_expect(dict, values.get("differs", {}), path, key, "differs"),
         file=str(path),
         **texts,
         **flags,

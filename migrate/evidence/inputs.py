@@ -61,7 +61,11 @@ def parse_input(text: str) -> InputSpec:
 
 def draw(text: str, key: str, index: int) -> Array:
     """The array of one input; its seed is made of the row's key and the number of the input."""
-    spec = parse_input(text)
+    return draw_spec(parse_input(text), key, index)
+
+
+def draw_spec(spec: InputSpec, key: str, index: int) -> Array:
+    """The same for a specification that is read already."""
     random = np.random.RandomState(zlib.crc32(f"{key}:{index}".encode()) % 2**31)
     size = int(np.prod(spec.shape, dtype=np.int64))
     numbers = _numbers(spec, random, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,23 +12,44 @@ from migrate.evidence.sources import Probe
 from migrate.evidence.store import RowEvidence
 from migrate.outcomes import Verdict
 from migrate.parity.compare import Measure, compare, worst
-from migrate.parity.exchange import Array, Spec
+from migrate.parity.exchange import Array, Spec, leaves
 from migrate.parity.layout import apply_layout
 from migrate.parity.tolerance import Strictness
-from migrate.table import Row, Table
+from migrate.row import Case, Row
+from migrate.table import Table
 
 MOST_LINES = 8
 Weight = tuple[str, str, str, Array]
+Described = tuple[Spec, Mapping[int, Array]]
+
+
+class Run(Protocol):
+    """What a comparison has to know of a run of MindSpore."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def weights(self) -> Sequence[Weight]: ...
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One comparison: which run (label, mode), which part (result, gradient, buffer)."""
+    """One comparison: which run (label, mode), which part (result, gradient, buffer).
+
+    ``kind``: on which generated inputs, "" for those of the case. ``ulp``: the largest error of a
+    float32 result in units of the last place.
+    """
 
     label: str
     mode: str
     part: str
     measure: Measure
+    kind: str = ""
+    ulp: float = 0.0
 
 
 def places(table: Table, found: Mapping[str, Any]) -> tuple[Weight, ...]:
@@ -78,30 +99,23 @@ def same_numbers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def compare_run(
-    label: str,
-    mode: str,
-    expected: Mapping[str, Any],
-    actual: Mapping[str, Any],
-    random: bool,
-    weights: Sequence[Weight] = (),
+    run: Run, expected: Mapping[str, Any], actual: Mapping[str, Any], random: bool
 ) -> list[Outcome]:
     """All comparisons of one run. A run that failed is one BLOCKED outcome.
 
-    ``weights``: as ``places`` gave them; torch weights outside have no partner by their row.
+    Torch weights outside ``run.weights`` have no partner by their row.
     """
     if "error" in actual:
-        why = str(actual["error"])
-        return [Outcome(label, mode, "result", Measure(Verdict.BLOCKED, detail=why))]
+        lost = Measure(Verdict.BLOCKED, detail=str(actual["error"]))
+        return [Outcome(run.label, run.mode, "result", lost, run.kind)]
     arrays: Sequence[Array] = expected["arrays"]
-    outcomes = [
-        Outcome(
-            label, mode, "result", _measure(expected["result"], actual["result"], arrays, random)
-        )
-    ]
+    measure = _measure(expected["result"], actual["result"], arrays, random)
+    ulp = 0.0 if random else _ulp(expected["result"], actual["result"], arrays)
+    outcomes = [Outcome(run.label, run.mode, "result", measure, run.kind, ulp)]
     if random or expected["random"]:
         return outcomes
-    without = frozenset(expected.get("state", {})) - {name for name, *_ in weights}
-    layouts = {name: layout for name, _, layout, _ in weights}
+    without = frozenset(expected.get("state", {})) - {name for name, *_ in run.weights}
+    layouts = {name: layout for name, _, layout, _ in run.weights}
     for part in ("gradients", "buffers"):
         for name, spec in expected[part].items():
             described = actual[part].get(name)
@@ -110,8 +124,27 @@ def compare_run(
             lost = Measure(Verdict.UNMATCHED, detail="MindSpore's side has none")
             moved, held = _moved(spec, arrays, layouts.get(name, ""))
             measure = lost if described is None else _measure(moved, described, held, False)
-            outcomes.append(Outcome(label, mode, f"{part[:-1]} {name}", measure))
+            outcomes.append(Outcome(run.label, run.mode, f"{part[:-1]} {name}", measure, run.kind))
     return outcomes
+
+
+def _ulp(expected: Spec, actual: Described, arrays: Sequence[Array]) -> float:
+    """The largest distance of a float32 number from torch's float64 one, in its last places."""
+    pairs = zip(leaves(expected), leaves(actual[0]), strict=False)
+    return max((_distance(one, other, arrays, actual[1]) for (_, one), (_, other) in pairs),
+               default=0.0)  # fmt: skip
+
+
+def _distance(one: Spec, other: Spec, arrays: Sequence[Array], mine: Mapping[int, Array]) -> float:
+    if not (one["t"] == other["t"] == "tensor" and one["dtype"] == other["dtype"] == "float32"):
+        return 0.0
+    reference, value = arrays[int(one["key"])], mine[other["key"]]
+    if reference.shape != value.shape:
+        return 0.0
+    with np.errstate(all="ignore"):  # what overflows float32 is left out
+        unit = np.spacing(np.abs(reference.astype(np.float32))).astype(np.float64)
+        found = np.abs(value.astype(np.float64) - reference) / unit
+    return float(np.max(found[np.isfinite(found)], initial=0.0))
 
 
 def _moved(spec: Spec, arrays: Sequence[Array], layout: str) -> tuple[Spec, Sequence[Array]]:
@@ -143,44 +176,88 @@ def _as_random(spec: Spec) -> Spec:
 
 
 def evidence(
-    key: str,
+    case: Case,
     sha256: str,
     probes: Sequence[Probe],
     outcomes: Sequence[Outcome],
-    modes: Sequence[str],
     problems: Sequence[str],
 ) -> RowEvidence:
     """The evidence of a row. ``problems``: what kept calls from being compared at all."""
-    verdicts = [outcome.measure.verdict for outcome in outcomes]
-    elements = sum(outcome.measure.elements for outcome in outcomes)
-    overall = worst(verdicts)
+    written = [outcome for outcome in outcomes if not outcome.kind]
+    kinds = by_kind([outcome for outcome in outcomes if outcome.kind])
+    problems = (*problems, *_outdated(case, kinds))
+    elements = sum(outcome.measure.elements for outcome in written)
+    bad = [outcome for outcome in written if not good(outcome)]
+    bad += [one for kind, some in kinds.differs.items() if kind not in case.differs for one in some]
+    overall = worst([outcome.measure.verdict for outcome in (*written, *bad)])
     if problems or not elements:
         overall = worst([overall, Verdict.NOT_RUN])
-    bad = [outcome for outcome in outcomes if not _good(outcome)]
-    gradients = [o.measure.verdict for o in outcomes if o.part.startswith("gradient")]
-    tightest = max(outcomes, key=_excess, default=None)
+    gradients = [o.measure.verdict for o in written if o.part.startswith("gradient")]
+    tightest = max(written, key=_excess, default=None)
     silent = () if problems or elements else ("nothing was compared",)
     return RowEvidence(
-        key=key,
+        key=case.key,
         verdict=overall.value,
         sha256=sha256,
         calls=sum(not probe.through_ref for probe in probes),
         elements=elements,
         error=(tightest.measure.error or 0.0) if tightest else 0.0,
         limit=(tightest.measure.limit or 0.0) if tightest else 0.0,
-        modes=tuple(m for m in modes if _mode_passed(m, outcomes) and not problems),
+        modes=tuple(m for m in case.modes if _mode_passed(m, written) and not problems),
         gradient=worst(gradients).value if gradients else "none",
+        ulp=max((outcome.ulp for outcome in written), default=0.0),
+        holds=kinds.holds,
+        refuses=kinds.refuses,
+        differs=tuple(kind for kind in kinds.differs if kind in case.differs),
         failures=(*problems, *silent, *_lines(bad)),
     )
 
 
-def _good(outcome: Outcome) -> bool:
+@dataclass(frozen=True)
+class Kinds:
+    """Kinds of generated input by what became of them."""
+
+    holds: tuple[str, ...]
+    refuses: tuple[str, ...]
+    differs: Mapping[str, tuple[Outcome, ...]]
+
+
+def by_kind(outcomes: Sequence[Outcome]) -> Kinds:
+    """A kind differs when one comparison does, refuses when a run raised, and holds otherwise."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.kind, []).append(outcome)
+    differs = {
+        kind: tuple(one for one in some if not good(one) and not _raised(one))
+        for kind, some in groups.items()
+    }
+    differs = {kind: some for kind, some in differs.items() if some}
+    refuses = tuple(k for k, some in groups.items() if k not in differs and any(map(_raised, some)))
+    holds = tuple(kind for kind in groups if kind not in differs and kind not in refuses)
+    return Kinds(holds, refuses, differs)
+
+
+def _outdated(case: Case, kinds: Kinds) -> list[str]:
+    """Differences that the case admits although there are none."""
+    return [
+        f"the case says that {kind} differs, and it does not: take it out of differs"
+        for kind in case.differs
+        if kind not in kinds.differs
+    ]
+
+
+def _raised(outcome: Outcome) -> bool:
+    return outcome.measure.verdict is Verdict.BLOCKED
+
+
+def good(outcome: Outcome) -> bool:
+    """Whether a comparison counts as passed."""
     return outcome.measure.verdict in (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 
 
 def _mode_passed(mode: str, outcomes: Sequence[Outcome]) -> bool:
     mine = [outcome for outcome in outcomes if outcome.mode == mode]
-    return bool(mine) and all(_good(outcome) for outcome in mine)
+    return bool(mine) and all(good(outcome) for outcome in mine)
 
 
 def _excess(outcome: Outcome) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from migrate.evidence import store, workers
 from migrate.evidence.inputs import InputError, draw
+from migrate.evidence.kinds import Variant, variants
 from migrate.evidence.sources import Probe, probes
 from migrate.row import Case, Row
 from migrate.table import Table
@@ -28,6 +29,7 @@ class Prepared:
     source: Path = Path()
     converted: Path = Path()
     inputs: Mapping[str, Any] | None = None
+    variants: tuple[Variant, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -38,14 +40,20 @@ def converter() -> Convert:
     return convert_text
 
 
-def prepare(table: Table, key: str, folder: Path, convert: Convert) -> Prepared:
-    """Convert the case of a row into ``folder``; what keeps it from running is a problem."""
+def prepare(
+    table: Table, key: str, folder: Path, convert: Convert, generate: bool = True
+) -> Prepared:
+    """Convert the case of a row into ``folder``; what keeps it from running is a problem.
+
+    ``generate``: the row also runs on other kinds of input than those of its case.
+    """
     row, case = table.row(key), table.case(key)
     assert row is not None and case is not None, key
     sha256 = store.row_hash(table, key)
     try:
         text, found = probes(table, row, case)
         inputs = {f"x{i}": draw(spec, key, i) for i, spec in enumerate(case.inputs)}
+        generated = variants(key, case.inputs) if generate else ()
         converted = convert(text, table)
     except (SyntaxError, InputError) as error:
         return Prepared(row, case, sha256, problems=(f"the case: {error}",))
@@ -58,7 +66,7 @@ def prepare(table: Table, key: str, folder: Path, convert: Convert) -> Prepared:
     problems = _conversion_problems(row, converted.entries)
     if problems:
         return Prepared(row, case, sha256, problems=problems)
-    return Prepared(row, case, sha256, found, source, target, inputs)
+    return Prepared(row, case, sha256, found, source, target, inputs, generated)
 
 
 def _conversion_problems(row: Row, entries: Sequence[Any]) -> tuple[str, ...]:

@@ -18,7 +18,12 @@ from typing import Any
 
 from migrate.table import Table
 
+# Raise this when other inputs are generated or results are judged differently: all rows are stale.
+GENERATION = 1
 PACKAGES = ("torch", "mindspore", "numpy")
+
+
+LISTS = ("modes", "holds", "refuses", "differs", "failures")
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,10 @@ class RowEvidence:
 
     ``verdict`` is the worst of all calls; ``calls`` counts calls, ``elements`` the numbers that
     were compared. ``error`` and ``limit`` (relative, Euclidean norm) are of the worst comparison.
-    ``modes`` are those in which every call passed; ``gradient`` is a verdict or "none".
+    ``modes`` are those in which every call passed; ``gradient`` is a verdict or "none". ``ulp`` is
+    the largest error of a forward result in units of the last place of float32.
+    Generated kinds of input (kinds.py): on which ones the row ``holds``, raise or crash although
+    torch computes (``refuses``), and silently differ as the case admits (``differs``).
     """
 
     key: str
@@ -39,6 +47,10 @@ class RowEvidence:
     limit: float = 0.0
     modes: tuple[str, ...] = ()
     gradient: str = "none"
+    ulp: float = 0.0
+    holds: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
 
     @property
@@ -57,6 +69,7 @@ def row_hash(table: Table, key: str) -> str:
         "rows": rows,  # the others of this name decide together with it
         "case": None if case is None else {**asdict(case), "file": ""},
         "helpers": _helpers(table, texts),
+        "generation": GENERATION,
         "rule": _rule(table, str(values.get("rule", ""))),
     }
     text = json.dumps(content, sort_keys=True, default=str)
@@ -105,7 +118,7 @@ def read(table: Table) -> dict[str, RowEvidence]:
 
 
 def _record(key: str, values: Mapping[str, Any]) -> RowEvidence:
-    lists = {name: tuple(values.get(name, ())) for name in ("modes", "failures")}
+    lists = {name: tuple(values.get(name, ())) for name in LISTS}
     return RowEvidence(key, **{**values, **lists})
 
 
@@ -159,7 +172,7 @@ def _text(rows: Mapping[str, RowEvidence]) -> str:
 
 def _line(one: RowEvidence) -> str:
     values = {k: v for k, v in asdict(one).items() if k != "key" and v not in ((), 0, 0.0)}
-    for name in ("error", "limit"):
+    for name in ("error", "limit", "ulp"):
         if name in values:
             values[name] = float(f"{values[name]:.2e}")
     return json.dumps(values)

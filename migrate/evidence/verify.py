@@ -1,36 +1,38 @@
 """In: a Table. Out: each row's calls executed in both frameworks, recorded as evidence.
 
-Torch and MindSpore run in worker processes of their own that are reused; a crash or a hang costs
-one run: the row is then repeated run by run.
+Rows stand in a queue: while MindSpore runs one, torch is ahead of it. Evidence is written along the
+way, whole files at a time, so an interrupted run keeps what it has and ``changed`` takes it up.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pebble import ProcessExpired, ProcessPool
-
-from migrate.evidence import store, workers
-from migrate.evidence.harness import harness_text
-from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_numbers
+from migrate.evidence import store
+from migrate.evidence.judge import Outcome, compare_run, evidence
+from migrate.evidence.pools import (
+    Asked,
+    Pools,
+    ask_mindspore,
+    ask_torch,
+    collect,
+    open_pools,
+    result,
+)
 from migrate.evidence.prepare import Convert, Prepared, converter, prepare
-from migrate.evidence.sources import Probe
+from migrate.evidence.runs import label, mindspore_runs, varied
 from migrate.evidence.store import RowEvidence
+from migrate.evidence.workers import Key, TorchJob
 from migrate.table import Table
 
-SECONDS_A_RUN = 60.0
-SECONDS_EACH = 6.0  # what each further run of the same row may add
-MOST_LOST = 2
-CHUNK = 8
-ROWS_A_WORKER = 60  # what MindSpore compiled stays in memory until its process ends
+AHEAD = 6  # rows that wait for torch, and rows that wait for MindSpore, for each worker
+WRITE_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,13 @@ def verify(
     progress: Callable[[str], None] = print,
     record: bool = True,
     convert: Convert | None = None,
+    generate: bool = True,
 ) -> Summary:
     """Execute rows and record what they showed.
 
     ``only``: keys, names or namespaces; ``changed``: only rows without fresh evidence that
-    passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone.
+    passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone,
+    ``generate=False`` runs the written cases only.
     """
     begun = time.monotonic()
     convert = convert or converter()
@@ -86,22 +90,28 @@ def verify(
         waiting = set(store.stale(table))
         keys = [key for key in keys if key in waiting]
     found: list[RowEvidence] = []
-    with tempfile.TemporaryDirectory() as folder, _pools(jobs) as pools:
-        for first in range(0, len(keys), CHUNK):
-            chunk = [prepare(table, key, Path(folder), convert) for key in keys[first:][:CHUNK]]
-            done = _run_chunk(table, chunk, pools, Path(folder))
-            found += done
-            for one in done:
-                progress(_line(one))
-            if record:
-                store.write(table, done)
+    with tempfile.TemporaryDirectory() as folder, open_pools(jobs) as pools:
+        rows = (prepare(table, key, Path(folder), convert, generate) for key in keys)
+        unwritten: list[RowEvidence] = []
+        for one in _executed(table, rows, pools, Path(folder), AHEAD * jobs):
+            progress(_line(one))
+            found.append(one)
+            unwritten.append(one)
+            if record and len(unwritten) >= WRITE_EVERY:
+                store.write(table, unwritten)
+                unwritten.clear()
+        if record:
+            store.write(table, unwritten)
     return Summary(tuple(found), time.monotonic() - begun)
 
 
 def _line(one: RowEvidence) -> str:
     modes = "+".join(one.modes) or "no mode"
     head = f"{one.verdict:8} {one.key}  {one.calls} calls, {one.elements} elements, {modes}"
-    return "\n".join([f"{head}, gradient {one.gradient}", *(f"    {f}" for f in one.failures)])
+    kinds = f"{len(one.holds)} kinds hold, {len(one.refuses)} refused"
+    return "\n".join(
+        [f"{head}, gradient {one.gradient}; {kinds}", *(f"    {f}" for f in one.failures)]
+    )
 
 
 def _chosen(key: str, only: Sequence[str]) -> bool:
@@ -110,140 +120,58 @@ def _chosen(key: str, only: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Pools:
-    """The worker processes of both frameworks."""
+class Started:
+    """A row whose MindSpore runs are on their way. ``why``: torch's worker gave no answer."""
 
-    torch: ProcessPool
-    mindspore: ProcessPool
-
-    def __enter__(self) -> Pools:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for pool in (self.torch, self.mindspore):
-            pool.stop()
-            pool.join()
+    row: Prepared
+    expected: Mapping[Key, Any]
+    why: str
+    asked: Asked
 
 
-def _pools(jobs: int) -> Pools:
-    context = get_context("spawn")
-    return Pools(
-        ProcessPool(max_workers=1, initializer=workers.start_torch, context=context),
-        ProcessPool(jobs, ROWS_A_WORKER, workers.start_mindspore, context=context),
-    )
+def _executed(
+    table: Table, rows: Iterator[Prepared], pools: Pools, folder: Path, ahead: int
+) -> Iterator[RowEvidence]:
+    """The evidence of each row in order, with ``ahead`` rows in each worker's queue."""
+    with_torch: deque[tuple[Prepared, Any]] = deque()
+    with_mindspore: deque[Started] = deque()
+    for row in rows:
+        with_torch.append((row, _ask(row, pools)))
+        if len(with_torch) > ahead:
+            with_mindspore.append(_start(table, *with_torch.popleft(), pools, folder))
+        if len(with_mindspore) > ahead:
+            yield _finish(with_mindspore.popleft(), pools)
+    while with_torch:
+        with_mindspore.append(_start(table, *with_torch.popleft(), pools, folder))
+    while with_mindspore:
+        yield _finish(with_mindspore.popleft(), pools)
 
 
-def _run_chunk(
-    table: Table, chunk: Sequence[Prepared], pools: Pools, folder: Path
-) -> list[RowEvidence]:
-    waiting = {
-        one.row.key: pools.torch.schedule(
-            workers.torch_job,
-            args=(workers.TorchJob(one.source, one.probes, one.inputs, one.case.gradient),),
-            timeout=SECONDS_A_RUN + SECONDS_EACH * len(one.probes),
-        )
-        for one in chunk
-        if one.inputs is not None
-    }
-    started = []
-    for one in chunk:
-        expected, why = _result(waiting.get(one.row.key))
-        runs = _runs(table, one, expected or {}, folder)
-        limit = SECONDS_A_RUN + SECONDS_EACH * len(runs)
-        future = pools.mindspore.schedule(workers.mindspore_job, args=(runs,), timeout=limit)
-        started.append((one, expected or {}, why, runs, future))
-    return [
-        _finish(one, expected, why, runs, future, pools)
-        for one, expected, why, runs, future in started
-    ]
+def _ask(row: Prepared, pools: Pools) -> Any:
+    if row.inputs is None:
+        return None
+    gradient = row.case.gradient
+    names = varied(row)
+    job = TorchJob(row.source, row.probes, row.inputs, gradient, row.variants, names)
+    return ask_torch(pools, job)
 
 
-def _result(future: Any) -> tuple[Any, str]:
-    """(what a worker answered, "") or (None, why it did not)."""
-    if future is None:
-        return None, ""
-    try:
-        return future.result(), ""
-    except FutureTimeout:
-        return None, f"no answer within {SECONDS_A_RUN:.0f} s"
-    except ProcessExpired as error:
-        return None, f"the worker process died with exit code {error.exitcode}"
+def _start(table: Table, row: Prepared, future: Any, pools: Pools, folder: Path) -> Started:
+    expected, why = result(future)
+    runs = mindspore_runs(table, row, expected or {}, folder)
+    journal = folder / f"{row.converted.stem}.journal"
+    return Started(row, expected or {}, why, ask_mindspore(pools, runs, journal))
 
 
-def _runs(
-    table: Table, one: Prepared, expected: Mapping[tuple[str, bool], Any], folder: Path
-) -> list[workers.MindSporeRun]:
-    runs = []
-    for (name, training), wanted in expected.items():
-        if "error" in wanted:
-            continue
-        probe = next(probe for probe in one.probes if probe.name == name)
-        harness = folder / f"{one.converted.stem}_{name}_{'train' if training else 'eval'}.py"
-        text = harness_text(probe, one.converted.stem, wanted["heads"])
-        harness.write_text(text, encoding="utf-8")
-        random = wanted["random"] or one.case.random
-        # a class that behaves alike in both modes of training is compiled in one of them only
-        alike = training and same_numbers(wanted, expected.get((name, False), {}))
-        for mode in one.case.modes:
-            if mode == "graph" and alike:
-                continue
-            runs.append(
-                workers.MindSporeRun(
-                    _label(probe, training),
-                    one.converted,
-                    harness,
-                    probe,
-                    one.inputs or {},
-                    places(table, wanted),
-                    () if random else tuple(wanted["cotangents"]),
-                    mode,
-                    training,
-                )
-            )
-    return runs
-
-
-def _label(probe: Probe, training: bool) -> str:
-    how = " (as a value)" if probe.through_ref else ""
-    return f"{probe.call}{how}{', train' if training else ''}"
-
-
-def _one_by_one(runs: Sequence[workers.MindSporeRun], pools: Pools) -> list[dict[str, Any]]:
-    """The answers of single runs; after two that hang or crash the rest is not tried."""
-    answers: list[dict[str, Any]] = []
-    lost = 0
-    for run in runs:
-        if lost == MOST_LOST:
-            answers.append({"error": "not tried: other runs of this row hung or crashed"})
-            continue
-        future = pools.mindspore.schedule(
-            workers.mindspore_job, args=([run],), timeout=SECONDS_A_RUN
-        )
-        answer, why = _result(future)
-        answers.append(answer[0] if answer else {"error": why})
-        lost += not answer
-    return answers
-
-
-def _finish(
-    one: Prepared,
-    expected: Mapping[tuple[str, bool], Any],
-    why: str,
-    runs: Sequence[workers.MindSporeRun],
-    future: Any,
-    pools: Pools,
-) -> RowEvidence:
-    answers, _ = _result(future)
-    if answers is None:  # a crash or hang: find out which run it was
-        answers = _one_by_one(runs, pools)
-    problems = [*one.problems, *([f"torch: {why}"] if why else [])]
-    for (name, training), wanted in expected.items():
-        if "error" in wanted:
-            probe = next(p for p in one.probes if p.name == name)
-            problems.append(f"torch: {_label(probe, training)}: {wanted['error']}")
+def _finish(started: Started, pools: Pools) -> RowEvidence:
+    answers = collect(pools, started.asked)
+    row, case = started.row, started.row.case
+    problems = [*row.problems, *([f"torch: {started.why}"] if started.why else [])]
+    for (name, training, kind), wanted in started.expected.items():
+        if "error" in wanted and not kind:
+            probe = next(p for p in row.probes if p.name == name)
+            problems.append(f"torch: {label(probe, training)}: {wanted['error']}")
     outcomes: list[Outcome] = []
-    for run, answer in zip(runs, answers, strict=True):
-        wanted = expected[run.probe.name, run.training]
-        random = one.case.random
-        outcomes += compare_run(run.label, run.mode, wanted, answer, random, run.weights)
-    return evidence(one.row.key, one.sha256, one.probes, outcomes, one.case.modes, problems)
+    for run, answer in zip(started.asked.runs, answers, strict=True):
+        outcomes += compare_run(run, started.expected[run.key], answer, case.random)
+    return evidence(case, row.sha256, row.probes, outcomes, problems)

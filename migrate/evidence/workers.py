@@ -1,11 +1,14 @@
 """In: jobs as plain values. Out: what a worker process found; each framework has its own.
 
-Nothing is imported here before a job arrives: the parent must load neither framework.
+Nothing is imported here before a job arrives: the parent must load neither framework. Answers of
+MindSpore go into a journal one by one, so a crash or a hang costs the run in which it happens.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import pickle
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -13,23 +16,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from migrate.evidence.kinds import Variant
 from migrate.evidence.sources import Probe
 from migrate.parity.exchange import Array
+
+Key = tuple[str, bool, str]
 
 
 @dataclass(frozen=True)
 class TorchJob:
-    """All probes of one row; a Module runs in eval and in train mode."""
+    """All probes of one row; a Module runs in eval and in train mode.
+
+    ``variants`` are generated inputs; each runs on the probes named in ``varied``, in eval mode.
+    """
 
     source: Path
     probes: tuple[Probe, ...]
     inputs: Mapping[str, Array]
     gradient: bool
+    variants: tuple[Variant, ...] = ()
+    varied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class MindSporeRun:
-    """One probe in one mode; ``label`` says which one in messages."""
+    """One probe in one mode; ``label`` says which one in messages, ``kind`` which inputs."""
 
     label: str
     converted: Path
@@ -40,6 +51,13 @@ class MindSporeRun:
     cotangents: tuple[Array, ...]
     mode: str
     training: bool
+    kind: str = ""
+    seconds: float = 60.0
+
+    @property
+    def key(self) -> Key:
+        """Under which torch's worker has the other side of this run."""
+        return self.probe.name, self.training, self.kind
 
 
 def start_torch() -> None:
@@ -58,42 +76,88 @@ def start_mindspore() -> None:
     logging.disable(logging.WARNING)
 
 
-def torch_job(job: TorchJob) -> dict[tuple[str, bool], dict[str, Any]]:
-    """(probe name, training) -> what torch found, or {"error": why}."""
-    from migrate.evidence.torch_run import run_probe
+def warm_torch() -> None:
+    """Load torch while something else happens."""
+    from migrate.evidence import torch_run  # noqa: F401
 
-    found: dict[tuple[str, bool], dict[str, Any]] = {}
+
+def warm_mindspore() -> None:
+    """Load MindSpore while something else happens."""
+    from migrate.evidence import mindspore_run  # noqa: F401
+
+
+def torch_job(job: TorchJob) -> dict[Key, dict[str, Any]]:
+    """(probe name, training, kind) -> what torch found, or {"error": why}."""
+    found: dict[Key, dict[str, Any]] = {}
     for probe in job.probes:
         for training in (False, True) if probe.is_module else (False,):
-            try:
-                one = run_probe(job.source, probe, job.inputs, training, job.gradient)
-            except Exception as error:  # whatever a call raises belongs to its case
-                one = {"error": describe(error)}
-            found[probe.name, training] = one
+            found[probe.name, training, ""] = _torch(job, probe, job.inputs, training, job.gradient)
+        if probe.name not in job.varied:
+            continue
+        for one in job.variants:
+            gradient = job.gradient and one.gradient
+            answer = _torch(job, probe, one.inputs, False, gradient)
+            found[probe.name, False, one.kind] = answer
     return found
 
 
-def mindspore_job(runs: Sequence[MindSporeRun]) -> list[dict[str, Any]]:
-    """For each run what MindSpore found, or {"error": why}."""
+def _torch(
+    job: TorchJob, probe: Probe, inputs: Mapping[str, Array], training: bool, gradient: bool
+) -> dict[str, Any]:
+    from migrate.evidence.torch_run import run_probe
+
+    try:
+        return run_probe(job.source, probe, inputs, training, gradient)
+    except Exception as error:  # whatever a call raises belongs to its case
+        return {"error": describe(error)}
+
+
+def mindspore_job(runs: Sequence[MindSporeRun], journal: Path) -> None:
+    """Append to ``journal`` for each run what MindSpore found, or {"error": why}.
+
+    A run that takes longer than its seconds ends the process, and leaves a trace in the file
+    beside the journal: kernels that hang hold the interpreter, so nothing else can stop them.
+    """
     from migrate.evidence.mindspore_run import run_probe
 
-    found = []
-    for run in runs:
-        try:
-            one = run_probe(
-                run.converted,
-                run.harness,
-                run.probe,
-                run.inputs,
-                run.weights,
-                run.cotangents,
-                run.mode,
-                run.training,
-            )
-        except Exception as error:  # the finding of this run
-            one = {"error": describe(error)}
-        found.append(one)
-    return found
+    with journal.open("ab") as answers, hang_file(journal).open("w") as trace:
+        for run in runs:
+            faulthandler.dump_traceback_later(run.seconds, exit=True, file=trace)
+            try:
+                one = run_probe(
+                    run.converted,
+                    run.harness,
+                    run.probe,
+                    run.inputs,
+                    run.weights,
+                    run.cotangents,
+                    run.mode,
+                    run.training,
+                )
+            except Exception as error:  # the finding of this run
+                one = {"error": describe(error)}
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+            pickle.dump(one, answers)
+            answers.flush()
+
+
+def hang_file(journal: Path) -> Path:
+    """The file that is not empty when a run was ended for taking too long."""
+    return journal.with_suffix(".hang")
+
+
+def read_journal(journal: Path) -> list[dict[str, Any]]:
+    """The answers that arrived; one that was cut short by a crash is left out."""
+    found: list[dict[str, Any]] = []
+    if not journal.is_file():
+        return found
+    with journal.open("rb") as answers:
+        while True:
+            try:
+                found.append(pickle.load(answers))
+            except (EOFError, pickle.UnpicklingError):
+                return found
 
 
 def describe(error: BaseException) -> str:

@@ -1,0 +1,126 @@
+"""In: jobs. Out: answers of the worker processes of both frameworks, whatever happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from migrate.evidence import workers
+from migrate.evidence.workers import MindSporeRun, TorchJob
+
+SECONDS_A_JOB = 60.0
+SECONDS_A_TORCH_RUN = 3.0
+MOST_LOST = 2  # crashes and hangs of one row in one mode; the rest of them is not tried
+JOBS_A_WORKER = 120  # what MindSpore compiled stays in memory until its process ends
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The worker processes of both frameworks."""
+
+    torch: ProcessPool
+    mindspore: ProcessPool
+
+    def __enter__(self) -> Pools:
+        # both load at once, while the first rows are converted
+        self.torch.schedule(workers.warm_torch)
+        self.mindspore.schedule(workers.warm_mindspore)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for pool in (self.torch, self.mindspore):
+            pool.stop()
+            pool.join()
+
+
+def open_pools(jobs: int) -> Pools:
+    """``jobs`` MindSpore workers and one of torch, which has much less to do."""
+    context = get_context("spawn")
+    return Pools(
+        ProcessPool(1, initializer=workers.start_torch, context=context),
+        ProcessPool(jobs, JOBS_A_WORKER, workers.start_mindspore, context=context),
+    )
+
+
+def ask_torch(pools: Pools, job: TorchJob) -> Any:
+    """A future of what torch finds."""
+    runs = len(job.probes) * 2 + len(job.variants) * len(job.varied)
+    limit = SECONDS_A_JOB + SECONDS_A_TORCH_RUN * runs
+    return pools.torch.schedule(workers.torch_job, args=(job,), timeout=limit)
+
+
+def result(future: Any) -> tuple[Any, str]:
+    """(what a worker answered, "") or (None, why it did not)."""
+    if future is None:
+        return None, ""
+    try:
+        return future.result(), ""
+    except FutureTimeout:
+        return None, "no answer in time"
+    except ProcessExpired as error:
+        return None, f"the worker process died with exit code {error.exitcode}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Runs on their way through a MindSpore worker, and where their answers arrive."""
+
+    runs: Sequence[MindSporeRun]
+    journal: Path
+    future: Any
+
+
+def ask_mindspore(pools: Pools, runs: Sequence[MindSporeRun], journal: Path) -> Asked:
+    """Start the runs of one row, one after the other in one worker."""
+    if not runs:
+        return Asked(runs, journal, None)
+    # the worker ends a run that hangs by itself; this limit is for a worker that cannot
+    limit = SECONDS_A_JOB + sum(run.seconds for run in runs)
+    future = pools.mindspore.schedule(
+        workers.mindspore_job, args=(list(runs), journal), timeout=limit
+    )
+    return Asked(runs, journal, future)
+
+
+def collect(pools: Pools, asked: Asked) -> list[dict[str, Any]]:
+    """The answers to all runs, in order; runs behind a crash or a hang are asked anew."""
+    answers: dict[int, dict[str, Any]] = {}
+    lost: dict[tuple[str, bool], int] = {}
+    waiting = list(range(len(asked.runs)))
+    attempt = asked
+    while waiting:
+        _, why = result(attempt.future)
+        arrived = workers.read_journal(attempt.journal)
+        answers.update(zip(waiting, arrived, strict=False))
+        waiting = waiting[len(arrived) :]
+        if not waiting:
+            break
+        first, *waiting = waiting
+        answers[first] = {"error": _loss(attempt, asked.runs[first], why), "lost": True}
+        group = _group(asked.runs[first])
+        lost[group] = lost.get(group, 0) + 1
+        if lost[group] == MOST_LOST:
+            given_up = [i for i in waiting if _group(asked.runs[i]) == group]
+            unknown = {"error": "not tried: other runs of this row hung or crashed", "lost": True}
+            answers.update(dict.fromkeys(given_up, unknown))
+            waiting = [i for i in waiting if i not in given_up]
+        again = attempt.journal.with_suffix(f".{len(answers)}")
+        attempt = ask_mindspore(pools, [asked.runs[i] for i in waiting], again)
+    return [answers[i] for i in range(len(asked.runs))]
+
+
+def _group(run: MindSporeRun) -> tuple[str, bool]:
+    return run.mode, bool(run.kind)
+
+
+def _loss(attempt: Asked, run: MindSporeRun, why: str) -> str:
+    trace = workers.hang_file(attempt.journal)
+    if trace.is_file() and trace.stat().st_size:
+        return f"no answer within {run.seconds:.0f} s"
+    return why or "the worker process gave no answer"
