@@ -16,9 +16,9 @@ import numpy as np
 from migrate.evidence.inputs import InputSpec, draw_spec, parse_input
 from migrate.parity.exchange import Array
 
-EDGES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 1.5, -2.5, 10.0, -10.0)
-LARGE = (1e4, -1e4, 88.0, -88.0, 3e9, -3e9, 1e-20, -1e-20)
-NOT_FINITE = (np.nan, np.inf, -np.inf)
+EDGES = (0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 1.5, -2.5, 10.0, -10.0)
+LARGE = (1e4, -1.1e4, 88.0, -89.0, 300.0, -310.0, 1e-6, -1.1e-6)
+NOT_FINITE = (np.nan, np.inf, -np.inf, -0.0)
 FLOATS = ("float32",)
 Shape = tuple[int, ...]
 
@@ -115,10 +115,12 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
 
 def _from(values: tuple[float, ...], key: str, kind: str) -> Callable[[Array, int], Array]:
     def change(array: Array, index: int) -> Array:
+        # no two numbers are equal (but zeros): where ties stand, torch itself gives any index
         random = _random(key, kind, index)
         rounds = -(-array.size // len(values)) or 1
-        drawn = np.concatenate([random.permutation(np.asarray(values)) for _ in range(rounds)])
-        return np.asarray(drawn[: array.size].reshape(array.shape).astype(array.dtype))
+        drawn = [random.permutation(np.asarray(values)) * (1 + 0.25 * i) for i in range(rounds)]
+        every = np.concatenate(drawn)[: array.size]
+        return np.asarray(every.reshape(array.shape).astype(array.dtype))
 
     return change
 

@@ -123,7 +123,8 @@ def _plain(at: str, expected: Spec, actual: Spec) -> Measure:
         if one is None and other is None:
             return Measure(Verdict.PASS)
         if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-            close = abs(one - other) <= 1e-5 * max(1.0, abs(one))
+            both_nan = one != one and other != other
+            close = both_nan or one == other or abs(one - other) <= 1e-5 * max(1.0, abs(one))
             verdict = Verdict.PASS if close else Verdict.DIVERGED
             return Measure(verdict, 1, detail="" if close else f"{at}{other!r}, torch {one!r}")
         verdict = Verdict.PASS if one == other else Verdict.DIVERGED
