@@ -53,6 +53,9 @@ def choose(
     rows = table.rows(name)
     if not rows:
         return _unknown(table, name)
+    if len(rows) == 1 and rows[0].flag:
+        row = rows[0]
+        return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
     found: list[Chosen] = []
     single = len({s for row in rows for s in row.signatures}) == 1
     ref = next((row.ref for row in rows if row.ref), "")

@@ -143,7 +143,7 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
     ):
         return f"torch.dtype.{attribute}"
     if atom.kind == "torch":
-        return f"{atom.name}.{attribute}"
+        return table.member(atom.name, attribute)
     return ""
 
 

@@ -35,6 +35,8 @@ __all__ = [
 
 TORCH_FACTS = "torch-2.13.json"
 MINDSPORE_FACTS = "mindspore-2.10.json"
+# A key that ends so stands for every name below its namespace that no other row answers for.
+GROUP = ".*"
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,30 @@ class Table:
     def rows(self, name: str) -> tuple[Row, ...]:
         """The rows of a torch name: the bare one first, then labels in the order of the file."""
         if name not in self._rows:
-            keys = self._keys.get(name) or self._keys.get(self.torch.canonical(name), ())
+            public = self.torch.canonical(name)
+            keys = self._keys.get(name) or self._keys.get(public) or self._group(public)
             self._rows[name] = tuple(self._make(key) for key in keys)
         return self._rows[name]
+
+    @cached_property
+    def _groups(self) -> frozenset[str]:
+        return frozenset(key.removesuffix(GROUP) for key in self.raw if key.endswith(GROUP))
+
+    def _group(self, name: str) -> tuple[str, ...]:
+        """The key of the row that answers for a whole namespace ("torch.fx.*"), nearest first."""
+        space = name.rpartition(".")[0]
+        while space and space not in self._groups:
+            space = space.rpartition(".")[0]
+        return (space + GROUP,) if space else ()
+
+    def member(self, owner: str, attribute: str) -> str:
+        """The name whose rows answer for an attribute of a class's instances.
+
+        That is the attribute of the class itself, or of the nearest base that has a row for it.
+        """
+        classes = (owner, *self.bases(owner))
+        names = (f"{one}.{attribute}" for one in classes if f"{one}.{attribute}" in self._keys)
+        return next(names, f"{owner}.{attribute}")
 
     def _make(self, key: str) -> Row:
         name = key.partition(":")[0]
@@ -146,7 +169,7 @@ class Table:
     def suggest(self, name: str) -> str:
         """The nearest torch name that has a row or a fact, for "did you mean"; "": none is near."""
         space, _, last = name.rpartition(".")
-        known = (*self.torch.names, *self._keys)
+        known = (*self.torch.names, *(key for key in self._keys if not key.endswith(GROUP)))
         pool = [n for n in known if n.rpartition(".")[0] == space and n != name]
         near = difflib.get_close_matches(name, pool, n=1, cutoff=0.75)
         if near:

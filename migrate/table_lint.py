@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.ref_lint import lint_ref
 from migrate.row import CASE_KEYS, CODES, POLICY_DROP, POLICY_REFUSE, ROW_KEYS, Row, TableError
-from migrate.table import Table, read_toml
+from migrate.table import GROUP, Table, read_toml
 from migrate.template_lint import Finding, argument_uses, lint_template, torch_arguments
 
 DECISIONS = ("to", "rule", "flag")
@@ -108,6 +108,11 @@ def _decision(table: Table, row: Row) -> Iterator[Finding]:
 
 def _name(table: Table, row: Row) -> Iterator[Finding]:
     root = row.name.partition(".")[0]
+    if row.name.endswith(GROUP):
+        if not row.flag:
+            why = "it stands for names that nobody has looked at one by one"
+            yield Finding("decides for a whole namespace", why, "flag, or write a row for each")
+        return
     written = "signature" in table.raw[row.key]
     if root == "torch" and not table.kind(row.name) and not written:
         near = table.suggest(row.name)

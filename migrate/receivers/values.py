@@ -79,6 +79,9 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         return found or (kind("project", path) if path else UNKNOWN)
     if what == "foreign":
         return kind("foreign", f"{atom.name}.{name}")
+    if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
+        is_method = world.table.kind(full) == "method"
+        return kind("method", full) if is_method else world.results.of_call(full)
     if what in ("instance", "torch", "Optimizer"):
         return kind("instance", f"{atom.name}.{name}")
     if what == "tuple" and name in atom.keys:

@@ -107,9 +107,14 @@ def _is_type_use(scene: Scene, node: ast.expr) -> bool:
 
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
     found = class_name(scene, name)
-    if found is None:
-        return _no_row(scene.table, site, name)
-    return _renamed(scene, site, node, found[0], found[1])
+    if found is not None:
+        return _renamed(scene, site, node, found[0], found[1])
+    for row in scene.table.rows(name):
+        if row.flag:
+            return Refusal(site, row.flag, row.reason, row.next_step)
+        if constant_target(scene, row):
+            return _value(scene, site, name, node)
+    return _no_row(scene.table, site, name)
 
 
 def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
