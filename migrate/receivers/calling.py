@@ -14,6 +14,7 @@ from migrate.receivers.kinds import (
     Atom,
     Kind,
     element,
+    fixed_tuple,
     from_text,
     indirect,
     join,
@@ -86,6 +87,8 @@ class Calling(Binding):
             return join(*(world.returns(f, node) for f in functions if f)) or UNKNOWN
         if atom.kind == "callable":
             return join(*atom.items)
+        if atom.kind == "Step":
+            return self._stepped(atom, node, args)
         if atom.kind == "partial":
             return join(*(self._called(a, node, args) for i in atom.items for a in i)) or UNKNOWN
         if atom.kind == "builtin" and atom.name == "map":
@@ -121,8 +124,22 @@ class Calling(Binding):
         if grown != value:
             self.bind(target, grown)
 
+    def _stepped(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """A call of a training step: what its network gives, and the norm where asked for."""
+        if atom.name.endswith("WithLossCell"):
+            return TENSOR
+        given = [self._called(a, node, args) for i in atom.items for a in i]
+        result = join(*given) or TENSOR
+        if not atom.keys:
+            return result
+        places = next((a.items for a in result if a.fixed), (result,))
+        return fixed_tuple((*places, TENSOR))
+
     def _torch_call(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         table = self.world.table
+        if name.startswith("torch2ms."):
+            norm = tuple(k.arg for k in node.keywords if k.arg == "returns_norm")
+            return frozenset((Atom("Step", name, args[:1], norm),))
         if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
             return args[0] if args else UNKNOWN
         if name in ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate"):

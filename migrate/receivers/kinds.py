@@ -16,7 +16,8 @@ class Atom:
     project), Optimizer, ref (``name`` is a torch name; ``direct`` when the expression spells it),
     class and function (``name`` is a key of the project), project (a module of it), method
     (``name`` is its function or torch name), partial, foreign (``name`` is a dotted name outside
-    torch and the project), instance (of something foreign), list, tuple, dict, Size, int, float,
+    torch and the project), instance (of something foreign), Step (a training step around the
+    network in ``items``), list, tuple, dict, Size, int, float,
     bool, str, None, dtype, device, unknown. ``items`` holds the kinds of the elements: one for a
     list, one for each place of a tuple (``fixed``), the values of a dict.
     """
