@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from migrate.parity.discover import candidates
+import pytest
+
+from migrate.parity.discover import candidates, without_mode
 
 FILE = """
     import torch.nn as nn
@@ -98,3 +100,19 @@ def test_builders_are_functions_that_return_a_model():
 def test_a_class_without_forward_is_skipped_but_an_inherited_one_counts():
     assert found()["Abstract"].reason == "defines no forward"
     assert found()["Plain"].reason == ""
+
+
+@pytest.mark.parametrize(
+    ("build", "cell"),
+    [
+        ("Net(3).eval()", "Net(3)"),
+        ("make(nn.ReLU).train(False).eval()", "make(nn.ReLU)"),
+        ("Net()", "Net()"),
+        ("Net(mode=other.eval())", "Net(mode=other.eval())"),
+        ("net.eval()", "net"),
+        ("eval('Net()')", "eval('Net()')"),
+        ("Net(", "Net("),
+    ],
+)
+def test_a_cell_is_built_without_a_mode(build: str, cell: str) -> None:
+    assert without_mode(build) == cell

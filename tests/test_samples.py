@@ -191,10 +191,13 @@ def test_parity_in_both_modes(name: str, model: dict[str, Any], tmp_path: Path) 
     )
     found = verify(request, lambda line: None)
     (result,) = found.models
-    assert result.verdict in FINE, result.guilty or result.detail
+    honest = {Verdict(model["verdict"])} if "verdict" in model else FINE
+    assert result.verdict in honest, result.guilty or result.detail
     assert result.weights_matched == result.weights_total
     assert {rung.mode for rung in result.rungs} == {"pynative", "graph"}
     assert sum(check.elements for check in result.checks) > 0
+    random = {r.name for r in result.rungs if r.verdict is Verdict.NONDET}
+    assert not random or (honest == {Verdict.NONDET} and "forward eval" not in random), random
 
 
 def regenerate(names: list[str]) -> None:

@@ -198,3 +198,22 @@ def _lineage(node: ast.ClassDef, file: File) -> Iterator[ast.ClassDef]:
         yield current
         names = [base.id for base in current.bases if isinstance(base, ast.Name)]
         waiting += [file.classes[name] for name in names if name in file.classes]
+
+
+def without_mode(build: str) -> str:
+    """A build expression as a Cell understands it: ``Net().eval()`` is ``Net()``.
+
+    Cells have no ``eval`` or ``train``; verify sets the mode of every rung itself, on both sides.
+    """
+    try:
+        node = ast.parse(build.strip(), mode="eval").body
+    except SyntaxError:
+        return build
+    whole = node
+    while (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("eval", "train")
+    ):
+        node = node.func.value
+    return build if node is whole else ast.unparse(node)

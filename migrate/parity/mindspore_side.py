@@ -21,6 +21,7 @@ import numpy as np
 from migrate.parity import importing
 from migrate.parity.cells import Net, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
+from migrate.parity.discover import without_mode
 from migrate.parity.exchange import ArrayStore
 from migrate.parity.importing import Tree
 from migrate.parity.layout import apply_layout
@@ -78,7 +79,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     ms.nn.Cell._torch2ms_root = str(tree.root)
     module, note = importing.load_anyhow(tree, request["file"])
     ms.set_seed(request["seed"])
-    root = eval(request["build"], vars(module))  # the user's own expression
+    root = eval(without_mode(request["build"]), vars(module))  # the user's own expression
     if not isinstance(root, ms.nn.Cell):
         raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
     silence(root)

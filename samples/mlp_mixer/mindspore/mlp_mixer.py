@@ -77,6 +77,9 @@ def mlp_mixer(
     # tokens are mixed along axis 1, which a 1x1 convolution reads as channels
     chan_first, chan_last = partial(Conv1d, kernel_size=1), Linear
 
+    def lambda_fn(x):
+        return ops.mean(x, axis=1)
+
     return nn.SequentialCell(
         Patchify(patch_size),
         nn.Dense((patch_size ** 2) * channels, dim),
@@ -88,6 +91,6 @@ def mlp_mixer(
             for _ in range(depth)
         ],
         nn.LayerNorm((dim,), epsilon=1e-05),
-        Lambda(lambda x: ops.mean(x, axis=1)),
+        Lambda(lambda_fn),
         nn.Dense(dim, num_classes),
     )

@@ -5,7 +5,7 @@ The text here mentions torch.cat(x, 1) and x.view(-1), and must stay as it is.
 """
 import mindspore as ms
 from mindspore import nn as ms_nn, numpy, ops
-from torch_helpers import Conv2d, gelu
+from torch_helpers import Conv2d, gelu, strided
 import numpy as np  # two imports on one line: only one of them goes
 # the name of MindSpore's own layer
 
@@ -110,9 +110,8 @@ class Odd(ms_nn.Cell):
     def construct(self, x, *, scale: "torch.Tensor" = None):
         """Sizes are read once; the list of parts is sorted by Python."""
         b, _, h, w = x.shape; k = self.stride
-        y = self.act(self.conv(x))[
-            :, :, ::k  # every other row
-        ]
+        # every other row
+        y = strided(self.act(self.conv(x)), 2, step=k)
         y = y.mean((2, 3)) if h * w > 1 else y.view(b, -1)
         if scale is not None: y = y * scale
         parts = [y, -y]

@@ -1,0 +1,195 @@
+"""In: a lambda that a Cell is going to call. Out: a function with a name, before the statement.
+
+Graph mode reads the line that a lambda stands on and parses it by itself, so it compiles only one
+that is assigned directly. A function of the same text compiles everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.receivers.kinds import is_all
+from migrate.scene import Scene
+from migrate.sites import direct_name
+from migrate.syntax import all_parameters
+
+_CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
+_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_UNMOVABLE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+_HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
+
+
+def named(scene: Scene) -> Iterator[Edit]:
+    """``Lambda(lambda x: f(x))`` is ``def lambda_fn(x): return f(x)`` and ``Lambda(lambda_fn)``."""
+    taken = set(scene.file.names)
+    found: dict[int, list[tuple[ast.Lambda, str]]] = {}
+    for node in scene.file.nodes:
+        if not isinstance(node, ast.Lambda):
+            continue
+        wish = _wish(scene, node)
+        if wish and _is_movable(scene, node):
+            numbered = (f"{wish}_{n}" for n in range(2, 99))
+            name = wish if wish not in taken else next(n for n in numbered if n not in taken)
+            taken.add(name)
+            found.setdefault(scene.statement(node).lineno, []).append((node, name))
+            yield _edit(scene, node, _with_parentheses(scene, node), (name,))
+    for some in found.values():
+        yield _definitions(scene, some)
+
+
+def _wish(scene: Scene, node: ast.Lambda) -> str:
+    """The name it should have; "" where it stays: nothing tells that a Cell gets it."""
+    child: ast.AST = node
+    parent = scene.parent(node)
+    keyword = ""
+    while isinstance(parent, _CARRIERS):
+        keyword = parent.arg or keyword if isinstance(parent, ast.keyword) else keyword
+        child, parent = parent, scene.parent(parent)
+    if isinstance(parent, ast.Call) and parent.func is not child:
+        return _argument_name(scene, parent, child, keyword)
+    if isinstance(parent, ast.Assign) and child is not node and parent.value is child:
+        return _stored_name(scene, parent, node)
+    if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) > 1:
+        return _stored_name(scene, parent, node)
+    return ""
+
+
+def _argument_name(scene: Scene, call: ast.Call, child: ast.AST, keyword: str) -> str:
+    """After the class that is called and its parameter: ``residual_fn``."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr in _HOOKS:
+        return "hook" if is_all(scene.kind(func.value), "Module") else ""
+    if not is_all(scene.kind(call), "Module"):
+        return ""
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    for atom in scene.kind(func):
+        owner = scene.inference.class_of(atom.name) if atom.kind == "class" else None
+        method = owner.methods.get("__init__") if owner else None
+        places = [p.arg for p in method.parameters[1:]] if method else []
+        if not keyword and child in call.args and call.args.index(child) < len(places):
+            keyword = places[call.args.index(child)]
+    return f"{_snake(name)}_{keyword or 'function'}".strip("_")
+
+
+def _stored_name(scene: Scene, statement: ast.Assign, node: ast.Lambda) -> str:
+    """What a Module keeps in ``self.name``, or a table of the file whose lambdas use torch."""
+    owner, target = scene.owner(node), statement.targets[0]
+    function = scene.function(node)
+    if isinstance(target, ast.Attribute) and owner is not None and scene.is_module_class(owner):
+        return f"{_snake(owner.name)}_{target.attr}"
+    if function is None and owner is None and isinstance(target, ast.Name):
+        uses = any(direct_name(scene, n) for n in ast.walk(node.body))
+        return f"{target.id.lower()}_function" if uses else ""
+    return ""
+
+
+def _snake(name: str) -> str:
+    """``PreNormResidual`` is ``pre_norm_residual``, ``MLP`` is ``mlp``."""
+    pairs = zip(" " + name, name, strict=False)
+    text = "".join(f"_{b}" if b.isupper() and (a.islower() or a.isdigit()) else b for a, b in pairs)
+    return text.lower().strip("_")
+
+
+def _is_movable(scene: Scene, node: ast.Lambda) -> bool:
+    """Whether its text means the same before the statement, and something can stand there."""
+    parts = list(ast.walk(node))
+    if any(isinstance(n, _UNMOVABLE) for n in parts):
+        return False
+    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    if not all(isinstance(d, (ast.Constant, ast.Name)) for d in defaults):
+        return False
+    used = {n.id for n in parts if isinstance(n, ast.Name)}
+    statement = scene.statement(node)
+    current = scene.parent(node)
+    while current is not None and current is not statement:
+        if isinstance(current, ast.Lambda):
+            return False
+        if isinstance(current, _SCOPES) and used & _bound(current):
+            return False
+        current = scene.parent(current)
+    return _has_room(scene, statement)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """The names that a comprehension binds."""
+    return {
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def _has_room(scene: Scene, statement: ast.stmt) -> bool:
+    """The statement begins a line, in a body that is no class's."""
+    source, span = scene.source, scene.source.span(statement)
+    begins = not source.data[source.line_start(statement.lineno) : span.start].strip()
+    is_elif = source.data[span.start : span.start + 4] == b"elif"
+    defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    in_class = isinstance(scene.parent(statement), ast.ClassDef)
+    return begins and not is_elif and not defines and not in_class
+
+
+def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
+    """The functions of one statement, with the blank lines that a person would leave."""
+    source, statement = scene.source, scene.statement(some[0][0])
+    first = _above_comments(scene, statement.lineno)
+    start = source.line_start(first)
+    line = source.line_start(statement.lineno)
+    indent = source.data[line : source.span(statement).start].decode()
+    wanted = 1 if scene.function(statement) else 2
+    before = source.data[:start].rstrip()
+    blank = source.data[len(before) : start].count(b"\n") - 1
+    opens = before.endswith((b":", b'"""')) and wanted == 1
+    end = source.newline
+    parts: list[str | Piece] = [end * max(0, wanted - blank) if before and not opens else ""]
+    for node, name in some:
+        given = [Piece(_parameters(scene, node))] if all_parameters(node.args) else []
+        body = Piece(source.span(node.body), b"\n" in source.data[_extent(scene, node)])
+        parts += [f"{indent}def {name}(", *given, f"):{end}{indent}    return ", body]
+        parts.append(end * (wanted + 1))
+    return _edit(scene, some[0][0], Span(start, start), tuple(parts))
+
+
+def _with_parentheses(scene: Scene, node: ast.Lambda) -> Span:
+    """The lambda with the parentheses that belong to it alone."""
+    data, span = scene.source.data, scene.source.span(node)
+    if isinstance(scene.parent(node), (ast.IfExp, ast.List, ast.Dict, ast.Assign)):
+        while data[span.start - 1 : span.start] == b"(" and data[span.end : span.end + 1] == b")":
+            span = Span(span.start - 1, span.end + 1)
+    return span
+
+
+def _extent(scene: Scene, node: ast.Lambda) -> slice:
+    span = scene.source.span(node.body)
+    return slice(span.start, span.end)
+
+
+def _parameters(scene: Scene, node: ast.Lambda) -> Span:
+    """The text between ``lambda`` and its colon."""
+    source, whole = scene.source, scene.source.span(node)
+    start = whole.start + len("lambda")
+    body = source.span(node.body).start
+    last = max(
+        [source.span(a).end for a in all_parameters(node.args)]
+        + [source.span(d).end for d in (*node.args.defaults, *node.args.kw_defaults) if d]
+    )
+    end = source.data.index(b":", last, body)
+    text = source.data[start:end]
+    return Span(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
+
+
+def _above_comments(scene: Scene, line: int) -> int:
+    """The first line of the comments that stand right above a line."""
+    source = scene.source
+    comments = {source.line_of(a) for kind, a, _ in source.tokens if kind == tokenize.COMMENT}
+    while line - 1 in comments and source.data[
+        source.line_start(line - 1) : source.line_start(line)
+    ].lstrip().startswith(b"#"):
+        line -= 1
+    return line
+
+
+def _edit(scene: Scene, node: ast.Lambda, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
+    base = scene.site("lambda", node)
+    return Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, parts)
