@@ -13,10 +13,12 @@ from migrate.rules import (
     classes,
     fields,
     graph_forms,
+    lambdas,
     members,
     modules,
     references,
     shared_storage,
+    strided,
 )
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
@@ -73,6 +75,8 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from autograd.contexts(scene)
     yield from graph_forms.rewrites(scene)
     yield from bookkeeping.calls(scene)
+    yield from lambdas.named(scene)
+    yield from strided.slices(scene)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:
