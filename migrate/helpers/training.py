@@ -1,0 +1,290 @@
+"""In: a network that returns its loss, and optimizers. Out: Cells that make one training step.
+
+Each reproduces ``zero_grad(); loss.backward(); optimizer.step()`` with what stands between them.
+The network returns the loss, or with ``has_aux`` a tuple of the loss and what else is wanted;
+only the loss is differentiated, and a call of the step returns what the network returned.
+"""
+
+import mindspore as ms
+from mindspore import Parameter, Tensor, nn, ops
+
+
+def followed_by(outputs, done):
+    """The outputs of a network (a tensor or a tuple), tied to an update that must happen."""
+    if isinstance(outputs, tuple):
+        return (ops.depend(outputs[0], done), *outputs[1:])
+    return ops.depend(outputs, done)
+
+
+class TrainOneStep(nn.TrainOneStepCell):
+    """One training step of a network that returns (loss, *others); returns all of them."""
+
+    def __init__(self, network, optimizer):
+        super().__init__(network, optimizer)
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=True)
+
+    def construct(self, *inputs):
+        outputs, gradients = self.value_and_grad(*inputs)
+        return followed_by(outputs, self.optimizer(gradients))
+
+
+def total_norm(gradients, norm_type):
+    """The norm of all gradients as one vector; the largest absolute value for infinity."""
+    if norm_type == float("inf"):
+        return ops.stack([gradient.abs().max() for gradient in gradients]).max()
+    if norm_type == 2:
+        return ops.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()
+    powers = [gradient.abs().pow(norm_type).sum() for gradient in gradients]
+    return ops.stack(powers).sum().pow(1.0 / norm_type)
+
+
+def clip_by_total_norm(gradients, chosen, max_norm, norm_type):
+    """(gradients, total norm): the chosen ones scaled as torch.nn.utils.clip_grad_norm_ does."""
+    norm = total_norm([g for g, c in zip(gradients, chosen) if c], norm_type)
+    scale = ops.minimum(max_norm / (norm + 1e-6), ops.ones_like(norm))
+    return tuple([g * scale if c else g for g, c in zip(gradients, chosen)]), norm
+
+
+def chosen_among(weights, clipped):
+    """For each weight whether it is one of ``clipped``; all of them where that is None."""
+    if clipped is None:
+        return tuple(True for _ in weights)
+    chosen = {id(parameter) for parameter in clipped}
+    return tuple(id(parameter) in chosen for parameter in weights)
+
+
+class ClippedTrainStep(nn.TrainOneStepCell):
+    """One training step with torch.nn.utils.clip_grad_norm_ between gradient and update.
+
+    With ``returns_norm`` a call gives the norm before clipping as its last result.
+    """
+
+    def __init__(
+        self,
+        network,
+        optimizer,
+        max_norm,
+        norm_type=2.0,
+        clipped=None,
+        has_aux=False,
+        returns_norm=False,
+    ):
+        super().__init__(network, optimizer)
+        self.max_norm, self.norm_type = float(max_norm), float(norm_type)
+        self.chosen = chosen_among(self.weights, clipped)
+        self.has_aux, self.returns_norm = has_aux, returns_norm
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+
+    def construct(self, *inputs):
+        outputs, gradients = self.value_and_grad(*inputs)
+        gradients, norm = clip_by_total_norm(
+            gradients, self.chosen, self.max_norm, self.norm_type
+        )
+        outputs = followed_by(outputs, self.optimizer(gradients))
+        if not self.returns_norm:
+            return outputs
+        return (*outputs, norm) if self.has_aux else (outputs, norm)
+
+
+class ValueClippedTrainStep(nn.TrainOneStepCell):
+    """One training step with torch.nn.utils.clip_grad_value_ between gradient and update."""
+
+    def __init__(self, network, optimizer, clip_value, clipped=None, has_aux=False):
+        super().__init__(network, optimizer)
+        self.clip_value = float(clip_value)
+        self.chosen = chosen_among(self.weights, clipped)
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+
+    def construct(self, *inputs):
+        outputs, gradients = self.value_and_grad(*inputs)
+        limit = self.clip_value
+        gradients = tuple(
+            [ops.clamp(g, -limit, limit) if c else g for g, c in zip(gradients, self.chosen)]
+        )
+        return followed_by(outputs, self.optimizer(gradients))
+
+
+class AccumulatingTrainStep(nn.TrainOneStepCell):
+    """Adds up gradients: a call is a backward(), ``update`` a step(), ``clear`` a zero_grad()."""
+
+    def __init__(self, network, optimizer, has_aux=False):
+        super().__init__(network, optimizer)
+        self.total = self.weights.clone(prefix="gradient_total", init="zeros")
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+
+    def construct(self, *inputs):
+        outputs, gradients = self.value_and_grad(*inputs)
+        added = ()
+        for total, gradient in zip(self.total, gradients):
+            added = (*added, ops.assign_add(total, gradient))
+        return followed_by(outputs, added)
+
+    def update(self):
+        """Apply the gradients that were added up."""
+        self.optimizer(tuple(total.value() for total in self.total))
+
+    def clear(self):
+        """Begin again at zero."""
+        for total in self.total:
+            ops.assign(total, ops.zeros_like(total))
+
+    def clip(self, max_norm, norm_type=2.0):
+        """Scale what was added up as torch.nn.utils.clip_grad_norm_ does; returns the norm."""
+        gradients = tuple(total.value() for total in self.total)
+        every = chosen_among(gradients, None)
+        clipped, norm = clip_by_total_norm(gradients, every, float(max_norm), float(norm_type))
+        for total, gradient in zip(self.total, clipped):
+            ops.assign(total, gradient)
+        return norm
+
+
+def renamed_state(optimizer, tag):
+    """The optimizer with names of its own for learning rates and state, as one Cell asks for."""
+    for rate in optimizer.lrs:
+        rate.name = f"{tag}.{rate.name}"
+    weights = {id(parameter) for parameter in optimizer.parameters}
+    for parameter in optimizer.get_parameters():
+        if id(parameter) not in weights and not parameter.name.startswith(f"{tag}."):
+            parameter.name = f"{tag}.{parameter.name}"
+    return optimizer
+
+
+class JointTrainStep(nn.TrainOneStepCell):
+    """One gradient of one loss, applied by several optimizers, each to its own weights."""
+
+    def __init__(
+        self,
+        network,
+        optimizers,
+        max_norm=None,
+        norm_type=2.0,
+        clipped=None,
+        has_aux=False,
+        returns_norm=False,
+    ):
+        super().__init__(network, optimizers[0])
+        self.others = nn.CellList(
+            [renamed_state(o, f"optimizer_{i}") for i, o in enumerate(optimizers[1:], 1)],
+            auto_prefix=False,
+        )
+        self.weights = ms.ParameterTuple([p for o in optimizers for p in o.parameters])
+        self.counts = tuple(len(o.parameters) for o in optimizers)
+        self.max_norm, self.norm_type = max_norm, float(norm_type)
+        self.chosen = chosen_among(self.weights, clipped)
+        self.has_aux, self.returns_norm = has_aux, returns_norm
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+
+    def construct(self, *inputs):
+        outputs, gradients = self.value_and_grad(*inputs)
+        norm = None
+        if self.max_norm is not None:
+            gradients, norm = clip_by_total_norm(
+                gradients, self.chosen, float(self.max_norm), self.norm_type
+            )
+        done = (self.optimizer(gradients[: self.counts[0]]),)
+        start = self.counts[0]
+        for optimizer, count in zip(self.others, self.counts[1:]):
+            done = (*done, optimizer(gradients[start : start + count]))
+            start = start + count
+        outputs = followed_by(outputs, done)
+        if not self.returns_norm:
+            return outputs
+        return (*outputs, norm) if self.has_aux else (outputs, norm)
+
+
+class GradScaler(nn.Cell):
+    """Reproduces torch.amp.GradScaler: the scale of a loss, halved when a gradient overflows."""
+
+    def __init__(
+        self,
+        init_scale=65536.0,
+        growth_factor=2.0,
+        backoff_factor=0.5,
+        growth_interval=2000,
+        enabled=True,
+    ):
+        super().__init__(auto_prefix=False)
+        self.growth_factor, self.backoff_factor = float(growth_factor), float(backoff_factor)
+        self.growth_interval, self.enabled = growth_interval, enabled
+        self.current = Parameter(
+            Tensor(init_scale if enabled else 1.0, ms.float32), "loss_scale", requires_grad=False
+        )
+        self.growth = Parameter(Tensor(0, ms.int32), "loss_scale_growth", requires_grad=False)
+
+    def adjust(self, finite):
+        """After a step: smaller when a gradient was not finite, larger after enough that were."""
+        if not self.enabled:
+            return finite
+        growth = ops.where(finite, self.growth + 1, ops.zeros_like(self.growth))
+        full = growth >= self.growth_interval
+        grown = ops.where(full, self.current * self.growth_factor, self.current)
+        scale = ops.where(finite, grown, self.current * self.backoff_factor)
+        done = ops.assign(self.current, scale)
+        kept = ops.assign(self.growth, ops.where(full, ops.zeros_like(growth), growth))
+        return ops.depend(finite, (done, kept))
+
+    def get_scale(self):
+        """The current scale as a Python number."""
+        return float(self.current.asnumpy()) if self.enabled else 1.0
+
+    def is_enabled(self):
+        """Whether losses are scaled at all."""
+        return self.enabled
+
+
+class ScaledLoss(nn.Cell):
+    """(scaled loss, then what the network returned)."""
+
+    def __init__(self, network, scaler):
+        super().__init__(auto_prefix=False)
+        self.network, self.scaler = network, scaler
+
+    def construct(self, *inputs):
+        outputs = self.network(*inputs)
+        if isinstance(outputs, tuple):
+            return outputs[0] * self.scaler.current, outputs
+        return outputs * self.scaler.current, outputs
+
+
+class ScaledTrainStep(nn.TrainOneStepCell):
+    """One step under torch.amp.GradScaler: scale, backward, unscale, clip, step, update.
+
+    The update is left out when a gradient is not finite.
+    """
+
+    def __init__(
+        self,
+        network,
+        optimizer,
+        scaler,
+        max_norm=None,
+        norm_type=2.0,
+        clipped=None,
+        has_aux=False,
+        returns_norm=False,
+    ):
+        super().__init__(network, optimizer)
+        self.scaler = scaler
+        self.max_norm, self.norm_type = max_norm, float(norm_type)
+        self.chosen = chosen_among(self.weights, clipped)
+        self.has_aux, self.returns_norm = has_aux, returns_norm
+        self.value_and_grad = ms.value_and_grad(
+            ScaledLoss(network, scaler), None, self.weights, has_aux=True
+        )
+
+    def construct(self, *inputs):
+        (_, outputs), gradients = self.value_and_grad(*inputs)
+        inverse = 1.0 / self.scaler.current
+        gradients = tuple([gradient * inverse for gradient in gradients])
+        finite = ops.stack([ops.isfinite(gradient).all() for gradient in gradients]).all()
+        norm = None
+        if self.max_norm is not None:
+            gradients, norm = clip_by_total_norm(
+                gradients, self.chosen, float(self.max_norm), self.norm_type
+            )
+        if finite or not self.scaler.enabled:
+            outputs = followed_by(outputs, self.optimizer(gradients))
+        outputs = followed_by(outputs, self.scaler.adjust(finite))
+        if not self.returns_norm:
+            return outputs
+        return (*outputs, norm) if self.has_aux else (outputs, norm)

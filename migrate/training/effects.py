@@ -1,0 +1,104 @@
+"""In: statements. Out: the names they read and bind, attributes as dotted names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from migrate.syntax import all_parameters, children
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place that reads or binds a name: "x", or "self.model" for an attribute of self."""
+
+    name: str
+    node: ast.Name | ast.Attribute
+    stored: bool
+
+
+def dotted(node: ast.AST) -> str:
+    """``self.trainer.model`` as text; "" for anything but a chain of attributes of a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def uses(node: ast.AST, own: str = "self") -> Iterator[Use]:
+    """The names under a node, in the order of the tree; ``own`` is the first parameter's name.
+
+    Attributes of ``own`` count as names. What a lambda, comprehension or inner function binds is
+    its own affair.
+    """
+    if isinstance(node, ast.Attribute) and dotted(node.value) == own:
+        yield Use(f"{own}.{node.attr}", node, not isinstance(node.ctx, ast.Load))
+        return
+    if isinstance(node, ast.Name):
+        yield Use(node.id, node, not isinstance(node.ctx, ast.Load))
+        return
+    inner = _bound_inside(node)
+    for child in children(node):
+        for use in uses(child, own):
+            if use.name not in inner:
+                yield use
+
+
+def _bound_inside(node: ast.AST) -> set[str]:
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return {
+            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+        }
+    if isinstance(node, (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)):
+        found = {a.arg for a in all_parameters(node.args)}
+        if not isinstance(node, ast.Lambda):
+            found |= {
+                n.id
+                for item in node.body
+                for n in ast.walk(item)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+        return found
+    return set()
+
+
+def reads(nodes: Iterable[ast.AST], own: str = "self") -> set[str]:
+    """The names that are read; ``x += 1`` reads x."""
+    found = {u.name for n in nodes for u in uses(n, own) if not u.stored}
+    for node in nodes:
+        for item in ast.walk(node):
+            if isinstance(item, ast.AugAssign):
+                found |= {u.name for u in uses(item.target, own)}
+    return found
+
+
+def binds(nodes: Iterable[ast.AST], own: str = "self") -> set[str]:
+    """The names that are bound, or written into (``x[i] = v`` binds x)."""
+    found = {u.name for n in nodes for u in uses(n, own) if u.stored}
+    for node in nodes:
+        for item in ast.walk(node):
+            if isinstance(item, ast.Subscript) and not isinstance(item.ctx, ast.Load):
+                found |= {u.name for u in uses(item.value, own)}
+            elif isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+                found.add(item.name)
+            elif isinstance(item, (ast.Import, ast.ImportFrom)):
+                found |= {(a.asname or a.name).partition(".")[0] for a in item.names}
+            elif isinstance(item, ast.ExceptHandler) and item.name:
+                found.add(item.name)
+    return found
+
+
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements right below a statement or module."""
+    for name in ("body", "orelse", "finalbody"):
+        value = getattr(node, name, None)
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            yield value
+    for handler in getattr(node, "handlers", ()):
+        yield handler.body
+    for case in getattr(node, "cases", ()):
+        yield case.body

@@ -1,0 +1,184 @@
+"""In: the marks of a function. Out: its training steps, or why a backward belongs to none.
+
+A step is *fused* when every backward is followed, under the same conditions, by the update it is
+for, and preceded by the zero_grad of what it updates: loss, gradient and update are then one
+call. Otherwise it may be *accumulating*: one backward whose gradients are added up until some
+condition applies them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from migrate.training.effects import dotted
+from migrate.training.marks import Act, Mark, View
+
+
+@dataclass(frozen=True)
+class Group:
+    """The marks of one training step. ``loop`` is the innermost loop around its backward."""
+
+    backwards: tuple[Mark, ...]
+    between: tuple[Mark, ...]
+    steps: tuple[Mark, ...]
+    zeros: tuple[Mark, ...]
+    fused: bool
+
+    @property
+    def optimizers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(m.who for m in self.steps))
+
+    @property
+    def scaler(self) -> str:
+        return next((m.scaler for m in self.backwards), "")
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        return (*self.backwards, *self.between, *self.steps, *self.zeros)
+
+    def clips(self) -> tuple[Mark, ...]:
+        return tuple(m for m in self.between if m.act in (Act.CLIP_NORM, Act.CLIP_VALUE))
+
+
+@dataclass(frozen=True)
+class Unclear:
+    """A backward that is not converted, and why."""
+
+    mark: Mark
+    reason: str
+
+
+def groups(view: View, found: Sequence[Mark]) -> list[Group | Unclear]:
+    """The training steps of one function."""
+    drafts = _drafts(found)
+    made = [_group(view, found, d, drafts) for d in drafts if d.backwards]
+    return _without_shared(made)
+
+
+@dataclass
+class _Draft:
+    backwards: list[Mark]
+    between: list[Mark]
+    steps: list[Mark]
+
+
+def _drafts(found: Sequence[Mark]) -> list[_Draft]:
+    """Each step with the backwards before it; a backward after a step begins the next."""
+    drafts = [_Draft([], [], [])]
+    for mark in found:
+        if mark.act is Act.BACKWARD:
+            if drafts[-1].steps:
+                drafts.append(_Draft([], [], []))
+            drafts[-1].backwards.append(mark)
+        elif mark.act is Act.STEP:
+            drafts[-1].steps.append(mark)
+        elif mark.act is not Act.ZERO:
+            drafts[-1].between.append(mark)
+    return drafts
+
+
+def _group(
+    view: View, found: Sequence[Mark], draft: _Draft, drafts: Sequence[_Draft]
+) -> Group | Unclear:
+    first = draft.backwards[0]
+    reason = _odd(draft)
+    if reason:
+        return Unclear(first, reason)
+    zeros = {m.who: _zeros(view, found, m.who) for m in draft.steps}
+    same = all(m.on == first.on for m in (*draft.backwards, *draft.steps, *draft.between))
+    every = tuple(dict.fromkeys(z for some in zeros.values() for z in some))
+    made = Group(tuple(draft.backwards), tuple(draft.between), tuple(draft.steps), every, same)
+    if same:
+        late = [o for o, some in zeros.items() if not _clean(found, draft, some)]
+        if not late:
+            return made
+        reason = f"the gradients of {late[0]} are not set to zero before each backward"
+    alone = len(draft.backwards) == 1 and len(made.optimizers) == 1
+    others = [d for d in drafts if d is not draft and d.backwards]
+    if not alone or others or not every:
+        return Unclear(first, reason or "the update is not made under the same conditions")
+    return Group(made.backwards, made.between, made.steps, every, False)
+
+
+def _odd(draft: _Draft) -> str:
+    if not draft.steps:
+        return "no optimizer.step() of the same function follows this backward()"
+    for mark in draft.backwards:
+        keywords = {k.arg for k in mark.call.keywords}
+        create = [k for k in mark.call.keywords if k.arg == "create_graph"]
+        if any(not isinstance(k.value, ast.Constant) or k.value.value for k in create):
+            return "it builds a graph of the gradient itself (create_graph)"
+        if mark.call.args or keywords - {"retain_graph", "create_graph"}:
+            return "backward() is given a gradient or inputs"
+    for mark in draft.steps:
+        if not mark.scaler and (mark.call.args or mark.call.keywords):
+            return "step() is given a closure, which computes the loss anew"
+    if len({m.scaler for m in draft.backwards}) > 1:
+        return "several gradient scalers take part"
+    return ""
+
+
+def _zeros(view: View, found: Sequence[Mark], optimizer: str) -> list[Mark]:
+    """The statements that clear the gradients of an optimizer: its own, or its Modules'."""
+    models = models_of(view, optimizer)
+    return [
+        m
+        for m in found
+        if m.act is Act.ZERO
+        and (m.who == optimizer or (not view.is_optimizer_name(m.who) and _covers(m.who, models)))
+    ]
+
+
+def _covers(module: str, models: set[str]) -> bool:
+    return not models or any(m == module or m.startswith(module + ".") for m in models)
+
+
+def models_of(view: View, optimizer: str) -> set[str]:
+    """The Modules whose ``parameters()`` an optimizer is built from; empty when not seen."""
+    found: set[str] = set()
+    for node in view.file.nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        if optimizer not in {dotted(t) for t in node.targets}:
+            continue
+        for item in ast.walk(node.value):
+            named = isinstance(item, ast.Attribute) and item.attr in (
+                "parameters",
+                "named_parameters",
+            )
+            if named and isinstance(item, ast.Attribute):
+                found.add(dotted(item.value))
+    return found - {""}
+
+
+def _clean(found: Sequence[Mark], draft: _Draft, zeros: Sequence[Mark]) -> bool:
+    """Whether on every way to the first backward these gradients were cleared last."""
+    first = draft.backwards[0]
+    loop = next((n for n in reversed(first.on) if isinstance(n, (ast.For, ast.While))), None)
+    good = [z for z in zeros if z.on == first.on[: len(z.on)] and (loop is None or loop in z.on)]
+    own = [m for m in found if loop is None or loop in m.on]
+    start = own.index(first)
+    before, after = own[:start], own[start:]
+    for mark in [*reversed(before), *reversed(after)]:
+        if mark in good:
+            return True
+        if mark.act is Act.BACKWARD and mark not in draft.backwards:
+            return False
+        if mark is first:
+            return False
+    return False
+
+
+def _without_shared(made: list[Group | Unclear]) -> list[Group | Unclear]:
+    """A zero_grad goes with the first step that it serves; the second does not name it again."""
+    seen: set[int] = set()
+    result: list[Group | Unclear] = []
+    for item in made:
+        if isinstance(item, Group):
+            zeros = tuple(z for z in item.zeros if id(z.statement) not in seen)
+            seen |= {id(z.statement) for z in zeros}
+            item = Group(item.backwards, item.between, item.steps, zeros, item.fused)
+        result.append(item)
+    return result

@@ -1,0 +1,62 @@
+"""In: what became of a restructured file. Out: the same, at the places of the original."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from migrate.emit import Emitted
+from migrate.outcomes import Outcome
+from migrate.result import CellPlace, Entry, Ledger
+from migrate.training.restructure import Staged
+
+BACKWARD = "torch.Tensor.backward"
+STEP = "part of a training step"
+
+
+def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> tuple[Entry, ...]:
+    """The entries in the order of the original, with those that a training step has taken over.
+
+    References that restructuring itself wrote (two imports, a base class) are left out.
+    """
+    reasons = dict(staged.unclear)
+    kept = []
+    for entry in found:
+        place = staged.origin(entry.line, entry.column)
+        if place is None:
+            continue
+        reason = reasons.get(place[0]) if entry.name == BACKWARD else None
+        change = {"line": place[0], "column": place[1], "reason": reason or entry.reason}
+        kept.append(entry.model_copy(update=change))
+    for site in staged.done:
+        line = emitted.line(staged.offset(site.span.start)) if emitted else 0
+        kept.append(
+            Entry(
+                name=site.name,
+                outcome=Outcome.CONVERTED,
+                line=site.line,
+                column=site.column,
+                output_line=line,
+                target="nn.TrainOneStepCell",
+                note=STEP,
+            )
+        )
+    return tuple(sorted(kept, key=lambda e: (e.line, e.column)))
+
+
+def ledger(found: Sequence[Entry]) -> Ledger:
+    """How many entries had which outcome."""
+    counts = Counter(entry.outcome for entry in found)
+    return Ledger(total=len(found), **{outcome.name.lower(): n for outcome, n in counts.items()})
+
+
+def cells(staged: Staged, found: Sequence[CellPlace]) -> tuple[CellPlace, ...]:
+    """The Modules of the original; the loss Cells have no partner in it."""
+    kept = []
+    for cell in found:
+        first = staged.origin(cell.line, 1)
+        if cell.name in staged.cells or first is None:
+            continue
+        length = cell.end_line - cell.line
+        kept.append(cell.model_copy(update={"line": first[0], "end_line": first[0] + length}))
+    return tuple(kept)

@@ -1,0 +1,183 @@
+"""In: a file. Out: its statements that belong to a training step, each with what it does.
+
+Kinds decide what a receiver is; where they know nothing, elimination does: only an optimizer has
+both ``step`` and ``zero_grad``, only a gradient scaler's ``step`` takes an optimizer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from migrate.program import File, Function
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import UNKNOWN, Kind, without_none
+from migrate.training.effects import blocks, dotted
+
+SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler")
+CLIP_NORM = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
+CLIP_VALUE = ("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_value")
+
+
+class Act(Enum):
+    """What a statement does in a training step."""
+
+    ZERO = "zero_grad"
+    BACKWARD = "backward"
+    UNSCALE = "unscale_"
+    CLIP_NORM = "clip_grad_norm_"
+    CLIP_VALUE = "clip_grad_value_"
+    STEP = "step"
+    UPDATE = "update"
+
+
+NAMES = {
+    Act.ZERO: "torch.optim.Optimizer.zero_grad",
+    Act.BACKWARD: "torch.Tensor.backward",
+    Act.UNSCALE: "torch.amp.GradScaler.unscale_",
+    Act.CLIP_NORM: "torch.nn.utils.clip_grad_norm_",
+    Act.CLIP_VALUE: "torch.nn.utils.clip_grad_value_",
+    Act.STEP: "torch.optim.Optimizer.step",
+    Act.UPDATE: "torch.amp.GradScaler.update",
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A statement of a training step.
+
+    ``who`` is the dotted name of the optimizer, Module or scaler; ``on`` the branches and loops
+    around it, outermost first; ``loss`` what a backward starts from; ``scaler`` its scaler.
+    """
+
+    act: Act
+    statement: ast.stmt
+    call: ast.Call
+    who: str
+    on: tuple[ast.stmt, ...]
+    loss: ast.expr | None = None
+    scaler: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """A file and what is known of it."""
+
+    file: File
+    inference: Inference
+    _memo: dict[str, set[str]] = field(default_factory=dict, compare=False)
+
+    def kind(self, node: ast.AST) -> Kind:
+        return self.inference.kinds.get(id(node), UNKNOWN)
+
+    def atoms(self, node: ast.AST) -> set[str]:
+        """The kinds an expression may have, None and unknown apart."""
+        return {a.kind for a in without_none(self.kind(node)) if a.kind != "unknown"}
+
+    def torch_names(self, node: ast.AST) -> set[str]:
+        return {a.name for a in self.kind(node) if a.kind == "ref"}
+
+    @cached_property
+    def optimizers(self) -> set[str]:
+        """Names of which both ``step()`` and ``zero_grad()`` are called somewhere in the file."""
+        called: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
+        for name, found in called.items():
+            for call, _ in self.file.calls.get(name, ()):
+                if isinstance(call.func, ast.Attribute):
+                    found.add(dotted(call.func.value))
+        return (called["step"] & called["zero_grad"]) - {""}
+
+    def is_optimizer(self, node: ast.AST) -> bool:
+        found = self.atoms(node)
+        if found:
+            return found == {"Optimizer"}
+        return dotted(node) in self.optimizers
+
+    def is_optimizer_name(self, name: str) -> bool:
+        return name in self.optimizers
+
+    def is_scaler(self, node: ast.AST) -> bool:
+        names = {a.name for a in without_none(self.kind(node)) if a.kind == "torch"}
+        return bool(names) and names <= set(SCALERS)
+
+
+def marks(view: View, body: list[ast.stmt]) -> list[Mark]:
+    """The marks of a function's (or module's) own statements, in the order of the text."""
+    return sorted(_walk(view, body, ()), key=lambda m: m.statement.lineno)
+
+
+def _walk(view: View, body: list[ast.stmt], on: tuple[ast.stmt, ...]) -> Iterator[Mark]:
+    for item in body:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        found = _mark(view, item, on)
+        if found is not None:
+            yield found
+            continue
+        around = on if isinstance(item, (ast.With, ast.AsyncWith)) else (*on, item)
+        for inner in blocks(item):
+            yield from _walk(view, inner, around)
+
+
+def _mark(view: View, item: ast.stmt, on: tuple[ast.stmt, ...]) -> Mark | None:
+    value = item.value if isinstance(item, (ast.Expr, ast.Assign)) else None
+    if not isinstance(value, ast.Call):
+        return None
+    names = view.torch_names(value.func)
+    for act, known in ((Act.CLIP_NORM, CLIP_NORM), (Act.CLIP_VALUE, CLIP_VALUE)):
+        if names and names <= set(known):
+            return Mark(act, item, value, "", on)
+    if not isinstance(value.func, ast.Attribute) or isinstance(item, ast.Assign):
+        return None
+    return _method(view, item, value, value.func, on)
+
+
+def _method(
+    view: View, item: ast.stmt, call: ast.Call, func: ast.Attribute, on: tuple[ast.stmt, ...]
+) -> Mark | None:
+    who = dotted(func.value)
+    if func.attr == "backward":
+        return _backward(view, item, call, func.value, on)
+    if func.attr == "zero_grad" and (view.is_optimizer(func.value) or _may_be_module(view, func)):
+        return Mark(Act.ZERO, item, call, who, on)
+    if func.attr == "step" and view.is_optimizer(func.value):
+        return Mark(Act.STEP, item, call, who, on)
+    if func.attr in ("step", "unscale_") and call.args and view.is_optimizer(call.args[0]):
+        act = Act.STEP if func.attr == "step" else Act.UNSCALE
+        return Mark(act, item, call, dotted(call.args[0]), on, scaler=who)
+    if func.attr == "update" and view.is_scaler(func.value):
+        return Mark(Act.UPDATE, item, call, who, on, scaler=who)
+    return None
+
+
+def _may_be_module(view: View, func: ast.Attribute) -> bool:
+    return view.atoms(func.value) in (set(), {"Module"}) and bool(dotted(func.value))
+
+
+def _backward(
+    view: View, item: ast.stmt, call: ast.Call, loss: ast.expr, on: tuple[ast.stmt, ...]
+) -> Mark | None:
+    """``loss.backward()`` and ``scaler.scale(loss).backward()``."""
+    if (
+        isinstance(loss, ast.Call)
+        and isinstance(loss.func, ast.Attribute)
+        and loss.func.attr == "scale"
+        and len(loss.args) == 1
+        and view.atoms(loss.func.value) <= {"torch"}
+    ):
+        scaler = dotted(loss.func.value)
+        return Mark(Act.BACKWARD, item, call, "", on, loss.args[0], scaler)
+    if view.atoms(loss) <= {"Tensor", "int", "float"}:
+        return Mark(Act.BACKWARD, item, call, "", on, loss)
+    return None
+
+
+def bodies(view: View) -> Iterator[tuple[Function | None, list[ast.stmt]]]:
+    """The file's own statements, then those of every function."""
+    yield None, view.file.source.tree.body
+    for function in view.file.functions.values():
+        if isinstance(function.node.body, list):
+            yield function, function.node.body

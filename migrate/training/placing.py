@@ -1,0 +1,115 @@
+"""In: a training step's names. Out: what its Cells are called, and where they are made."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.program import Function
+from migrate.training.effects import binds, blocks
+from migrate.training.groups import Group
+from migrate.training.lines import above, indent_of, whole
+from migrate.training.marks import View
+from migrate.training.slices import Region
+from migrate.training.variables import Variables
+
+_OPTIMIZER = ("optimizer", "optimiser", "optim", "opt", "solver")
+
+
+@dataclass(frozen=True)
+class Place:
+    """``made_at``: offset and indentation of the statement that builds the train step called
+    ``variable``; ``class_at``: offset in front of which the class ``cell`` is written."""
+
+    cell: str
+    variable: str
+    made_at: int
+    indent: str
+    behind: bool
+    class_at: int
+
+
+def place(
+    view: View,
+    region: Region,
+    names: Variables,
+    function: Function | None,
+    several: bool,
+    taken: set[str],
+) -> Place:
+    """Choose the names and places of one training step."""
+    cell, variable = _names(region.group, several, taken)
+    top = _top(view, region.block[0])
+    class_at = above(view.file.source, top)
+    start = _constructor(view, region.group, names, function)
+    if start is not None:
+        end = whole(view.file.source, start).end
+        indent = indent_of(view.file.source, start)
+        return Place(cell, f"self.{variable}", end, indent, True, class_at)
+    first = names.loop or _first(region)
+    indent = indent_of(view.file.source, first)
+    return Place(cell, variable, above(view.file.source, first), indent, False, class_at)
+
+
+def _first(region: Region) -> ast.stmt:
+    """The first statement of the region that gives way to the call."""
+    own = {id(m.statement) for m in region.group.marks} | {id(s) for s in region.inside}
+    return next(s for s in region.block if id(s) in own or s is region.block[region.last])
+
+
+def _names(group: Group, several: bool, taken: set[str]) -> tuple[str, str]:
+    """Class and variable: NetWithLoss and train_net, or named after the optimizer's part."""
+    part = _part(group.optimizers[0]) if several else ""
+    short = part if part[:1].isupper() else part.capitalize()
+    cell = f"{short}WithLoss" if part else "NetWithLoss"
+    variable = f"train_{part.lower()}" if part else "train_net"
+    found = []
+    for name in (cell, variable):
+        number, chosen = 2, name
+        while chosen in taken:
+            chosen, number = f"{name}{number}", number + 1
+        taken.add(chosen)
+        found.append(chosen)
+    return found[0], found[1]
+
+
+def _part(optimizer: str) -> str:
+    """``optimizer_G`` is about G, ``self.d_optim`` about d."""
+    words = [w for w in optimizer.rpartition(".")[2].split("_") if w]
+    rest = [w for w in words if w.lower() not in _OPTIMIZER]
+    if rest and rest != words:
+        return "".join(w if i == 0 else w.capitalize() for i, w in enumerate(rest))
+    name = words[0] if words else "net"
+    for word in _OPTIMIZER:
+        if name.lower().startswith(word) and len(name) > len(word):
+            return name[len(word) :]
+    return name
+
+
+def _top(view: View, item: ast.stmt) -> ast.stmt:
+    """The statement of the file's top level that holds another."""
+    node: ast.AST = item
+    while not isinstance(view.file.parents[id(node)], ast.Module):
+        node = view.file.parents[id(node)]
+    assert isinstance(node, ast.stmt)
+    return node
+
+
+def _constructor(
+    view: View, group: Group, names: Variables, function: Function | None
+) -> ast.stmt | None:
+    """In a class: the statement of ``__init__`` behind which everything needed is there."""
+    owner = function.owner if function is not None else None
+    if owner is None or function is None or function.name == "__init__":
+        return None
+    needed = {*names.held, *group.optimizers}
+    start = owner.methods.get("__init__")
+    if start is None or not isinstance(start.node, ast.FunctionDef):
+        return None
+    if any(not n.startswith("self.") for n in needed):
+        return None
+    if any(owner.stores.get(n.removeprefix("self.")) != [start] for n in needed):
+        return None
+    bound = [s for s in start.node.body if binds([s]) & needed]
+    inner = [s for s in bound if any(True for _ in blocks(s))]
+    return bound[-1] if bound and not inner else None

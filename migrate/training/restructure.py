@@ -1,0 +1,223 @@
+"""In: an analysed program. Out: its files with training steps as Cells, and the way back."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from migrate.emit import Emitted, emit
+from migrate.outcomes import Edit, Outcome, Site, Span
+from migrate.program import File, Function
+from migrate.receivers.inference import Inference
+from migrate.source import Source, read
+from migrate.training.cells import LossCell, plain, written
+from migrate.training.effects import dotted
+from migrate.training.groups import Group, Unclear, groups
+from migrate.training.lines import shares_line
+from migrate.training.marks import NAMES, Mark, View, bodies, marks
+from migrate.training.placing import Place, place
+from migrate.training.slices import Region, region
+from migrate.training.steps import Step, step
+from migrate.training.variables import variables
+from migrate.training.wording import edits
+
+TORCH, OWN = "_torch2ms_torch", "_torch2ms"
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A restructured file.
+
+    ``done`` are the statements that became part of a step, ``unclear`` the lines of backwards
+    that did not, with the reason; ``cells`` the classes that were added.
+    """
+
+    original: Source
+    source: Source
+    emitted: Emitted
+    done: tuple[Site, ...]
+    unclear: tuple[tuple[int, str], ...]
+    cells: frozenset[str]
+
+    def offset(self, old: int) -> int:
+        """Where an offset of the original went."""
+        at = bisect.bisect_right(self.emitted.marks, (old, 1 << 62)) - 1
+        if at < 0:
+            return 0
+        before, after = self.emitted.marks[at]
+        return min(after + old - before, len(self.source.data))
+
+    @cached_property
+    def _back(self) -> list[tuple[int, int]]:
+        return sorted((new, old) for old, new in self.emitted.marks)
+
+    def origin(self, line: int, column: int) -> tuple[int, int] | None:
+        """(line, column) of the original for a place of the restructured text (columns from 1).
+
+        None for text that restructuring wrote.
+        """
+        source = self.source
+        start = source.line_start(line)
+        text = source.data[start:].split(b"\n", 1)[0].decode("utf-8")
+        offset = start + len(text[: column - 1].encode("utf-8"))
+        at = bisect.bisect_right(self._back, (offset, 1 << 62)) - 1
+        if at < 0:
+            return None
+        new, old = self._back[at]
+        place = old + offset - new
+        if self.original.data[old : place + 1] != source.data[new : offset + 1]:
+            return None
+        found = self.original.line_of(place)
+        before = self.original.data[self.original.line_start(found) : place]
+        return found, len(before.decode("utf-8", "replace")) + 1
+
+
+@dataclass(frozen=True)
+class _Ready:
+    region: Region
+    cell: LossCell
+    step: Step
+    place: Place
+    function: Function | None
+
+
+def restructure(inference: Inference) -> dict[str, Staged]:
+    """The files that hold training steps, by path."""
+    found = {}
+    for path, file in inference.program.files.items():
+        if b".backward(" in file.source.data:
+            staged = _file(inference, file)
+            if staged is not None:
+                found[path] = staged
+    return found
+
+
+def _file(inference: Inference, file: File) -> Staged | None:
+    view = View(file, inference)
+    taken = set(file.names) | {n.id for n in file.nodes if isinstance(n, ast.Name)}
+    ready: list[_Ready] = []
+    unclear: list[Unclear] = []
+    for function, body in bodies(view):
+        every = marks(view, body)
+        made = groups(view, every)
+        several = sum(isinstance(m, Group) for m in made) > 1
+        for group in made:
+            item = (
+                group
+                if isinstance(group, Unclear)
+                else _one(view, group, every, function, several, taken)
+            )
+            (unclear if isinstance(item, Unclear) else ready).append(item)  # type: ignore[arg-type]
+    if not ready:
+        return None
+    return _staged(view, ready, unclear)
+
+
+def _one(
+    view: View,
+    group: Group,
+    every: Sequence[Mark],
+    function: Function | None,
+    several: bool,
+    taken: set[str],
+) -> _Ready | Unclear:
+    own = _own(function)
+    found = region(view, group, every, own)
+    if isinstance(found, Unclear):
+        return found
+    shared = [
+        s
+        for s in (*found.inside, *(m.statement for m in group.marks))
+        if shares_line(view.file.source, s)
+    ]
+    if shared:
+        return Unclear(group.backwards[0], "several statements stand on one line")
+    names = variables(view, found, function, own)
+    if isinstance(names, Unclear):
+        return names
+    where = place(view, found, names, function, several, taken)
+    cell = plain(view, found, names, OWN) if group.fused else None
+    if cell is None:
+        cell = written(view, found, names, own, where.cell, f"{TORCH}.nn.Module")
+    made = step(view, group, cell, names, own, OWN)
+    return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
+
+
+def _own(function: Function | None) -> str:
+    """The name of the instance in a method; a name that nothing has elsewhere."""
+    while function is not None and function.owner is None:
+        function = function.parent
+    if function is None or function.decorated("staticmethod") or not function.parameters:
+        return "-"
+    return function.parameters[0].arg
+
+
+def _staged(view: View, ready: Sequence[_Ready], unclear: Sequence[Unclear]) -> Staged:
+    source = view.file.source
+    changes = [_import(view)]
+    for item in ready:
+        changes += edits(view, item.region, item.cell, item.step, item.place)
+        changes += _made(view, item)
+    emitted = emit(source, changes)
+    marked = [m for item in ready for m in item.region.group.marks]
+    return Staged(
+        source,
+        read(source.path, source.encode(emitted.data)),
+        emitted,
+        tuple(_site(source, m) for m in marked),
+        tuple((u.mark.statement.lineno, u.reason) for u in unclear),
+        frozenset(i.place.cell for i in ready if i.cell.text),
+    )
+
+
+def _site(source: Source, mark: Mark) -> Site:
+    return source.site(NAMES[mark.act], mark.statement)
+
+
+def _made(view: View, item: _Ready) -> Iterator[Edit]:
+    """The class of the loss, and the statement that builds the step."""
+    place, source = item.place, view.file.source
+    lines = [f"{place.variable} = {item.step.build}"]
+    if not _switched(view, item):
+        lines.append(f"{place.variable}.set_train()")
+    glue = "\n" + place.indent
+    text = place.indent + glue.join(lines)
+    text = "\n" + text if place.behind else text + "\n"
+    yield _insert(source, place.made_at, (text,))
+    if item.cell.text:
+        yield _insert(source, place.class_at, (*item.cell.text, "\n\n"))
+
+
+def _switched(view: View, item: _Ready) -> bool:
+    """Whether the code says itself in which mode the Modules train: before or in the loop."""
+    if item.place.behind:
+        return False
+    for name in ("train", "eval"):
+        for call, where in view.file.calls.get(name, ()):
+            same = where is item.function or (where is None and item.function is None)
+            if same and isinstance(call.func, ast.Attribute):
+                on_model = dotted(call.func.value) in item.cell.build
+                early = call.lineno <= item.region.block[item.region.last].lineno
+                if on_model and early:
+                    return True
+    return False
+
+
+def _import(view: View) -> Edit:
+    """Names for what the restructured text uses; the ordinary rules take them away again."""
+    source = view.file.source
+    tops = [s for s in source.tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
+    last = next((s for s in tops if getattr(s, "module", "") != "__future__"), None)
+    start = source.span(last).end if last is not None else source.span(source.tree.body[0]).start
+    end = source.data.find(b"\n", start)
+    place = len(source.data) if end < 0 else end + 1
+    text = f"import torch as {TORCH}\nimport torch2ms as {OWN}\n"
+    return _insert(source, place, (text,))
+
+
+def _insert(source: Source, offset: int, parts: tuple[object, ...]) -> Edit:
+    site = Site("training", Span(offset, offset), source.line_of(offset), 1)
+    return Edit(site, Outcome.CONVERTED, parts)  # type: ignore[arg-type]

@@ -1,0 +1,288 @@
+"""In: a training step's marks. Out: the statements that compute its loss, and what moves around it.
+
+Going back from the loss, a statement belongs to it when it binds a name that is needed and comes
+from a Module. What the loss needs but no Module has touched (the batch, the labels) stays where
+it is and becomes an input; what uses results of the Module but is not needed moves behind the
+step. Where that order could be seen, the step is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from migrate.receivers.kinds import without_none
+from migrate.training.effects import binds, blocks, dotted, reads, uses
+from migrate.training.groups import Group, Unclear, models_of
+from migrate.training.marks import Act, Mark, View
+
+QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
+_TELLING = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a training step stands in its block.
+
+    ``inside`` compute the loss, ``moved`` come behind the step, ``condition`` is the ``if`` that
+    holds the backward when the loss is computed in front of it. ``captured`` maps a statement
+    that moves and a name to the number of the binding that it reads.
+    """
+
+    group: Group
+    block: list[ast.stmt]
+    inside: tuple[ast.stmt, ...]
+    moved: tuple[ast.stmt, ...]
+    last: int
+    losses: tuple[ast.expr, ...]
+    condition: ast.If | None = None
+    captured: tuple[tuple[ast.stmt, str, ast.stmt], ...] = ()
+
+
+@dataclass
+class _Cut:
+    inside: list[ast.stmt] = field(default_factory=list)
+    moved: list[ast.stmt] = field(default_factory=list)
+    stays: list[ast.stmt] = field(default_factory=list)
+
+
+def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
+    """The statements of a training step."""
+    first, last = group.backwards[0], group.backwards[-1]
+    block, container = block_of(view, first.statement)
+    if last.statement not in block:
+        return Unclear(first, "its backward() calls stand in different blocks")
+    losses = tuple(m.loss for m in group.backwards if m.loss is not None)
+    index, condition = block.index(last.statement), None
+    if (
+        isinstance(container, ast.If)
+        and block is container.body
+        and not _from_model(view, block, index, losses, own)
+    ):
+        condition = container
+        block, _ = block_of(view, container)
+        index = block.index(container)
+    start = _behind(group, every, block, index)
+    cut = _cut(view, group, block[start:index], losses, own)
+    if isinstance(cut, str):
+        return Unclear(first, cut)
+    reason = _before(view, group, block[:start], [*cut.inside, *losses], own)
+    if reason:
+        return Unclear(first, reason)
+    if condition is not None and reads([condition.test], own) & binds(cut.inside, own):
+        return Unclear(first, "the condition of its update reads what the loss is made from")
+    reason = _tail(view, group, own)
+    if reason:
+        return Unclear(first, reason)
+    captured = _captured(cut, own)
+    return Region(
+        group, block, tuple(cut.inside), tuple(cut.moved), index, losses, condition, captured
+    )
+
+
+def block_of(view: View, item: ast.stmt) -> tuple[list[ast.stmt], ast.AST]:
+    """The list that holds a statement, and the statement (or module) that holds the list."""
+    parent = view.file.parents[id(item)]
+    while not any(item in b for b in blocks(parent)):
+        parent = view.file.parents[id(parent)]
+    return next(b for b in blocks(parent) if item in b), parent
+
+
+# -- what comes from a Module -----------------------------------------------------------------
+
+
+def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
+    """The names under ``nodes`` that are Modules: by kind, or by the methods called on them."""
+    found: set[str] = set()
+    for use in (u for n in nodes for u in uses(n, own)):
+        atoms = view.atoms(use.node)
+        known = atoms == {"Module"} and not _weightless(view, use.node)
+        if known or (not atoms and use.name in _told(view)):
+            found.add(use.name)
+    return found
+
+
+def _weightless(view: View, node: ast.AST) -> bool:
+    """Torch's own losses compute from what they are given alone."""
+    names = [a.name for a in without_none(view.kind(node))]
+    return all(n.startswith("torch.nn.") and n.endswith("Loss") for n in names)
+
+
+def _told(view: View) -> set[str]:
+    """Names of unknown kind of which a method is called that only Modules have."""
+    if "told" not in view._memo:
+        found: set[str] = set()
+        for method in _TELLING:
+            for call, _ in view.file.calls.get(method, ()):
+                if isinstance(call.func, ast.Attribute) and not view.is_optimizer(call.func.value):
+                    found.add(dotted(call.func.value))
+        view._memo["told"] = found - {""}
+    return view._memo["told"]
+
+
+def _from_model(
+    view: View, block: list[ast.stmt], end: int, losses: Iterable[ast.expr], own: str
+) -> bool:
+    return bool(models(view, [*block[:end], *losses], own))
+
+
+def _quiet(view: View, item: ast.stmt) -> bool:
+    if not isinstance(item, ast.With) or not isinstance(item.items[0].context_expr, ast.Call):
+        return False
+    names = view.torch_names(item.items[0].context_expr.func)
+    return bool(names) and names <= set(QUIET)
+
+
+# -- the step before ---------------------------------------------------------------------------
+
+
+def _behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int) -> int:
+    """Where the block is this step's own: behind the last update of another step."""
+    own = {id(m.statement) for m in group.marks}
+    others = {id(m.statement) for m in every if id(m.statement) not in own}
+    held = [i for i, s in enumerate(block[:end]) if any(id(n) in others for n in ast.walk(s))]
+    zeros = {id(m.statement) for m in every if m.act is Act.ZERO}
+    held = [i for i in held if id(block[i]) not in zeros]
+    return held[-1] + 1 if held else 0
+
+
+def _before(
+    view: View, group: Group, items: list[ast.stmt], nodes: Sequence[ast.AST], own: str
+) -> str:
+    """Results of an earlier step come in as constants: no weight updated here may be behind."""
+    origins: dict[str, set[str]] = {}
+    for item in items:
+        found = set() if _quiet(view, item) else models(view, [item], own)
+        for name in reads([item], own):
+            found |= origins.get(name, set())
+        for name in binds([item], own):
+            origins[name] = found
+    updated = {m for o in group.optimizers for m in models_of(view, o)}
+    for use in (u for n in nodes for u in uses(n, own)):
+        parent = view.file.parents.get(id(use.node))
+        if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
+            continue
+        if origins.get(use.name, set()) & updated or (origins.get(use.name) and not updated):
+            return f"{use.name} was computed before another update, by weights updated here"
+    return ""
+
+
+# -- cutting ----------------------------------------------------------------------------------
+
+
+def _cut(
+    view: View,
+    group: Group,
+    items: list[ast.stmt],
+    losses: tuple[ast.expr, ...],
+    own: str,
+) -> _Cut | str:
+    """Sort the statements in front of a backward."""
+    marks = {id(m.statement) for m in group.marks}
+    candidates = [s for s in items if id(s) not in marks]
+    touched = _touched(view, candidates, own)
+    needed = reads(losses, own)
+    inside: list[ast.stmt] = []
+    for item in reversed(candidates):
+        if binds([item], own) & needed and id(item) in touched:
+            inside.insert(0, item)
+            needed |= reads([item], own)
+    if not inside and not models(view, losses, own):
+        return "nothing in front of it calls a Module on the way to the loss"
+    after = candidates[candidates.index(inside[0]) :] if inside else []
+    found = _sort(view, inside, after, touched, own)
+    if isinstance(found, str):
+        return found
+    odd = [n for s in found.inside for n in ast.walk(s) if isinstance(n, _LEAVES)]
+    if odd:
+        return f"line {getattr(odd[0], 'lineno', '')} leaves the computation of the loss"
+    return found
+
+
+def _touched(view: View, items: list[ast.stmt], own: str) -> set[int]:
+    """The statements whose results come from a Module."""
+    names: set[str] = set()
+    found: set[int] = set()
+    for item in items:
+        from_model = not _quiet(view, item) and bool(models(view, [item], own) - _switched(item))
+        if from_model or reads([item], own) & names:
+            found.add(id(item))
+            names |= binds([item], own)
+        else:
+            names -= binds([item], own)
+    return found
+
+
+def _switched(item: ast.stmt) -> set[str]:
+    """``model.train()`` touches a Module, but computes nothing."""
+    if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+        func = item.value.func
+        if isinstance(func, ast.Attribute) and func.attr in ("train", "eval", "zero_grad"):
+            return {dotted(func.value)}
+    return set()
+
+
+def _sort(
+    view: View, inside: list[ast.stmt], after: list[ast.stmt], touched: set[int], own: str
+) -> _Cut | str:
+    """Which of the statements between belong inside, which move, which stay."""
+    found = _Cut()
+    for item in after:
+        before = [*found.inside]
+        if item in inside:
+            found.inside.append(item)
+            continue
+        uses_results = reads([item], own) & (binds(before, own) | binds(found.moved, own))
+        if uses_results or id(item) in touched:
+            if models(view, [item], own):
+                return f"line {item.lineno} uses the Module between loss and update"
+            found.moved.append(item)
+        elif changed(item, own) & (reads(before, own) | binds(before, own)):
+            found.inside.append(item)
+        elif changed(item, own) & reads(found.moved, own):
+            return f"line {item.lineno} changes what line {found.moved[0].lineno} reads"
+        else:
+            found.stays.append(item)
+    return found
+
+
+def changed(item: ast.stmt, own: str) -> set[str]:
+    """What a statement binds, writes into or changes in place."""
+    found = binds([item], own)
+    for node in ast.walk(item):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name.endswith("_") and not name.endswith("__"):
+                found.add(dotted(node.func.value).partition(".")[0])
+    return found - {""}
+
+
+def _tail(view: View, group: Group, own: str) -> str:
+    """What stands between the backward and the update must not look at gradients or weights."""
+    marks = {id(m.statement) for m in group.marks}
+    block, _ = block_of(view, group.backwards[-1].statement)
+    step = group.steps[-1].statement
+    if step not in block:
+        return ""
+    start, stop = block.index(group.backwards[-1].statement), block.index(step)
+    for item in block[start:stop]:
+        if id(item) in marks:
+            continue
+        gradient = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(item))
+        if gradient or models(view, [item], own):
+            return f"line {item.lineno} looks at gradients or weights before the update"
+    return ""
+
+
+def _captured(cut: _Cut, own: str) -> tuple[tuple[ast.stmt, str, ast.stmt], ...]:
+    """(statement that moves, name, the binding it reads) where the name is bound again later."""
+    found = []
+    for item in cut.moved:
+        for name in sorted(reads([item], own)):
+            binding = [s for s in cut.inside if name in binds([s], own)]
+            earlier = [s for s in binding if s.lineno < item.lineno]
+            if earlier and len(earlier) < len(binding):
+                found.append((item, name, earlier[-1]))
+    return tuple(found)

@@ -1,0 +1,216 @@
+"""In: the region of a training step. Out: what its loss Cell holds, is given, and gives back.
+
+What changes from step to step is an input of the Cell, what stays is held by it: Modules, losses,
+functions, settings. Names of the file's top level need neither, except in scripts, where Modules
+are such names too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from migrate.program import Function
+from migrate.training.effects import Use, binds, blocks, reads, uses
+from migrate.training.groups import Unclear
+from migrate.training.marks import View
+from migrate.training.slices import Region, block_of, models
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_CALLABLE = {"Module", "function", "class", "partial", "method", "callable", "Object", "ref"}
+_BATCH = {"Tensor", "list", "tuple", "dict"}
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The names of a region, each once, in the order of their first use.
+
+    ``held`` become members of the loss Cell, ``given`` its inputs, ``extra`` further results.
+    ``loop`` is the outermost loop in front of which the Cell can be built (None: no loop).
+    """
+
+    held: tuple[str, ...]
+    given: tuple[str, ...]
+    extra: tuple[str, ...]
+    loop: ast.stmt | None
+
+
+def variables(
+    view: View, region: Region, function: Function | None, own: str
+) -> Variables | Unclear:
+    """Sort the names that a region reads without binding them."""
+    nodes = [*region.inside, *region.losses]
+    free = _free(region, own)
+    fixed = {n for n in free if _is_fixed(view, n, nodes, own)}
+    loops = _loops(view, region)
+    optimizers = set(region.group.optimizers)
+    loop = _outermost(loops, fixed | optimizers, own)
+    changing = changed_in(loop, own) if loop is not None else set()
+    if (fixed | optimizers) & changing:
+        name = sorted((fixed | optimizers) & changing)[0]
+        return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
+    local, rebound = function is not None, binds(region.inside, own)
+    held, given = [], []
+    for name in free:
+        if _is_global(view, name, function, own) and (local or not _is_data(view, name)):
+            continue
+        varies = name in changing or name in rebound or _is_batch(view, name, nodes, own)
+        if name in fixed or not varies:
+            held.append(name)
+        else:
+            given.append(name)
+    extra = _results(view, region, function, own)
+    return Variables(tuple(held), tuple(given), extra, loop)
+
+
+def _free(region: Region, own: str) -> list[str]:
+    """What the region reads before it binds it, in the order of the text."""
+    bound: set[str] = set()
+    found: list[str] = []
+    for item in [*_flat(region.inside), *region.losses]:
+        read = [u.name for u in uses(item, own) if not u.stored]
+        read += sorted(reads([item], own) - set(read))
+        found += [n for n in dict.fromkeys(read) if n not in bound and n not in found]
+        bound |= binds([item], own)
+    return found
+
+
+def _flat(items: Sequence[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
+    """Statements one after another, those of a with-block as well."""
+    for item in items:
+        if isinstance(item, ast.With):
+            yield from (i.context_expr for i in item.items)
+            yield from _flat(item.body)
+        else:
+            yield item
+
+
+def _is_fixed(view: View, name: str, nodes: list[ast.AST], own: str) -> bool:
+    """A Module, a loss, a function: what a Cell holds rather than takes."""
+    if name in models(view, nodes, own):
+        return True
+    for use in (u for n in nodes for u in uses(n, own)):
+        if use.name != name:
+            continue
+        if view.atoms(use.node) & _CALLABLE and not view.atoms(use.node) & _BATCH:
+            return True
+        parent = view.file.parents.get(id(use.node))
+        if isinstance(parent, ast.Call) and parent.func is use.node:
+            return True
+    return False
+
+
+def _is_global(view: View, name: str, function: Function | None, own: str) -> bool:
+    """Whether a class at the top level of the file sees the name as well."""
+    if "." in name:
+        return False
+    outer = function
+    while outer is not None:
+        if name in outer.locals:
+            return False
+        outer = outer.parent
+    return True
+
+
+def _is_data(view: View, name: str) -> bool:
+    """In a script: a variable, neither an import nor a definition nor a builtin."""
+    bound = {
+        n.id for n in view.file.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return name in bound
+
+
+def _is_batch(view: View, name: str, nodes: list[ast.AST], own: str) -> bool:
+    """Tensors are inputs; so is what is not known, unless it is used as settings are."""
+    seen = [u.node for n in nodes for u in uses(n, own) if u.name == name]
+    atoms = {a for n in seen for a in view.atoms(n)}
+    around = [view.file.parents.get(id(n)) for n in seen]
+    settings = all(isinstance(p, (ast.Attribute, ast.For)) for p in around)
+    return bool(atoms & _BATCH) or not (atoms or settings)
+
+
+def _loops(view: View, region: Region) -> list[ast.stmt]:
+    """The loops of the function around a region, innermost first."""
+    found: list[ast.stmt] = []
+    node: ast.AST = region.block[0]
+    while True:
+        node = view.file.parents[id(node)]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module, ast.Lambda)):
+            return found
+        if isinstance(node, _LOOPS):
+            found.append(node)
+
+
+def _outermost(loops: list[ast.stmt], needed: set[str], own: str) -> ast.stmt | None:
+    """The outermost loop that binds nothing of what the Cell is built from."""
+    found: ast.stmt | None = None
+    for loop in loops:
+        if needed & changed_in(loop, own):
+            break
+        found = loop
+    return found
+
+
+def changed_in(loop: ast.stmt, own: str) -> set[str]:
+    """What a loop binds, its own variable included."""
+    return binds([loop], own)
+
+
+# -- results ----------------------------------------------------------------------------------
+
+
+def _results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
+    """What the region binds and something outside of it reads, the loss itself apart."""
+    bound: list[str] = []
+    for item in region.inside:
+        bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
+        bound += sorted(binds([item], own) - set(bound))
+    only = region.losses[0] if len(region.losses) == 1 else None
+    loss = only.id if isinstance(only, ast.Name) else ""
+    top = function.node if function is not None else view.file.source.tree
+    skipped = {id(n) for s in region.inside for n in ast.walk(s)}
+    skipped |= {id(n) for m in region.group.marks for n in ast.walk(m.statement)}
+    read = {
+        u.name
+        for u in _uses_below(top, own)
+        if not u.stored and id(u.node) not in skipped and _reached(view, u.node, u.name, region)
+    }
+    return tuple(n for n in bound if n in read and n != loss)
+
+
+def _uses_below(top: ast.AST, own: str) -> Iterator[Use]:
+    for block in blocks(top):
+        for item in block:
+            yield from uses(item, own)
+
+
+def _reached(view: View, node: ast.AST, name: str, region: Region) -> bool:
+    """Whether a read may see what the region bound: nothing on the way to it binds it anew."""
+    item: ast.AST = node
+    while not isinstance(item, ast.stmt):
+        item = view.file.parents[id(item)]
+    while isinstance(item, ast.stmt):
+        block, parent = block_of(view, item)
+        if block is region.block:
+            return True
+        for earlier in block[: block.index(item)]:
+            if isinstance(earlier, ast.Assign) and name in binds([earlier]):
+                return False
+        if isinstance(parent, (ast.For, ast.AsyncFor)) and name in binds([parent.target]):
+            return any(s is parent for s in _around(view, region))
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+            return True
+        if not isinstance(parent, ast.stmt):
+            return True
+        item = parent
+    return True
+
+
+def _around(view: View, region: Region) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    node: ast.AST = region.block[0]
+    while not isinstance(node, ast.Module):
+        node = view.file.parents[id(node)]
+        found.append(node)
+    return found

@@ -1,0 +1,220 @@
+"""In: a training step in its place. Out: the edits that put the call of it there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.source import Source
+from migrate.training.cells import LossCell
+from migrate.training.effects import uses
+from migrate.training.lines import Parts, comments, indent_of, whole
+from migrate.training.marks import Act, Mark, View
+from migrate.training.placing import Place
+from migrate.training.slices import Region, block_of
+from migrate.training.steps import Step
+
+
+def edits(view: View, region: Region, cell: LossCell, step: Step, place: Place) -> Iterator[Edit]:
+    """The region gives way to the call; marks elsewhere go, or become calls of the step."""
+    source = view.file.source
+    dropped = {id(s) for s in region.inside} | {id(m.statement) for m in region.group.marks}
+    here = _range(region, dropped)
+    if region.condition is None:
+        parts = _plain(source, region, here, dropped, cell, step, place)
+    else:
+        parts = _conditional(source, region, here, dropped, cell, step, place)
+    first, last = region.block[here.start], region.block[here.stop - 1]
+    span = Span(whole(source, first).start, whole(source, last).end)
+    yield _edit(source, span, parts)
+    covered = {id(n) for s in region.block[here.start : here.stop] for n in ast.walk(s)}
+    elsewhere = [m for m in region.group.marks if id(m.statement) not in covered]
+    yield from _elsewhere(view, region, elsewhere, place)
+    yield from cell.renames
+    yield from _captures(source, region)
+
+
+def _range(region: Region, dropped: set[int]) -> range:
+    """From the first statement that goes to the last, within the block."""
+    own = [i for i, s in enumerate(region.block) if id(s) in dropped]
+    close = [i for i in own if i >= min(_first_inside(region), region.last)]
+    last = max([region.last, *close])
+    before = [i for i in own if i < last]
+    start = min([i for i in before if i >= _nearby(region, before)] or [region.last])
+    return range(start, last + 1)
+
+
+def _first_inside(region: Region) -> int:
+    return region.block.index(region.inside[0]) if region.inside else region.last
+
+
+def _nearby(region: Region, own: Sequence[int]) -> int:
+    """Where the run of statements begins: a zero_grad right in front belongs to it."""
+    first = _first_inside(region)
+    while first - 1 in own:
+        first -= 1
+    return first
+
+
+# -- the region -------------------------------------------------------------------------------
+
+
+def _plain(
+    source: Source,
+    region: Region,
+    here: range,
+    dropped: set[int],
+    cell: LossCell,
+    step: Step,
+    place: Place,
+) -> Parts:
+    indent = indent_of(source, region.block[here.start])
+    later = {id(s) for s in region.moved}
+    stays: list[str | Piece] = []
+    behind: list[str | Piece] = []
+    notes: list[str] = []
+    for index in here:
+        item = region.block[index]
+        span = _extent(source, region.block, index, here.start)
+        if id(item) in dropped:
+            notes += comments(source, span.start, _code_start(source, item))
+            notes += comments(source, source.span(item).end, span.end)
+        elif id(item) in later or index > region.last:
+            behind += ["\n", Piece(span)]
+        else:
+            stays += [Piece(span), "\n"]
+    lines = [f"{indent}{note}\n" for note in notes]
+    return (*stays, *lines, indent, *_call(cell, step, place), *behind)
+
+
+def _extent(source: Source, block: list[ast.stmt], index: int, first: int) -> Span:
+    """A statement's lines, with the comments and blank lines in front of it."""
+    span = whole(source, block[index])
+    if index == first:
+        return span
+    start = whole(source, block[index - 1]).end
+    return Span(min(start + 1, span.start), span.end)
+
+
+def _code_start(source: Source, item: ast.stmt) -> int:
+    return source.span(item).start
+
+
+def _call(cell: LossCell, step: Step, place: Place) -> Parts:
+    results = [*cell.results, *step.results]
+    target = "" if results == ["_"] else ", ".join(results) + " = "
+    parts: list[str | Piece] = [f"{target}{place.variable}("]
+    for index, given in enumerate(cell.inputs):
+        parts += [", "] if index else []
+        parts += given
+    return (*parts, ")")
+
+
+def _conditional(
+    source: Source,
+    region: Region,
+    here: range,
+    dropped: set[int],
+    cell: LossCell,
+    step: Step,
+    place: Place,
+) -> Parts:
+    """``if training: loss, out = step(x)``, ``else:`` the loss as it stood; then the rest."""
+    held = region.condition
+    assert held is not None
+    indent = indent_of(source, held)
+    inner = indent_of(source, held.body[0])
+    test = source.text_of(held.test)
+    stays: list[str | Piece] = []
+    behind: list[str | Piece] = []
+    other: list[str] = []
+    for index in range(here.start, here.stop):
+        item = region.block[index]
+        span = _extent(source, region.block, index, here.start)
+        if item is held:
+            behind += _rest(source, held, dropped, indent, test)
+        elif item in region.inside:
+            other.append(_indented(source.text(whole(source, item)), inner[len(indent) :]))
+        elif id(item) in dropped:
+            continue
+        elif item in region.moved or index > region.last:
+            behind += ["\n", Piece(span)]
+        else:
+            stays += [Piece(span), "\n"]
+    head = (f"{indent}if {test}:\n{inner}", *_call(cell, step, place), f"\n{indent}else:\n")
+    return (*stays, *head, "\n".join(other), *behind)
+
+
+def _indented(text: str, more: str) -> str:
+    return "\n".join(more + line if line.strip() else line for line in text.split("\n"))
+
+
+def _rest(source: Source, held: ast.If, dropped: set[int], indent: str, test: str) -> Parts:
+    """What else the ``if`` of the update did."""
+    tail = [s for s in held.body if id(s) not in dropped]
+    if not tail and not held.orelse:
+        return ()
+    parts: list[str | Piece] = [f"\n{indent}if {test}:"]
+    for item in tail:
+        parts += ["\n", Piece(whole(source, item))]
+    if not tail:
+        parts.append(f"\n{indent_of(source, held.body[0])}pass")
+    if held.orelse:
+        parts.append(f"\n{indent}else:")
+        for item in held.orelse:
+            parts += ["\n", Piece(whole(source, item))]
+    return tuple(parts)
+
+
+# -- elsewhere --------------------------------------------------------------------------------
+
+
+def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) -> Iterator[Edit]:
+    """zero_grad and the like outside the region; accumulated gradients are applied by name."""
+    source = view.file.source
+    for mark in found:
+        text = "" if region.group.fused else _later(source, region, mark, place)
+        if text:
+            yield _edit(source, source.span(mark.statement), (text,))
+            continue
+        block, parent = block_of(view, mark.statement)
+        going = {id(m.statement) for m in found}
+        if not isinstance(parent, ast.Module) and all(id(s) in going for s in block):
+            kept = "pass" if block[0] is mark.statement else ""
+            yield _edit(source, source.span(mark.statement), (kept,))
+            continue
+        span = whole(source, mark.statement)
+        end = min(span.end + 1, len(source.data))
+        notes = comments(source, source.span(mark.statement).end, span.end)
+        indent = indent_of(source, mark.statement)
+        yield _edit(source, Span(span.start, end), tuple(f"{indent}{n}\n" for n in notes))
+
+
+def _later(source: Source, region: Region, mark: Mark, place: Place) -> str:
+    """How an accumulating step does what the mark did; "" when there is nothing to do."""
+    step = place.variable
+    if mark.act is Act.STEP:
+        return f"{step}.update()"
+    if mark.act is Act.ZERO:
+        loops = [n for n in region.group.backwards[0].on if isinstance(n, (ast.For, ast.While))]
+        return f"{step}.clear()" if any(n in mark.on for n in loops) else ""
+    if mark.act is Act.CLIP_NORM:
+        limit = ", ".join(source.text_of(a) for a in (*mark.call.args[1:], *mark.call.keywords))
+        target = ""
+        if isinstance(mark.statement, ast.Assign):
+            target = source.text_of(mark.statement.targets[0]) + " = "
+        return f"{target}{step}.clip({limit})"
+    return ""
+
+
+def _captures(source: Source, region: Region) -> Iterator[Edit]:
+    """In statements that move: the name of the binding that they read."""
+    for item, name, _ in region.captured:
+        for use in uses(item):
+            if use.name == name and not use.stored:
+                yield _edit(source, source.span(use.node), (f"first_{name}",))
+
+
+def _edit(source: Source, span: Span, parts: Parts) -> Edit:
+    return Edit(Site("training", span, source.line_of(span.start), 1), Outcome.CONVERTED, parts)
