@@ -89,9 +89,31 @@ def linspace(
     pin_memory=False,
     requires_grad=False,
 ):
-    """torch.linspace: ``steps`` values, both ends included."""
-    values = ops.linspace(start, end, steps)
-    return values if dtype is None else values.astype(dtype)
+    """torch.linspace: ``steps`` values, both ends included, which may be 0-d tensors."""
+    dtype = ms.float32 if dtype is None else dtype
+    if steps == 0:
+        return ops.zeros((0,), dtype)
+    first = start.astype(ms.float32) if isinstance(start, ms.Tensor) else float(start)
+    last = end.astype(ms.float32) if isinstance(end, ms.Tensor) else float(end)
+    values = ops.linspace(first * ops.ones((), ms.float32), last * ops.ones((), ms.float32), steps)
+    return values.astype(dtype)
+
+
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
+    """torch.logspace: powers of ``base`` with ``steps`` exponents from ``start`` to ``end``."""
+    powers = ops.pow(base, linspace(start, end, steps))
+    return powers if dtype is None else powers.astype(dtype)
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):

@@ -1,6 +1,10 @@
 """In: tensors. Out: torch's elementwise functions, with torch's names of arguments."""
 
+import mindspore as ms
 from mindspore import ops
+
+from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.functional import vector_norm
 
 
 def sqrt(input):
@@ -40,6 +44,13 @@ def sub(input, other, *, alpha=1):
 
 def clamp(input, min=None, max=None):
     """torch.clamp: between ``min`` and ``max``, numbers or tensors; None leaves an end open."""
+    for end in (min, max):
+        if isinstance(end, ms.Tensor):
+            input = input.broadcast_to(broadcast_shapes(input.shape, end.shape))
+    if isinstance(min, ms.Tensor):
+        min = min.broadcast_to(input.shape)
+    if isinstance(max, ms.Tensor):
+        max = max.broadcast_to(input.shape)
     return ops.clamp(input, min, max)
 
 
@@ -97,3 +108,23 @@ def angle(input):
 def fmin(input, other):
     """torch.fmin: the smaller element; a number wins over NaN."""
     return -ops.fmax(-input, -other)
+
+
+def fill(input, value):
+    """torch.fill: ``value``, a number or a 0-d tensor, in the shape and dtype of ``input``."""
+    if isinstance(value, ms.Tensor):
+        return value.astype(input.dtype).broadcast_to(input.shape)
+    return ops.full_like(input, value)
+
+
+def logcumsumexp(input, dim):
+    """torch.logcumsumexp along ``dim``; MindSpore's kernel refuses a tensor without axes."""
+    return input.copy() if input.ndim == 0 else ops.logcumsumexp(input, dim)
+
+
+def renorm(input, p, dim, maxnorm):
+    """torch.renorm: slices along ``dim`` with a larger p-norm are scaled down to ``maxnorm``."""
+    axis = dim % input.ndim
+    others = tuple([i for i in range(input.ndim) if i != axis])
+    size = vector_norm(input, p, others, True)
+    return ops.where(size > maxnorm, input * (maxnorm / (size + 1e-7)), input)

@@ -3,9 +3,14 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.scattering import scatter_reduce
+
 
 def scatter(input, dim, index, src, *, reduce=None):
     """torch.scatter: ``src`` is a tensor at least as large as ``index``, or a number."""
+    if input.ndim == 0:
+        src = src.reshape((1,)) if isinstance(src, ms.Tensor) else src
+        return scatter(input.reshape((1,)), 0, index.reshape((1,)), src, reduce=reduce)[0]
     if isinstance(src, ms.Tensor) and src.ndim == index.ndim:
         src = src[tuple([slice(0, length) for length in index.shape])].astype(input.dtype)
     elif isinstance(src, ms.Tensor):
@@ -16,7 +21,7 @@ def scatter(input, dim, index, src, *, reduce=None):
         return ops.tensor_scatter_elements(input, index, src, dim)
     if reduce == "add":
         return ops.tensor_scatter_elements(input, index, src, dim, "add")
-    raise NotImplementedError("scatter: reduce must be 'add' here; multiply by hand")
+    return scatter_reduce(input, dim, index, src, "prod")
 
 
 def scatter_add(input, dim, index, src):
@@ -166,21 +171,21 @@ def repeat_interleave(input, repeats, dim=None):
     return ops.index_select(input, dim, order)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """torch.diff: the n-th difference of neighbours along ``dim``."""
-    if n == 0:
-        return input
-    if prepend is not None:
-        input = ops.cat((prepend, input), dim)
-    if append is not None:
-        input = ops.cat((input, append), dim)
-    for _ in range(n):
-        count = input.shape[dim] - 1
-        later, earlier = ops.narrow(input, dim, 1, count), ops.narrow(input, dim, 0, count)
-        input = later != earlier if input.dtype == ms.bool_ else later - earlier
-    return input
-
-
 def cartesian_prod(*tensors):
     """torch.cartesian_prod: all combinations of the elements of 1-d tensors, one a row."""
     return tensors[0] if len(tensors) == 1 else ops.cartesian_prod(*tensors)
+
+
+def nonzero_static(input, *, size, fill_value=-1):
+    """torch.nonzero_static: ``size`` rows of indices, the rest ``fill_value``. PyNative only."""
+    if input.ndim == 0:
+        return ops.zeros((size, 0), ms.int64)
+    found = ops.nonzero(input)[:size]
+    missing = ops.full((size - found.shape[0], input.ndim), fill_value, dtype=ms.int64)
+    return ops.cat((found, missing))
+
+
+def take(input, index):
+    """torch.take: elements of ``input`` seen as one row; negative places count from its end."""
+    flat = input.reshape((-1,))
+    return flat[index] if index.size > 0 else ops.zeros(index.shape, input.dtype)

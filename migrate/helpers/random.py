@@ -36,7 +36,8 @@ def randint(
     low, high, size, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
     """torch.randint: whole numbers in [low, high), int64 unless told otherwise."""
-    return ops.randint(low, high, size, dtype=dtype)
+    drawn = ops.randint(low, high, tuple(size))
+    return drawn if dtype is None else drawn.astype(dtype)
 
 
 def randperm(n, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
@@ -57,5 +58,5 @@ def bernoulli(input):
 
 
 def randint_like(input, low, high, dtype=None):
-    """torch.randint_like: whole numbers in [low, high) in the shape of ``input``."""
-    return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
+    """torch.randint_like: whole numbers in [low, high) in the shape and dtype of ``input``."""
+    return ops.randint(low, high, input.shape).astype(input.dtype if dtype is None else dtype)

@@ -49,32 +49,39 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 def cumsum(input, dim, *, dtype=None):
     """torch.cumsum: whole numbers and bool are summed as int64."""
+    input = summable(input, dtype)
+    return input.copy() if input.ndim == 0 or input.size == 0 else ops.cumsum(input, dim)
+
+
+def summable(input, dtype):
+    """``input`` in the dtype in which torch accumulates it."""
     if dtype is not None:
-        input = input.astype(dtype)
-    elif not input.is_floating_point():
-        input = input.astype(ms.int64)
-    return ops.cumsum(input, dim)
+        return input.astype(dtype)
+    return input if input.is_floating_point() else input.astype(ms.int64)
 
 
 def cumprod(input, dim, *, dtype=None):
     """torch.cumprod: whole numbers and bool are multiplied as int64."""
-    if dtype is not None:
-        input = input.astype(dtype)
-    elif not input.is_floating_point():
-        input = input.astype(ms.int64)
-    return ops.cumprod(input, dim)
+    input = summable(input, dtype)
+    return input.copy() if input.ndim == 0 or input.size == 0 else ops.cumprod(input, dim)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """torch.topk: (values, int64 indices) along ``dim``; equal values may come in another order."""
+    if input.ndim == 0:
+        flat = input.reshape((1,))[:k]
+        return (flat, ops.zeros(flat.shape, ms.int64)) if k == 0 else sort(input)
+    if k == 0:
+        none = ops.swapaxes(ops.swapaxes(input, 0, dim)[:0], 0, dim)
+        return none, ops.zeros(none.shape, ms.int64)
     values, indices = ops.topk(input, k, dim, largest, sorted)
     return values, indices.astype(ms.int64)
 
 
 def sort(input, dim=-1, descending=False, stable=False):
     """torch.sort: (values, int64 indices) along ``dim``; always stable."""
-    if input.ndim == 0:
-        return input, ops.zeros_like(input, dtype=ms.int64)
+    if input.ndim == 0 or input.size == 0:
+        return input.copy(), ops.zeros_like(input, dtype=ms.int64)
     values, indices = ops.sort(input, dim, descending)
     return values, indices.astype(ms.int64)
 
@@ -188,20 +195,6 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     return ops.where(ops.isnan(input), ops.zeros_like(input), input).sum(dim, keepdims=keepdim)
 
 
-def unique(input, sorted=True, return_inverse=False, return_counts=False):
-    """torch.unique without ``dim``: always sorted; inverse and counts are int64. PyNative only."""
-    values = ops.unique(input.reshape((-1,)))[0]
-    values = ops.sort(values)[0] if values.shape[0] > 1 else values
-    same = input.reshape((-1, 1)) == values.reshape((1, -1))
-    inverse = same.astype(ms.float32).argmax(1).astype(ms.int64).reshape(input.shape)
-    counts = same.astype(ms.int64).sum(0)
-    if return_inverse and return_counts:
-        return values, inverse, counts
-    if return_inverse:
-        return values, inverse
-    return (values, counts) if return_counts else values
-
-
 def between(data, place, interpolation):
     """The values of ``data`` (sorted along the last axis) at real ``place``s."""
     low, high = ops.floor(place), ops.ceil(place)
@@ -239,30 +232,3 @@ def kept_axis(found, axis, keepdim):
     moved = found.unsqueeze(0).swapaxes(0, -1).squeeze(-1).unsqueeze(-1)
     moved = moved.swapaxes(axis + 1, -1)
     return moved if keepdim else moved.squeeze(axis + 1)
-
-
-def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """torch.cumulative_trapezoid along ``dim``, at places ``x`` or ``dx`` apart."""
-    count = y.shape[dim]
-    pairs = ops.narrow(y, dim, 1, count - 1) + ops.narrow(y, dim, 0, count - 1)
-    if x is None:
-        return ops.cumsum(pairs * (dx / 2.0), dim)
-    gaps = ops.narrow(x, x.ndim - 1, 1, count - 1) - ops.narrow(x, x.ndim - 1, 0, count - 1)
-    if x.ndim == 1:
-        gaps = gaps.reshape([-1 if i == dim % y.ndim else 1 for i in range(y.ndim)])
-    return ops.cumsum(pairs * gaps / 2.0, dim)
-
-
-def unique_consecutive(input, return_inverse=False, return_counts=False):
-    """torch.unique_consecutive without ``dim``; inverse and counts are int64. PyNative only."""
-    flat = input.reshape((-1,))
-    first = ops.cat((ops.ones((1,), ms.bool_), flat[1:] != flat[:-1]))
-    values = ops.masked_select(flat, first)
-    number = ops.cumsum(first.astype(ms.int64), 0) - 1
-    found = (values,)
-    if return_inverse:
-        found = (*found, number.reshape(input.shape))
-    if return_counts:
-        same = number.reshape((-1, 1)) == ops.arange(values.shape[0]).reshape((1, -1))
-        found = (*found, same.astype(ms.int64).sum(0))
-    return found if len(found) > 1 else values

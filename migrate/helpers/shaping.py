@@ -1,7 +1,7 @@
 """In: tensors. Out: torch's changes of shape, diagonals and comparisons."""
 
 import mindspore as ms
-from mindspore import ops
+from mindspore import mint, ops
 
 from migrate.helpers.creation import broadcast_shapes
 
@@ -60,13 +60,39 @@ def linalg_cross(input, other, *, dim=-1):
     return cross(input, other, dim)
 
 
-def nextafter(input, other):
-    """torch.nextafter: the next number from ``input`` towards ``other``; the inputs broadcast."""
-    shape = broadcast_shapes(input.shape, other.shape)
-    return ops.nextafter(input.broadcast_to(shape), other.broadcast_to(shape))
-
-
 def polar(abs, angle):
     """torch.polar: complex numbers of a length and an angle; the inputs broadcast."""
     shape = broadcast_shapes(abs.shape, angle.shape)
     return ops.polar(abs.broadcast_to(shape), angle.broadcast_to(shape))
+
+
+def narrow(input, dim, start, length):
+    """torch.narrow where ``start`` may be a tensor of one whole number. PyNative only then."""
+    return mint.narrow(input, dim, int(start), length)
+
+
+def hsplit(input, indices_or_sections):
+    """torch.hsplit: parts along the second axis, of a 1-d tensor along its only one."""
+    return ops.tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def tensor_split(input, indices_or_sections, dim=0):
+    """torch.tensor_split at places or into parts that a tensor tells. PyNative only then."""
+    if isinstance(indices_or_sections, ms.Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    return ops.tensor_split(input, indices_or_sections, dim)
+
+
+def unravel_index(indices, shape):
+    """torch.unravel_index: one int64 index tensor for each axis of ``shape``."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    rest, found = indices.astype(ms.int64), []
+    for length in shape[::-1]:
+        found.append(rest % length)
+        rest = ops.floor_divide(rest, length)
+    return tuple(found[::-1])
+
+
+def copies(tensors):
+    """A tuple of new tensors, as torch's ``_copy`` functions give instead of views."""
+    return tuple([one.copy() for one in tensors])
