@@ -33,6 +33,7 @@ class Form(Enum):
     CLASS = "class"
     FORWARD = "forward"
     INPLACE = "inplace"
+    SETTING = "setting"
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,18 @@ def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
     if name is None:
         return []
     parent = scene.parent(node)
-    if isinstance(parent, ast.Attribute) and direct_name(scene, parent) is not None:
+    if isinstance(parent, ast.Attribute) and (
+        direct_name(scene, parent) is not None or _setting(scene, parent)
+    ):
         return []
     return [Reference(node, name, Form.NAME)]
+
+
+def _setting(scene: Scene, node: ast.Attribute) -> str:
+    """The name that ``torch.backends.cudnn.benchmark = ...`` writes to; "" for anything else."""
+    owner = direct_name(scene, node.value) if isinstance(node.ctx, ast.Store) else None
+    name = f"{owner}.{node.attr}" if owner else ""
+    return name if name and scene.table.rows(name) else ""
 
 
 def direct_name(scene: Scene, node: ast.AST) -> str | None:
@@ -203,6 +213,8 @@ def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[R
 
 def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
     """``m.weight = ...`` on an instance of a torch class, ``x.data = ...``, ``p.grad = ...``."""
+    if setting := _setting(scene, node):
+        return [Reference(node, setting, Form.SETTING)]
     atoms = without_none(scene.kind(node.value))
     names = {name for atom in atoms if (name := _member(scene, atom, node.attr))}
     if len(names) != 1:

@@ -85,8 +85,8 @@ def _receiver_layout(
     return (first, gap + second[1:], *parts[2:])
 
 
-def removed(scene: Scene, site: Site, statement: ast.Expr, row: Row) -> Edit:
-    """A call without effect goes with its statement."""
+def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
+    """A call or setting without effect goes with its statement."""
     where = Site(site.name, removed_span(scene, statement), site.line, site.column)
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)
 
