@@ -103,11 +103,46 @@ def conv_transpose3d(
 ):
     """torch.nn.functional.conv_transpose3d, output padding included, batched or not."""
     volumes = input if input.ndim == 5 else input.unsqueeze(0)
-    pads = per_axis(padding, 3)
-    result = ops.conv3d_transpose(
-        volumes, weight, "pad", (pads[0], pads[0], pads[1], pads[1], pads[2], pads[2]),
-        per_axis(stride, 3), per_axis(dilation, 3), groups, per_axis(output_padding, 3),
-    )  # fmt: skip
+    pads, more = per_axis(padding, 3), per_axis(output_padding, 3)
+    step, spread = per_axis(stride, 3), per_axis(dilation, 3)
+    if spread == (1, 1, 1):
+        result = ops.conv3d_transpose(
+            volumes, weight, "pad", (pads[0], pads[0], pads[1], pads[1], pads[2], pads[2]),
+            step, 1, groups, more,
+        )  # fmt: skip
+    else:
+        # the kernel takes no dilation: the weight is spread instead, and nothing padded
+        whole = ops.conv3d_transpose(
+            volumes, spread_weight(weight, spread), "pad", 0, step, 1, groups
+        )
+        result = cropped(whole, pads, more)
     if bias is not None:
         result = result + bias.reshape((1, -1, 1, 1, 1))
     return result if input.ndim == 5 else result.squeeze(0)
+
+
+def spread_weight(weight, dilation):
+    """The weight with dilation - 1 zeros between its elements along each of the last axes."""
+    first = weight.ndim - len(dilation)
+    for i in range(len(dilation)):
+        gap, axis = dilation[i] - 1, first + i
+        if gap > 0:
+            shape = (*weight.shape[: axis + 1], gap, *weight.shape[axis + 1 :])
+            long = (*weight.shape[:axis], -1, *weight.shape[axis + 1 :])
+            length = (weight.shape[axis] - 1) * dilation[i] + 1
+            zeros = ops.zeros(shape, weight.dtype)
+            weight = ops.cat((weight.unsqueeze(axis + 1), zeros), axis + 1).reshape(long)
+            weight = weight.narrow(axis, 0, length)
+    return weight
+
+
+def cropped(x, pads, more):
+    """x without ``pads`` at both ends of the last axes, with ``more`` given back at the end."""
+    first = x.ndim - len(pads)
+    for i in range(len(pads)):
+        length = x.shape[first + i] - 2 * pads[i] + more[i]
+        if more[i] > pads[i]:
+            shape = (*x.shape[: first + i], more[i] - pads[i], *x.shape[first + i + 1 :])
+            x = ops.cat((x, ops.zeros(shape, x.dtype)), first + i)
+        x = x.narrow(first + i, pads[i], length)
+    return x

@@ -5,7 +5,9 @@ import math
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.convolution import per_axis
 from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.shuffling import slid
 
 
 def relu(input, inplace=False):
@@ -56,6 +58,23 @@ def selu(input, inplace=False):
     """torch.nn.functional.selu, by its formula: the gradient of ops.selu is wrong below zero."""
     negative = 1.6732632423543772 * ops.expm1(ops.minimum(input, 0.0))
     return 1.0507009873554805 * ops.where(input > 0, input, negative)
+
+
+def prelu(input, weight):
+    """torch.nn.functional.prelu: one slope, or one for each channel of axis 1."""
+    if weight.size == 1:
+        slope = weight.reshape(())
+    else:
+        slope = weight.reshape((-1,) + (1,) * (input.ndim - 2))
+    return ops.where(input > 0, input, slope * input)
+
+
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
+    """torch.nn.functional.rrelu: a random slope below zero in training, else the mean slope."""
+    if not training:
+        return ops.leaky_relu(input, (lower + upper) / 2)
+    slope = lower + (upper - lower) * ops.rand_like(input)
+    return ops.where(input >= 0, input, slope * input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -125,11 +144,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return ops.amax(x.abs(), dim, keepdim)
     if ord == -math.inf:
         return ops.amin(x.abs(), dim, keepdim)
-    if ord == 0:
+    if x.size and ord == 0:
         return (x != 0).astype(x.dtype).sum(dim, keepdims=keepdim)
-    if ord == 1:
+    if x.size and ord == 1:
         return x.abs().sum(dim, keepdims=keepdim)
     total = powers(x, ord).sum(dim, keepdims=keepdim)
+    if x.size == 0:
+        return ops.zeros_like(total)
     flat = total == 0
     root = ops.where(flat, ops.ones_like(total), total)
     root = ops.sqrt(root) if ord == 2 else ops.pow(root, 1.0 / ord)
@@ -232,26 +253,23 @@ def logsigmoid(input):
     return ops.logsigmoid(input)
 
 
-def pad(input, pad, mode="constant", value=None):
-    """torch.nn.functional.pad: (before, after) pairs, last axis first; negative ones cut.
-
-    They are cut by slicing: with them ops.pad is wrong on CPU from its second call on.
-    """
-    ends, some = (), False
-    for i in range(len(pad) // 2):
-        before, after, axis = pad[2 * i], pad[2 * i + 1], input.ndim - 1 - i
-        if before < 0 or after < 0:
-            start = max(-before, 0)
-            length = input.shape[axis] - start - max(-after, 0)
-            input = ops.narrow(input, axis, start, length)
-        ends = (*ends, max(before, 0), max(after, 0))
-        some = some or before > 0 or after > 0
-    return ops.pad(input, ends, mode, value) if some else input
-
-
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """torch.nn.functional.fold: overlapping blocks summed into images."""
     size = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
     images = input if input.ndim == 3 else input.unsqueeze(0)
     result = ops.fold(images, ms.tensor(size, ms.int32), kernel_size, dilation, padding, stride)
     return result if input.ndim == 3 else result.squeeze(0)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """torch.nn.functional.unfold: every window as a column, batched or not, empty or not."""
+    images = input if input.ndim == 4 else input.unsqueeze(0)
+    if input.size == 0:
+        kernel, spread = per_axis(kernel_size, 2), per_axis(dilation, 2)
+        pads, step = per_axis(padding, 2), per_axis(stride, 2)
+        height = slid(images.shape[2], kernel[0], spread[0], pads[0], step[0])
+        width = slid(images.shape[3], kernel[1], spread[1], pads[1], step[1])
+        rows = images.shape[1] * kernel[0] * kernel[1]
+        return ops.zeros((images.shape[0], rows, height * width), input.dtype)
+    result = ops.unfold(images, kernel_size, dilation, padding, stride)
+    return result if input.ndim == 4 else result.squeeze(0)

@@ -8,6 +8,8 @@ def batch_norm(
     eps=1e-05,
 ):  # fmt: skip
     """torch.nn.functional.batch_norm; in training it also updates the running statistics."""
+    if input.size == 0:
+        return input
     axes = (0, *tuple(range(2, input.ndim)))
     channels = (1, -1) + (1,) * (input.ndim - 2)
     if not training:
@@ -62,8 +64,23 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """torch.nn.functional.alpha_dropout: dropout that keeps mean and variance of SELU outputs."""
     if not training or p == 0:
         return input
+    return selu_dropped(input, (ops.rand_like(input) >= p).astype(input.dtype), p)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """torch.nn.functional.feature_alpha_dropout: alpha dropout of whole channels."""
+    if not training or p == 0:
+        return input
+    channels = (*input.shape[:2], *(1,) * (input.ndim - 2))
+    keep = (ops.rand(channels) >= p).astype(input.dtype)
+    return selu_dropped(input, keep.broadcast_to(input.shape), p)
+
+
+def selu_dropped(input, keep, p):
+    """The input where ``keep`` is 1, SELU's lowest value elsewhere; mean and variance restored."""
+    if p == 1:
+        return input * 0
     low = -1.7580993408473766
-    keep = (ops.rand_like(input) >= p).astype(input.dtype)
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
     return scale * (input * keep + low * (1 - keep) + p * low)
 
