@@ -111,9 +111,10 @@ def conv_transpose3d(
             step, 1, groups, more,
         )  # fmt: skip
     else:
-        # the kernel takes no dilation: the weight is spread instead, and nothing padded
-        whole = ops.conv3d_transpose(
-            volumes, spread_weight(weight, spread), "pad", 0, step, 1, groups
+        # the kernel takes no dilation: zeros between the elements, then a plain convolution
+        reach = tuple([d * (k - 1) for d, k in zip(spread, weight.shape[2:])])
+        whole = ops.conv3d(
+            spread_out(volumes, step), turned(weight, groups), None, 1, "pad", reach, spread, groups
         )
         result = cropped(whole, pads, more)
     if bias is not None:
@@ -121,19 +122,25 @@ def conv_transpose3d(
     return result if input.ndim == 5 else result.squeeze(0)
 
 
-def spread_weight(weight, dilation):
-    """The weight with dilation - 1 zeros between its elements along each of the last axes."""
-    first = weight.ndim - len(dilation)
-    for i in range(len(dilation)):
-        gap, axis = dilation[i] - 1, first + i
+def spread_out(x, steps):
+    """x with steps - 1 zeros between its elements along each of the last axes."""
+    first = x.ndim - len(steps)
+    for i in range(len(steps)):
+        gap, axis = steps[i] - 1, first + i
         if gap > 0:
-            shape = (*weight.shape[: axis + 1], gap, *weight.shape[axis + 1 :])
-            long = (*weight.shape[:axis], -1, *weight.shape[axis + 1 :])
-            length = (weight.shape[axis] - 1) * dilation[i] + 1
-            zeros = ops.zeros(shape, weight.dtype)
-            weight = ops.cat((weight.unsqueeze(axis + 1), zeros), axis + 1).reshape(long)
-            weight = weight.narrow(axis, 0, length)
-    return weight
+            length = (x.shape[axis] - 1) * steps[i] + 1
+            zeros = ops.zeros((*x.shape[: axis + 1], gap, *x.shape[axis + 1 :]), x.dtype)
+            long = (*x.shape[:axis], -1, *x.shape[axis + 1 :])
+            x = ops.cat((x.unsqueeze(axis + 1), zeros), axis + 1).reshape(long)
+            x = x.narrow(axis, 0, length)
+    return x
+
+
+def turned(weight, groups):
+    """A transposed convolution's weight as a convolution's: channels swapped, axes reversed."""
+    sizes = tuple(weight.shape[2:])
+    split = weight.reshape((groups, -1, weight.shape[1], *sizes)).swapaxes(1, 2)
+    return ops.flip(split.reshape((groups * weight.shape[1], -1, *sizes)), (2, 3, 4))
 
 
 def cropped(x, pads, more):

@@ -16,7 +16,7 @@ def fractional_max_pool2d(
     """torch.nn.functional.fractional_max_pool2d; samples are (N, C, 2): width, height."""
     samples = _random_samples
     if samples is not None:
-        samples = samples.flip((2,))
+        samples = ops.flip(samples, (2,))
     return fractional_pool(
         input, kernel_size, output_size, output_ratio, return_indices, samples, 2
     )

@@ -58,6 +58,22 @@ def triplet_margin_loss(
     return reduced_by(ops.relu(near - far + margin), reduction)
 
 
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
+    reduction="mean",
+):  # fmt: skip
+    """torch.nn.functional.triplet_margin_with_distance_loss; 2-norms without a function."""
+    if distance_function is None:
+        near, far = distance(anchor, positive, 2, 1e-6), distance(anchor, negative, 2, 1e-6)
+    else:
+        near, far = distance_function(anchor, positive), distance_function(anchor, negative)
+    if swap and distance_function is None:
+        far = ops.minimum(far, distance(positive, negative, 2, 1e-6))
+    elif swap:
+        far = ops.minimum(far, distance_function(positive, negative))
+    return reduced_by(ops.relu(near - far + margin), reduction)
+
+
 def distance(x, y, p, eps):
     """The p-norm of x - y + eps along the last axis, as torch's pairwise_distance."""
     return ops.pow(ops.pow(ops.abs(x - y + eps), p).sum(-1), 1.0 / p)
