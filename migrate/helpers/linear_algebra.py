@@ -1,16 +1,148 @@
-"""In: matrices and vectors. Out: torch.linalg's norms, solvers and decompositions."""
+"""In: matrices and vectors. Out: their products, norms, inverses and solutions, as torch's."""
 
-from mindspore import ops
+import mindspore as ms
+from mindspore import nn, ops
+from mindspore.scipy import linalg
 
+from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.functional import vector_norm
+
+
+def matmul(input, other):
+    """torch.matmul; a product over no elements is zero, where MindSpore leaves it undefined."""
+    product = ops.matmul(input, other)
+    return product if input.shape[-1] else ops.zeros_like(product)
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """torch.addmm: beta * input + alpha * (mat1 @ mat2); beta 0 leaves the input out."""
+    product = matmul(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product.broadcast_to(broadcast_shapes(input.shape, product.shape))
+    return (input if beta == 1 else input * beta) + product
+
+
+def multi_dot(tensors):
+    """torch.linalg.multi_dot: the product of all matrices, from left to right."""
+    result = tensors[0]
+    for one in tensors[1:]:
+        result = matmul(result, one)
+    return result
+
+
+def vecdot(x, y, dim=-1):
+    """torch.linalg.vecdot: the sum of conj(x) * y along ``dim``; zero over no elements."""
+    product = (ops.conj(x) if ops.is_complex(x) else x) * y
+    total = product.sum(dim)
+    return total if product.size else ops.zeros_like(total)
+
+
+def tensordot(a, b, dims=2):
+    """torch.tensordot: over the last ``dims`` axes of ``a`` and first of ``b``, or two lists."""
+    if isinstance(dims, int):
+        dims = (list(range(a.ndim - dims, a.ndim)), list(range(dims)))
+    ours = [axis % a.ndim for axis in dims[0]]
+    theirs = [axis % b.ndim for axis in dims[1]]
+    for mine, other in zip(ours, theirs):
+        if a.shape[mine] != b.shape[other]:  # one of them has length 1 and is repeated
+            a = a.sum(mine, keepdims=True) if b.shape[other] == 1 else a
+            b = b.sum(other, keepdims=True) if a.shape[mine] == 1 else b
+    rows = [axis for axis in range(a.ndim) if axis not in ours]
+    columns = [axis for axis in range(b.ndim) if axis not in theirs]
+    left = ops.permute(a, tuple(rows + ours))
+    right = ops.permute(b, tuple(theirs + columns))
+    inner = extent(left.shape[len(rows) :])
+    product = matmul(
+        left.reshape((extent(left.shape[: len(rows)]), inner)),
+        right.reshape((inner, extent(right.shape[len(theirs) :]))),
+    )
+    return product.reshape(left.shape[: len(rows)] + right.shape[len(theirs) :])
+
+
+def extent(shape):
+    """The number of elements in a shape."""
+    total = 1
+    for size in shape:
+        total = total * size
+    return total
+
+
+def stacked(A, B):
+    """Two stacks of matrices, broadcast to the same leading axes."""
+    batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    return A.broadcast_to(batch + A.shape[-2:]), B.broadcast_to(batch + B.shape[-2:])
+
+
+def identity(A, rows, columns):
+    """The identity of ``rows`` x ``columns`` for every matrix of the stack ``A``."""
+    return ops.eye(rows, columns, A.dtype).broadcast_to((*A.shape[:-2], rows, columns))
+
+
+def solve(A, B, *, left=True):
+    """torch.linalg.solve: X with A X = B (or X A = B); a singular matrix raises."""
+    if not left:
+        return solve(A.mT, B.mT).mT
+    if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
+        return solve(A, B.unsqueeze(-1)).squeeze(-1)
+    A, B = stacked(A, B)
+    return ops.matrix_solve(A, B) if B.size else B
+
+
+def solve_ex(A, B, *, left=True, check_errors=False):
+    """torch.linalg.solve_ex: (solution, zeros); a singular matrix raises here."""
+    return solve(A, B, left=left), ops.zeros(A.shape[:-2], ms.int32)
+
+
+def inverse(A):
+    """torch.linalg.inv (torch.inverse); a singular matrix raises."""
+    return solve(A, identity(A, A.shape[-1], A.shape[-1]))
+
+
+def inv_ex(A, *, check_errors=False):
+    """torch.linalg.inv_ex: (inverse, zeros); a singular matrix raises here."""
+    return inverse(A), ops.zeros(A.shape[:-2], ms.int32)
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+    """torch.linalg.solve_triangular: X with A X = B (or X A = B) for one triangle of A."""
+    if not left:
+        flipped = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
+        return flipped.mT
+    A, B = stacked(A, B)
+    if not B.size:
+        return B
+    return linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular)
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
+    """torch.triangular_solve: (X with A X = b or A^T X = b, A)."""
+    matrix = A.mT if transpose else A
+    solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return solution, stacked(A, b)[0]
+
+
+def tensorinv(A, ind=2):
+    """torch.linalg.tensorinv: the inverse of A as a map of its last axes to its first ``ind``."""
+    rows = extent(A.shape[:ind])
+    return inverse(A.reshape((rows, rows))).reshape(A.shape[ind:] + A.shape[:ind])
+
+
+def tensorsolve(A, B, dims=None):
+    """torch.linalg.tensorsolve: X with tensordot(A, X, X.ndim) = B; ``dims`` go to the end of A."""
+    if dims is not None:
+        moved = [axis % A.ndim for axis in dims]
+        A = ops.permute(A, tuple([axis for axis in range(A.ndim) if axis not in moved] + moved))
+    result = solve(A.reshape((B.size, B.size)), B.reshape((-1,)))
+    return result.reshape(A.shape[B.ndim :])
 
 
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """torch.linalg.matrix_norm by rows and columns; spectral and nuclear norms go to ops."""
     if dtype is not None:
         input = input.astype(dtype)
-    if ord == "fro":
-        return vector_norm(input, 2, dim, keepdim)
+    if ord == "fro" or (input.size == 0 and ord in ("nuc", 2)):
+        return vector_norm(input, 2, tuple(dim), keepdim)
     rows, columns = dim[0] % input.ndim, dim[1] % input.ndim
     if ord in ("nuc", 2, -2):
         return ops.matrix_norm(input, ord, (rows, columns), keepdim)
@@ -34,59 +166,6 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(input, ord, dim, keepdim, dtype=dtype)
 
 
-def inverse(A):
-    """torch.linalg.inv; a singular matrix gives zeros, where torch raises."""
-    return ops.inverse(A)
-
-
-def solve(A, B, *, left=True):
-    """torch.linalg.solve: X with A X = B (or X A = B), through the inverse of A."""
-    if not left:
-        return ops.matmul(B, ops.inverse(A))
-    if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
-        return ops.matmul(ops.inverse(A), B.unsqueeze(-1)).squeeze(-1)
-    return ops.matmul(ops.inverse(A), B)
-
-
-def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
-    """torch.linalg.solve_triangular, through the inverse of the triangle of A."""
-    triangle = ops.triu(A) if upper else ops.tril(A)
-    if unitriangular:
-        eye = ops.eye(A.shape[-1], A.shape[-1], A.dtype)
-        triangle = triangle * (1 - eye) + eye
-    return ops.matmul(ops.inverse(triangle), B) if left else ops.matmul(B, ops.inverse(triangle))
-
-
-def multi_dot(tensors):
-    """torch.linalg.multi_dot: the product of all matrices, from left to right."""
-    result = tensors[0]
-    for one in tensors[1:]:
-        result = ops.matmul(result, one)
-    return result
-
-
-def vecdot(x, y, dim=-1):
-    """torch.linalg.vecdot of real vectors along ``dim``."""
-    return (x * y).sum(dim)
-
-
-def svd(A, full_matrices=True):
-    """torch.linalg.svd: (U, S, Vh); the signs of vectors may differ."""
-    s, u, v = ops.svd(A, full_matrices)
-    return u, s, v.swapaxes(-2, -1)
-
-
-def svd_usv(input, some=True):
-    """torch.svd: (U, S, V); the signs of vectors may differ."""
-    s, u, v = ops.svd(input, not some)
-    return u, s, v
-
-
-def svdvals(A):
-    """torch.linalg.svdvals: singular values in descending order."""
-    return ops.svd(A, False, False)
-
-
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """torch.addr: beta * input + alpha * the outer product; beta 0 leaves the input out."""
     product = alpha * (vec1.unsqueeze(1) * vec2.unsqueeze(0))
@@ -107,3 +186,47 @@ def corrcoef(input):
         return covariance / covariance
     spread = ops.sqrt(ops.diagonal(covariance))
     return ops.clamp(covariance / spread.unsqueeze(1) / spread.unsqueeze(0), -1, 1)
+
+
+def det(A):
+    """torch.linalg.det (torch.det) of a stack of matrices of any size, singular ones included."""
+    if A.shape[-1] == 0:
+        return ops.ones(A.shape[:-2], A.dtype)
+    return Determinant()(A)
+
+
+class Determinant(nn.Cell):
+    """The determinant, with the adjugate as gradient: it exists for singular matrices too.
+
+    From A = U S V^T: the gradient is det(U) det(V) U S' V^T, where S' has at i the product of all
+    singular values but the i-th.
+    """
+
+    def construct(self, A):
+        return A[..., 0, 0] if A.shape[-1] == 1 else ops.det(A)
+
+    def bprop(self, A, out, dout):
+        n = A.shape[-1]
+        if n == 1:
+            return (dout.unsqueeze(-1).unsqueeze(-1),)
+        values, u, v = ops.svd(A)
+        own = ops.eye(n, n, ms.bool_)
+        others = ops.where(own, ops.ones_like(A), values.unsqueeze(-2)).prod(-1)
+        scale = dout * ops.det(u) * ops.det(v)
+        return (ops.matmul(u * (others * scale.unsqueeze(-1)).unsqueeze(-2), v.mT),)
+
+
+def slogdet(A):
+    """torch.linalg.slogdet: (sign, logarithm of the absolute value) of the determinant."""
+    n = A.shape[-1]
+    if n == 0:
+        return ops.ones(A.shape[:-2], A.dtype), ops.zeros(A.shape[:-2], A.dtype)
+    if n == 1:
+        return ops.sign(A[..., 0, 0]), ops.log(A[..., 0, 0].abs())
+    return ops.slogdet(A)
+
+
+def logdet(A):
+    """torch.logdet: nan for a negative determinant, -inf for a singular matrix."""
+    sign, size = slogdet(A)
+    return ops.where(sign < 0, ops.full_like(size, float("nan")), size)

@@ -4,6 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.functional import vector_norm
+from migrate.helpers.linear_algebra import matrix_norm
 
 
 def max_of(input, dim=None, keepdim=False):
@@ -43,7 +44,7 @@ def argmin(input, dim=None, keepdim=False):
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """torch.norm: the vector p-norm over ``dim`` ('fro' is 2); or a matrix's nuclear norm."""
     if p == "nuc":
-        return ops.norm(input, "nuc", (0, 1) if dim is None else dim, keepdim)
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
 
 
