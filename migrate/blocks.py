@@ -24,6 +24,8 @@ def with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
             if not isinstance(block, list) or not block or isinstance(node, ast.Lambda):
                 continue
             edits = [_removal(source, item, gone) for item in block]
+            if edits and edits[0] is not None and _inside(source, node, edits[0].site.span):
+                continue
             if all(edits) and edits[0] is not None and not isinstance(node, ast.Module):
                 site = replace(edits[0].site, span=source.span(block[0]))
                 found[found.index(edits[0])] = replace(edits[0], site=site, parts=("pass",))
@@ -33,6 +35,14 @@ def with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
         if isinstance(e, Removal) and not e.parts and _shares_line(source, e.site.span)
     ]
     return [replace(e, parts=("pass",)) if e in shared else e for e in found]
+
+
+def _inside(source: Source, node: ast.AST, span: Span) -> bool:
+    """Whether the holder of a block goes as well."""
+    if not isinstance(node, ast.stmt):
+        return False
+    own = source.span(node)
+    return span.start <= own.start and own.end <= span.end
 
 
 def _removal(source: Source, item: ast.stmt, gone: Mapping[tuple[int, int], Edit]) -> Edit | None:

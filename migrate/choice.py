@@ -31,7 +31,10 @@ class Chosen:
 
 @dataclass(frozen=True)
 class NotChosen:
-    """No row admits the call. ``ref`` may still be used: the arguments stay as they are."""
+    """No row admits the call. ``ref`` may still be used: the arguments stay as they are.
+
+    ``impossible``: torch's own signatures refuse the call, so nothing else may take it either.
+    """
 
     code: str
     reason: str
@@ -39,6 +42,7 @@ class NotChosen:
     ref: str = ""
     row: Row | None = None
     flagged: bool = False
+    impossible: bool = False
 
 
 def choose(
@@ -63,7 +67,7 @@ def choose(
     for row in rows:
         bound, unbound = calls.choose(args, keywords, row.signatures, kinds_of)
         if not bound:
-            why = _better(why, NotChosen("API103", unbound.reason, ref=ref, row=row))
+            why = _better(why, _refuses(row, unbound, ref))
             continue
         reason = None
         for one in bound:
@@ -75,15 +79,23 @@ def choose(
                 break
         if reason is not None:
             why = _better(why, NotChosen("DEF110", reason, ref=ref, row=row))
+    return _surest(found, why)
+
+
+def _surest(found: list[Chosen], why: NotChosen) -> list[Chosen] | NotChosen:
+    """Of the rows that admit the call those that may be meant; a flag counts if it comes first."""
     flags = [c for c in found if c.row.flag]
     if flags and (found[0].row.flag or all(c.row.flag for c in found)):
         row = flags[0].row
         return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
     found = [c for c in found if not c.row.flag]
-    if not found:
-        return why
     certain_ones = [c for c in found if c.sure]
-    return certain_ones[:1] or found
+    return (certain_ones[:1] or found) or why
+
+
+def _refuses(row: Row, why: calls.Unbound, ref: str) -> NotChosen:
+    never = not why.dynamic and bool(row.signatures)
+    return NotChosen("API103", why.reason, ref=ref, row=row, impossible=never)
 
 
 def _better(old: NotChosen, new: NotChosen) -> NotChosen:

@@ -40,18 +40,25 @@ def _starts(data: bytes) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _whole(source: Source, node: ast.stmt) -> Span:
+    """The span of a statement with its decorators."""
+    span = source.span(node)
+    starts = [source.span(d).start for d in getattr(node, "decorator_list", ())]
+    return Span(min([span.start, *starts]), span.end)
+
+
 def _rescued(scene: Scene, start: int, end: int) -> Edit:
     """A lost comment, on a line of its own above its statement."""
     source = scene.source
     holder: ast.stmt | None = None
     for node in ast.walk(source.tree):
         if isinstance(node, ast.stmt):
-            span = source.span(node)
+            span = _whole(source, node)
             beside = source.line_of(span.end) == source.line_of(start)
-            inner = holder is None or span.start >= source.span(holder).start
+            inner = holder is None or span.start >= _whole(source, holder).start
             if inner and (span.start <= start < span.end or beside):
                 holder = node
-    at = source.span(holder).start if holder is not None else start
+    at = _whole(source, holder).start if holder is not None else start
     line = source.line_start(source.line_of(at))
     while source.data[line : line + 1] in (b" ", b"\t"):
         line += 1

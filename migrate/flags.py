@@ -42,7 +42,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, ast.AST]]) -> Iterator[
             raised.add(id(statement))
             yield _raise(scene, refusal, statement)
         else:
-            yield _missing(scene, refusal, node)
+            yield from _missing(scene, refusal, node)
 
 
 def _line_begin(scene: Scene, statement: ast.stmt) -> int:
@@ -112,7 +112,7 @@ def _raise(scene: Scene, refusal: Refusal, statement: ast.stmt) -> Edit:
     return Edit(site, Outcome.FLAGGED, (text,))
 
 
-def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Edit:
+def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Iterator[Edit]:
     """An expression that raises on any use, where a statement cannot."""
     text, root = scene.spelling.local(MISSING)
     made = f"{text}({message(refusal)!r})"
@@ -126,9 +126,14 @@ def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Edit:
     ):
         assert whole is not None
         target, made = whole, made + ".decorate"
+    if isinstance(parent, ast.MatchValue):  # a pattern holds names and literals only
+        yield Edit(refusal.site, Outcome.FLAGGED, ("None",))
+        statement = scene.statement(node)
+        assert isinstance(statement, ast.Match)
+        target, made = statement.subject, f"{made}()"
     span = scene.source.span(target)
     site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
-    return Edit(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
+    yield Edit(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
 
 
 def _eager(scene: Scene, node: ast.AST) -> ast.AST:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
     autograd,
     bookkeeping,
     classes,
+    dead_branches,
     fields,
-    global_settings,
     graph_forms,
     lambdas,
     members,
@@ -39,9 +39,21 @@ class Plan:
 
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
-    decisions = tuple(decide(scene, reference) for reference in found)
+    dead = dead_branches.dead_spans(scene)
+    decisions = tuple(_dead(scene, r, dead) or decide(scene, r) for r in found)
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))
+
+
+def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | None:
+    """A reference in a branch that is gone asks for no decision."""
+    if not dead or isinstance(reference.node, ast.alias):
+        return None
+    span = scene.source.span(reference.node)
+    if not any(d.start <= span.start and span.end <= d.end for d in dead):
+        return None
+    site = scene.site(reference.name, reference.node)
+    return Edit(site, Outcome.CONVERTED, None, note="in a branch that never runs in MindSpore")
 
 
 def decide(scene: Scene, reference: Reference) -> Decision:
@@ -63,8 +75,6 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         assert isinstance(node, (ast.Name, ast.Attribute))
         return references.decide(scene, node, name)
     assert isinstance(node, ast.Attribute)
-    if reference.form is Form.SETTING:
-        return global_settings.decide(scene, node, name)
     if reference.form is Form.UNSURE:
         return members.unsure(scene, node, name)
     if modules.applies(scene, node, name):
@@ -78,6 +88,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from autograd.contexts(scene)
     yield from graph_forms.rewrites(scene)
     yield from bookkeeping.calls(scene)
+    yield from dead_branches.edits(scene)
     yield from lambdas.named(scene)
     yield from strided.slices(scene)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from migrate import accounts, flags, helper_copy, import_edits, plan, program
+from migrate import accounts, flags, helper_copy, import_edits, index, plan
 from migrate.blocks import with_pass
 from migrate.comments import rescued
 from migrate.deep import deeply
@@ -45,7 +45,7 @@ class Rewritten:
 
 def analyse(sources: Mapping[str, Source], table: Table) -> Inference:
     """Index the files and prepare the analysis; each function is walked when first needed."""
-    inference = Inference(program.build(sources), table)
+    inference = Inference(index.build(sources), table)
     if inference.has_torch:
         deeply(inference.everything)
     return inference
@@ -197,7 +197,10 @@ def _helper_block(scene: Scene, text: str) -> Edit:
     place = import_edits.leading_end(scene)
     source = scene.source
     body = text.rstrip("\n").replace("\n", source.newline)
-    block = f"{source.newline}{source.newline}{body}{source.newline}"
+    rest = source.data[place:]
+    blank = rest[: len(rest) - len(rest.lstrip())].count(b"\n") if rest.strip() else 2
+    after = source.newline * (1 + max(0, 2 - blank))
+    block = f"{source.newline}{source.newline}{body}{after}"
     site = Site("helpers", Span(place, place), source.line_of(place), 1)
     return Edit(site, Outcome.HELPER, (block,))
 

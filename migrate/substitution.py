@@ -41,8 +41,7 @@ def piece(source: Source, node: ast.expr, tight: bool) -> Piece:
     if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
         return Piece(source.span(node), True)
     if isinstance(node, ast.Constant):
-        number = isinstance(node.value, (int, float, complex)) and not isinstance(node.value, bool)
-        return Piece(source.span(node), tight and number)
+        return Piece(source.span(node))
     if isinstance(node, ast.Tuple):
         bare = source.data[source.span(node).start : source.span(node).start + 1] != b"("
         return Piece(source.span(node), bare)
@@ -94,7 +93,7 @@ class Substitution:
             parts: Parts = ["("]
             for item in given:
                 parts += [piece(self.source, item, False), ", "]
-            return [*parts[: -1 if len(given) > 1 else None], ")"]
+            return [*parts[:-1], ",)" if len(given) == 1 else ")"]
         if given is not None:
             return [piece(self.source, given, tight)]
         param = self.params.get(node.id)
@@ -124,7 +123,13 @@ class Substitution:
         return Argument((piece(self.source, item, False),), origin=item)
 
     def _Attribute(self, node: ast.Attribute) -> Parts:
-        return [*self.expression(node.value, True), f".{node.attr}"]
+        parts = self.expression(node.value, True)
+        if len(parts) == 1 and isinstance(parts[0], Piece) and self._is_number(parts[0]):
+            parts = [Piece(parts[0].span, True)]  # 2.real is no Python
+        return [*parts, f".{node.attr}"]
+
+    def _is_number(self, part: Piece) -> bool:
+        return self.source.data[part.span.start : part.span.start + 1].isdigit()
 
     def _Subscript(self, node: ast.Subscript) -> Parts:
         inner = node.slice

@@ -80,11 +80,6 @@ PLACES = {
     "global": "def f():\n    global z\n    z = {0}",
 }
 VALUES = {"constant": "torch.float32", "call": "torch.zeros(1)", "function": "torch.sigmoid"}
-DEFECTS = {
-    "match guard": "the guard of a case is not looked at",
-    "default of a lambda": "default values of a lambda are not looked at",
-    "keyword default of a lambda": "default values of a lambda are not looked at",
-}
 
 
 @cache
@@ -101,13 +96,8 @@ def left_of_torch(text: str) -> list[str]:
     ]
 
 
-def marked(place: str) -> object:
-    known = pytest.mark.xfail(strict=True, reason=DEFECTS.get(place, ""))
-    return pytest.param(place, marks=[known] if place in DEFECTS else [])
-
-
 @pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("place", [marked(p) for p in PLACES])
+@pytest.mark.parametrize("place", PLACES)
 def test_a_name_is_found(place: str, value: str) -> None:
     text = PREFIX + PLACES[place].format(VALUES[value]) + "\n"
     if VALUES[value] not in text:
@@ -121,7 +111,6 @@ def test_a_name_is_found(place: str, value: str) -> None:
     assert [e.name for e in made.entries].count(name) == asked
 
 
-@pytest.mark.xfail(strict=True, reason="patterns are not looked at")
 def test_a_name_in_a_pattern_is_found() -> None:
     text = "import torch\n\nmatch 1:\n    case torch.float32:\n        z = 1\n"
     made = convert_text(text, rows())

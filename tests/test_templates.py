@@ -34,7 +34,6 @@ def meaning(expression: str) -> str:
     return ast.dump(ast.parse(expression))
 
 
-@pytest.mark.xfail(strict=True, reason="a literal under an operator is put in parentheses")
 def test_a_literal_needs_no_parentheses(convert) -> None:
     made = convert(f'["demo.f"]\n{SIGNATURE}to = "x ** n"\ndrop = ["mode"]\n', "demo.f(a, 2)")
     assert returned(made) == "a ** 2"
@@ -133,7 +132,7 @@ def test_variadic_arguments(convert) -> None:
     row = '["demo.f"]\nsignature = "f(x, *n) -> Tensor"\nto = "mindspore.ops.tile(x, n)"\n'
     for call, result in (("2, 3", "(2, 3)"), ("2", "(2,)")):
         made = returned(convert(row, f"demo.f(a, {call})"))
-        assert meaning(made) == meaning(f"ops.tile(a, {result})")
+        assert made == f"ops.tile(a, {result})"
 
 
 @pytest.mark.parametrize("source", ["demo.f(a)", "demo.f"])

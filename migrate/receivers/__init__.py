@@ -1,6 +1,6 @@
 """In: a program and the table. Out: the kind of every expression in it (Tensor, Module, list, ...).
 
 kinds -> annotations -> results -> world -> python_results -> values -> operators -> frame ->
-binding -> calling -> expressions -> flow -> tensor_only -> parameters -> classes -> inference;
-each imports only from those before it.
+binding -> calling -> expressions -> branches -> flow -> rivals -> parameters -> classes ->
+inference; each imports only from those before it.
 """

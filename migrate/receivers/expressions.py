@@ -99,6 +99,9 @@ class Evaluator(Calling):
         return frozenset((Atom("dict", items=(joined,) if kinds else (), keys=tuple(keys)),))
 
     def _Lambda(self, node: ast.Lambda) -> Kind:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.kind(default)
         return kind("function", self._lambda_key(node))
 
     def _lambda_key(self, node: ast.Lambda) -> str:
@@ -109,12 +112,15 @@ class Evaluator(Calling):
 
     def _comprehension(self, node: ast.expr, *parts: ast.expr) -> Kind:
         before = dict(self.env)
+        outside = {n: self.variables[n] for n in _targets(node) if n in self.variables}
         for clause in getattr(node, "generators", ()):
             self.bind(clause.target, element(self.kind(clause.iter)))
             for test in clause.ifs:
                 self.kind(test)
         found = [self.kind(part) for part in parts]
         self.env = before
+        # its variables are not those of the same names outside of it
+        self.variables.update(outside)
         return indirect(found[-1])
 
     def _ListComp(self, node: ast.ListComp) -> Kind:
@@ -186,6 +192,12 @@ class Evaluator(Calling):
     def _Slice(self, node: ast.Slice) -> Kind:
         self._others(node)
         return NONE
+
+
+def _targets(node: ast.expr) -> list[str]:
+    """The names that the clauses of a comprehension bind."""
+    clauses = getattr(node, "generators", ())
+    return [n.id for c in clauses for n in ast.walk(c.target) if isinstance(n, ast.Name)]
 
 
 def _path(node: ast.Attribute) -> str:

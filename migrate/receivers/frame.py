@@ -23,7 +23,8 @@ Environment = dict[str, Kind]
 class Frame:
     """One function (None: a module's top level) in which expressions are evaluated.
 
-    ``env`` holds what the variables are at this point, ``evidence`` what their use proved.
+    ``env`` holds what the variables are at this point, ``evidence`` what their use
+    proved; ``variables`` joins all that a name was ever bound to.
     """
 
     world: World
@@ -31,6 +32,7 @@ class Frame:
     function: Function | None
     env: Environment = field(default_factory=dict)
     evidence: dict[str, Kind] = field(default_factory=dict)
+    variables: Environment = field(default_factory=dict)
 
     def kind(self, node: ast.expr | None) -> Kind:
         """The kind of an expression; every expression inside it is evaluated as well."""

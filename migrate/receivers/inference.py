@@ -45,7 +45,7 @@ class Inference:
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
-        self.has_torch = any(_imports(file, self.roots) for file in self.program.files.values())
+        self.has_torch = any(map(self._is_ours, self.program.files.values()))
         self._tensor_only = tensor_only(self.table, self.program)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
@@ -185,7 +185,7 @@ class Inference:
         """A name that is not local: from the enclosing functions, then the module."""
         parent = function.parent
         while parent is not None:
-            if name in parent.locals:
+            if name in parent.locals or name in parent.inner:
                 flow = self._flows.get(id(parent)) or self.flow(parent)
                 return flow.variables.get(name, UNKNOWN)
             parent = parent.parent
@@ -221,19 +221,10 @@ class Inference:
         """``super().name``: what the bases give."""
         return self._classes.inherited(key, name)
 
+    def _is_ours(self, file: File) -> bool:
+        """Whether a file imports torch, something the table covers, or what needs torch."""
+        return any(r in self.roots or self.table.needs_torch(r) for r in file.import_roots)
+
     def only_tensors_have(self, attribute: str) -> bool:
         """Whether no class of the project, of Python or of numpy has such an attribute."""
         return attribute in self._tensor_only
-
-
-def _imports(file: File, roots: frozenset[str]) -> bool:
-    """Whether a file imports anything that is ours to decide."""
-    for node in file.imports:
-        names = (
-            [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else [a.name for a in node.names]
-        )
-        if any(root_of(n) in roots for n in names) and not getattr(node, "level", 0):
-            return True
-    return False

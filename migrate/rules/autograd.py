@@ -10,9 +10,12 @@ from migrate.choice import Chosen
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules import decorators
 from migrate.rules.aliases import bound_then_read
+from migrate.rules.dedent import dedented, first_start
 from migrate.scene import Scene
 from migrate.sites import direct_name
+from migrate.source import Source
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.enable_grad", "torch.set_grad_enabled")  # fmt: skip
@@ -29,7 +32,7 @@ def no_grad(
         if isinstance(statement, ast.With) and len(statement.items) == 1:
             return _header(scene, site, statement, chosen)
     if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return _decorator(scene, site, parent, call, chosen)
+        return decorators.dropped(scene, site, call, chosen.row)
     return Refusal(
         site,
         "LOP301",
@@ -40,7 +43,7 @@ def no_grad(
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     source = scene.source
-    start, end = source.span(node).start, _first_start(scene, node.body[0])
+    start, end = source.span(node).start, first_start(scene, node.body[0])
     notes = [
         source.text(Span(a, b))
         for kind, a, b in source.tokens
@@ -50,28 +53,6 @@ def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     return Edit(
         place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note
     )
-
-
-def _first_start(scene: Scene, node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", ())
-    starts = [scene.source.span(d).start - 1 for d in decorators]
-    return min([scene.source.span(node).start, *starts])
-
-
-def _decorator(
-    scene: Scene,
-    site: Site,
-    node: ast.FunctionDef | ast.AsyncFunctionDef,
-    call: ast.expr,
-    chosen: Chosen,
-) -> Edit:
-    source = scene.source
-    span = source.span(call)
-    line = source.line_of(span.start)
-    start = source.line_start(line)
-    end = source.data.find(b"\n", span.end)
-    place = Site(site.name, Span(start, end + 1), site.line, site.column)
-    return Edit(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 
 
 def contexts(scene: Scene) -> Iterator[Edit]:
@@ -97,22 +78,8 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
 
 
 def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
-    source = scene.source
-    first = source.line_of(_first_start(scene, node.body[0]))
-    if first == node.lineno:
-        return
-    column = source.span(node).start - source.line_start(node.lineno)
-    width = node.body[0].col_offset - column
-    strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
-    for line in range(first, (node.end_lineno or first) + 1):
-        start = source.line_start(line)
-        if any(a < start < b for a, b in strings):
-            continue
-        if source.data[start : start + width].strip():
-            continue
-        if source.data[start : start + width].find(b"\n") >= 0:
-            continue
-        yield _silent(scene, node, Span(start, start + width), ())
+    for span in dedented(scene, node, node.body):
+        yield _silent(scene, node, span, ())
 
 
 def _silent(
@@ -144,13 +111,20 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             if not seen and bound_then_read(scene, item.id, node):
                 names.append(item.id)
     source = scene.source
-    end = source.span(node.body[-1]).end
+    end = _line_end(source, source.span(node.body[-1]).end)
     indent = Piece(Span(source.line_start(node.lineno), source.span(node).start))
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     for name in [] if isinstance(node.body[-1], (ast.Return, ast.Raise)) else names:
         parts = (source.newline, indent, f"{name} = {text}({name})")
         yield _silent(scene, node, Span(end, end), parts, frozenset((root,)))
     yield from _cut_returns(scene, node)
+
+
+def _line_end(source: Source, end: int) -> int:
+    """Behind a comment on the same line: it belongs to what stands there."""
+    stop = source.data.find(b"\n", end)
+    rest = source.data[end : stop if stop >= 0 else len(source.data)]
+    return end + len(rest.rstrip(b"\r")) if rest.strip().startswith(b"#") else end
 
 
 def _cut_returns(scene: Scene, node: ast.AST) -> Iterator[Edit]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
+from migrate.rules import decorators
 from migrate.rules.calling import decide_call
 from migrate.rules.chosen_by_text import chosen_by_text
 from migrate.rules.targets import class_name, constant_target, same_signature
@@ -22,6 +23,10 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     """A torch name: called, used as a type, as a base class, or passed on as a value."""
     site = scene.site(name, node)
     parent = scene.parent(node)
+    called = parent if isinstance(parent, ast.Call) and parent.func is node else None
+    gone = decorators.decide(scene, site, called or node, name)
+    if gone is not None:
+        return gone
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
@@ -54,7 +59,7 @@ def _reference_call(
 ) -> Edit | Refusal:
     """No row admits the call as it stands: torch's own signature, with the arguments untouched."""
     refused = [k.arg for k in call.keywords if k.arg in POLICY_REFUSE and not _is_none(k.value)]
-    if why.ref and not why.flagged and not refused:
+    if why.ref and not (why.flagged or why.impossible or refused):
         return _renamed(scene, site, node, why.ref, why.row)
     return Refusal(site, why.code, why.reason, why.next_step)
 
@@ -102,7 +107,7 @@ def _is_type_use(scene: Scene, node: ast.expr) -> bool:
     if isinstance(parent, ast.Compare):
         sides = [parent.left, *parent.comparators]
         return any(isinstance(s, ast.Call) and getattr(s.func, "id", "") == "type" for s in sides)
-    return isinstance(parent, ast.ExceptHandler)
+    return isinstance(parent, (ast.ExceptHandler, ast.MatchClass))
 
 
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:

@@ -107,7 +107,7 @@ class Odd(ms_nn.Cell):
         self.sizes = {"cpu": 1, "cuda": 2}
 
     # the first parameter is not called self
-    def construct(self, x, *, scale: "torch.Tensor" = None):
+    def construct(self, x, *, scale: "ms.Tensor" = None):
         """Sizes are read once; the list of parts is sorted by Python."""
         b, _, h, w = x.shape; k = self.stride
         # every other row

@@ -1,0 +1,58 @@
+"""In: a compound statement whose header goes. Out: the white space that goes with it."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator
+
+from migrate.outcomes import Span
+from migrate.scene import Scene
+
+
+def first_start(scene: Scene, node: ast.stmt) -> int:
+    """Where a statement begins, decorators included."""
+    decorators = getattr(node, "decorator_list", ())
+    starts = [scene.source.span(d).start - 1 for d in decorators]
+    return min([scene.source.span(node).start, *starts])
+
+
+def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Span]:
+    """The indentation to take away, so that ``body`` stands where ``node`` stood."""
+    source = scene.source
+    head = source.line_of(source.span(node).start)
+    begin = first_start(scene, body[0])
+    first = source.line_of(begin)
+    if source.data[source.line_start(first) : begin].strip():
+        return  # it stands behind the colon
+    column = source.span(node).start - source.line_start(head)
+    width = begin - source.line_start(first) - column
+    strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
+    last = max(s.end_lineno or first for s in body)
+    for line in range(first, _with_comments(scene, last, column + width) + 1):
+        start = source.line_start(line)
+        lead = source.data[start : start + width]
+        if any(a < start < b for a, b in strings) or lead.strip() or b"\n" in lead:
+            continue
+        yield Span(start, start + width)
+
+
+def _with_comments(scene: Scene, last: int, column: int) -> int:
+    """The last line of the comments that follow, indented like the block."""
+    data = scene.source.data
+    line = found = last
+    while True:
+        line += 1
+        try:
+            start = scene.source.line_start(line)
+        except IndexError:
+            return found
+        end = data.find(b"\n", start)
+        text = data[start : end if end >= 0 else len(data)]
+        if not text.strip():
+            if end < 0:
+                return found
+            continue
+        if not text.lstrip().startswith(b"#") or len(text) - len(text.lstrip()) < column:
+            return found
+        found = line
