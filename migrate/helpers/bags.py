@@ -16,33 +16,36 @@ def embedding_bag(
     if max_norm is not None or scale_grad_by_freq:
         raise NotImplementedError("embedding_bag: max_norm and scale_grad_by_freq")
     ids = input.reshape((-1,))
+    count = input.shape[0] if input.ndim == 2 else offsets.shape[0] - int(include_last_offset)
     if ids.size == 0:
-        count = input.shape[0] if input.ndim == 2 else offsets.shape[0] - int(include_last_offset)
         return ops.zeros((count, weight.shape[1]), weight.dtype)
-    inside = bag_members(input, offsets, include_last_offset)
+    bags, kept = bag_numbers(input, offsets, include_last_offset)
     if padding_idx is not None:
-        inside = ops.logical_and(inside, ids != padding_idx % weight.shape[0])
+        kept = ops.logical_and(kept, ids != padding_idx % weight.shape[0])
     rows = ops.gather(weight, ids, 0)
     if mode == "max":
-        low = ops.full_like(rows, -float("inf")).unsqueeze(0)
-        highest = ops.where(inside.unsqueeze(2), rows.unsqueeze(0), low).amax(1)
+        inside = ops.logical_and(kept, bags == ops.arange(count).astype(ms.int32).unsqueeze(1))
+        low = ops.full_like(rows, -float("inf"))
+        highest = ops.where(inside.unsqueeze(2), rows.unsqueeze(0), low.unsqueeze(0)).amax(1)
         return ops.where(inside.any(1, True), highest, ops.zeros_like(highest))
-    share = inside.astype(weight.dtype)
     if per_sample_weights is not None:
-        return ops.matmul(share * per_sample_weights.reshape((-1,)), rows)
-    total = ops.matmul(share, rows)
-    return total if mode == "sum" else total / ops.maximum(share.sum(1, keepdims=True), 1.0)
+        rows = rows * per_sample_weights.reshape((-1, 1))
+    rows = ops.where(kept.unsqueeze(1), rows, ops.zeros_like(rows))
+    total = ops.unsorted_segment_sum(rows, bags, count)
+    if mode == "sum":
+        return total
+    sizes = ops.unsorted_segment_sum(kept.astype(rows.dtype), bags, count)
+    return total / ops.maximum(sizes, 1.0).unsqueeze(1)
 
 
-def bag_members(input, offsets, include_last_offset):
-    """(bags, ids): true where an id, counted through all bags, is in the bag."""
-    place = ops.arange(input.size).astype(ms.int64)
+def bag_numbers(input, offsets, include_last_offset):
+    """The int32 number of the bag of each id, counted through all, and whether it is in one."""
+    place = ops.arange(input.size).astype(ms.int32)
     if input.ndim == 2:
-        bag = place // input.shape[1]
-        return bag == ops.arange(input.shape[0]).astype(ms.int64).unsqueeze(1)
-    starts = offsets.astype(ms.int64)
+        return place // input.shape[1], ops.ones_like(place, dtype=ms.bool_)
+    starts = offsets.astype(ms.int32)
+    kept = ops.ones_like(place, dtype=ms.bool_)
     if include_last_offset:
-        starts, ends = starts[:-1], starts[1:]
-    else:
-        ends = ops.cat((starts[1:], ops.full((1,), input.size, dtype=ms.int64)))
-    return ops.logical_and(place >= starts.unsqueeze(1), place < ends.unsqueeze(1))
+        kept, starts = place < starts[-1], starts[:-1]
+    begun = (place >= starts.unsqueeze(1)).astype(ms.int32).sum(0)
+    return ops.maximum(begun - 1, 0).astype(ms.int32), kept

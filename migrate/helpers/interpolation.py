@@ -64,7 +64,7 @@ def resampled(x, axis, count, ratio, mode, align_corners, antialias):
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     share = (place - low).reshape(shape).astype(x.dtype)
     below = x.index_select(axis, whole(low, n))
-    return below + (x.index_select(axis, whole(low + 1, n)) - below) * share
+    return below * (1 - share) + x.index_select(axis, whole(low + 1, n)) * share
 
 
 def whole(place, n):

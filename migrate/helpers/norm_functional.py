@@ -79,7 +79,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 def selu_dropped(input, keep, p):
     """The input where ``keep`` is 1, SELU's lowest value elsewhere; mean and variance restored."""
     if p == 1:
-        return input * 0
+        return ops.zeros_like(input)
     low = -1.7580993408473766
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
     return scale * (input * keep + low * (1 - keep) + p * low)

@@ -52,4 +52,4 @@ def pixels_at(pixels, places, counts):
     flat = flat.broadcast_to((pixels.shape[0], pixels.shape[1], flat.shape[2]))
     taken = ops.gather_elements(pixels, 2, flat)
     taken = taken.reshape((*pixels.shape[:2], *places.shape[1:]))
-    return taken * counts.unsqueeze(1).astype(taken.dtype)
+    return ops.where(counts.unsqueeze(1), taken, ops.zeros_like(taken))
