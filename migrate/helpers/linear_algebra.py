@@ -74,6 +74,12 @@ def stacked(A, B):
     return A.broadcast_to(batch + A.shape[-2:]), B.broadcast_to(batch + B.shape[-2:])
 
 
+def cdist(x1, x2, p=2.0):
+    """torch.cdist: distances between the rows of two stacks, whose leading axes broadcast."""
+    x1, x2 = stacked(x1, x2)
+    return ops.cdist(x1, x2, float(p))
+
+
 def identity(A, rows, columns):
     """The identity of ``rows`` x ``columns`` for every matrix of the stack ``A``."""
     return ops.eye(rows, columns, A.dtype).broadcast_to((*A.shape[:-2], rows, columns))

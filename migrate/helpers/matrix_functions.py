@@ -42,8 +42,9 @@ class PseudoInverse(nn.Cell):
         return grad + ops.matmul(ops.matmul(X.mT, X), rest), ops.zeros_like(X)
 
 
-def pinv(A, *, atol=None, rtol=None, hermitian=False):
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """torch.linalg.pinv; a matrix said to be ``hermitian`` has to be."""
+    rtol = rcond if rtol is None else rtol
     if A.size == 0:
         return A.mT
     u, s, vh = svd(ops.stop_gradient(A), False)
