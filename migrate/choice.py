@@ -15,7 +15,8 @@ from migrate.template_text import parse
 _WHEN = {
     "int": {"int"}, "Tensor": {"Tensor"}, "float": {"float"}, "str": {"str"}, "None": {"None"},
     "dtype": {"dtype"}, "device": {"device", "str"}, "tuple": {"tuple", "list", "Size"},
-    "list": {"tuple", "list", "Size"}, "bool": {"bool"}, "number": {"int", "float", "bool"},
+    "list": {"tuple", "list", "Size"}, "plain tuple": {"tuple", "Size"},
+    "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 

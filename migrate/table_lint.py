@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.ref_lint import lint_ref
 from migrate.row import CASE_KEYS, CODES, POLICY_DROP, POLICY_REFUSE, ROW_KEYS, Row, TableError
-from migrate.table import GROUP, Table, read_toml
+from migrate.table import Table, is_pattern, read_toml
 from migrate.template_lint import Finding, argument_uses, lint_template, torch_arguments
 
 DECISIONS = ("to", "rule", "flag")
@@ -19,6 +19,7 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
+        "plain tuple",
     }
 )
 
@@ -108,13 +109,15 @@ def _decision(table: Table, row: Row) -> Iterator[Finding]:
 
 def _name(table: Table, row: Row) -> Iterator[Finding]:
     root = row.name.partition(".")[0]
-    if row.name.endswith(GROUP):
+    if is_pattern(row.name):
         if not row.flag:
             why = "it stands for names that nobody has looked at one by one"
-            yield Finding("decides for a whole namespace", why, "flag, or write a row for each")
+            yield Finding("decides for many names", why, "flag, or write a row for each")
         return
     written = "signature" in table.raw[row.key]
-    if root == "torch" and not table.kind(row.name) and not written:
+    # the facts do not list what objects such as torch.backends.cuda.matmul hold
+    held = table.kind(row.name.rpartition(".")[0]) == "constant"
+    if root == "torch" and not table.kind(row.name) and not (written or held):
         near = table.suggest(row.name)
         hint = f"did you mean {near}?" if near else "give its signature = ..."
         yield Finding("torch has no such name", "the row would never be used", hint)

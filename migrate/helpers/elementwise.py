@@ -78,12 +78,13 @@ def xlog1py(input, other):
 
 def erfinv(input):
     """torch.erfinv: the kernel's value made exact by Halley steps on erf."""
-    start = ops.stop_gradient(ops.clamp(ops.erfinv(input), -4.0, 4.0))
+    outside = ops.stop_gradient(ops.erfinv(input))
+    start = ops.clamp(outside, -4.0, 4.0)
     for _ in range(3):
         step = (ops.erf(start) - ops.stop_gradient(input)) * erf_slope(start)
         start = start - step / (1 + start * step)
     result = start - (ops.erf(start) - input) * erf_slope(start)
-    return ops.where(ops.abs(input) < 1, result, ops.erfinv(input))
+    return ops.where(ops.abs(input) < 1, result, outside)
 
 
 def erf_slope(x):
@@ -101,6 +102,7 @@ def mvlgamma(input, p):
 
 def angle(input):
     """torch.angle of real tensors: pi where negative, else 0; NaN stays."""
+    input = input if input.is_floating_point() else input.astype(ms.float32)
     turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
     return ops.where(ops.isnan(input), input, turned)
 

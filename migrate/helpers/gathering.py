@@ -188,4 +188,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 def take(input, index):
     """torch.take: elements of ``input`` seen as one row; negative places count from its end."""
     flat = input.reshape((-1,))
-    return flat[index] if index.size > 0 else ops.zeros(index.shape, input.dtype)
+    if index.size == 0:
+        return ops.zeros(index.shape, input.dtype)
+    # a negative index has a value in MindSpore, but loses its gradient
+    return flat[index % flat.shape[0]]

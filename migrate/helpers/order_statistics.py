@@ -3,7 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.reduction import kept_axis
+from migrate.helpers.reduction import kept_axis, shared_value
 
 
 def running_extreme(input, dim, largest):
@@ -61,16 +61,19 @@ def sorted_numbers(input):
     return order, ops.logical_not(absent).astype(ms.int64).sum(-1, keepdims=True)
 
 
-def nanmedian(input, dim=None, keepdim=False):
-    """torch.nanmedian: the lower median of what is no NaN; (values, indices) along ``dim``."""
-    if dim is None:
-        return nanmedian(input.reshape((-1,)), 0)[0]
+def nanmedian_of(input, dim, keepdim=False):
+    """torch.nanmedian along ``dim``: (lower median of what is no NaN, its int64 index)."""
     if input.ndim == 0:
         return input.copy(), ops.zeros((), ms.int64)
     order, count = sorted_numbers(ops.stop_gradient(input).swapaxes(dim, -1))
     middle = ops.where(count > 0, ops.floor_divide(count - 1, 2), ops.zeros_like(count))
     places = ops.gather_elements(order, -1, middle).swapaxes(dim, -1)
     return taken_along(input, places, dim, keepdim)
+
+
+def nanmedian(input):
+    """torch.nanmedian of all elements that are no NaN, 0-d."""
+    return shared_value(input, nanmedian_of(input.reshape((-1,)), 0)[0])
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):

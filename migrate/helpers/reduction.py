@@ -113,7 +113,16 @@ def median_of(input, dim, keepdim=False):
 
 def median(input):
     """torch.median of all elements: the lower of the two middle values, 0-d."""
-    return median_of(input.reshape((-1,)), 0)[0]
+    return shared_value(input, median_of(input.reshape((-1,)), 0)[0])
+
+
+def shared_value(input, value):
+    """The 0-d ``value``; all elements of ``input`` that are equal to it share its gradient."""
+    if not input.is_floating_point():
+        return value
+    equal = input == ops.stop_gradient(value)
+    total = ops.where(equal, input, ops.zeros_like(input)).sum()
+    return total / equal.astype(input.dtype).sum()
 
 
 def correction_of(unbiased, correction):
@@ -160,14 +169,20 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """torch.std over ``dim``; unbiased unless told otherwise."""
-    return ops.sqrt(var_mean(input, dim, unbiased, keepdim, correction=correction)[0])
+    """torch.std over ``dim``; unbiased unless told otherwise. The gradient at 0 is 0."""
+    return root(var_mean(input, dim, unbiased, keepdim, correction=correction)[0])
+
+
+def root(variance):
+    """The square root, with gradient 0 at 0."""
+    flat = variance == 0
+    return ops.where(flat, variance * 0, ops.sqrt(ops.where(flat, variance + 1, variance)))
 
 
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """torch.std_mean: (standard deviation, mean) over ``dim``; unbiased unless told otherwise."""
     spread, mean = var_mean(input, dim, unbiased, keepdim, correction=correction)
-    return ops.sqrt(spread), mean
+    return root(spread), mean
 
 
 def aminmax(input, *, dim=None, keepdim=False):

@@ -71,11 +71,19 @@ def extreme_at(start, places, src, largest, include_self):
     if not include_self:
         # any source that lands there is as good a start as none
         start = ops.tensor_scatter_elements(start, places, ops.stop_gradient(src), 0)
+    if not start.is_floating_point():
+        kernel = ops.tensor_scatter_max if largest else ops.tensor_scatter_min
+        return kernel(start, places.reshape((-1, 1)), src)
     kernel = ops.tensor_scatter_max if largest else ops.tensor_scatter_min
     fixed, fixed_src = ops.stop_gradient(start), ops.stop_gradient(src)
     found = kernel(fixed, places.reshape((-1, 1)), fixed_src)
-    if not found.is_floating_point():
-        return found
+    # NaN wins, which the kernel overlooks
+    nothing = ops.zeros_like(fixed)
+    found = found + add_at(
+        ops.where(ops.isnan(fixed), fixed, nothing),
+        places,
+        ops.where(ops.isnan(fixed_src), fixed_src, ops.zeros_like(fixed_src)),
+    )
     own, here = fixed == found, fixed_src == found[places]
     if not include_self:
         reached = add_at(ops.zeros_like(found), places, ops.ones_like(src)) > 0
@@ -104,9 +112,13 @@ def product_at(start, places, src):
     nonzero = ops.tensor_scatter_mul(ops.ones_like(whole), where.reshape((-1, 1)), safe)
     alone = zeros[where] - absent.astype(whole.dtype) == 0
     others = ops.where(alone, nonzero[where] / safe, ops.zeros_like(fixed))
-    finite = ops.isfinite(fixed)
-    step = ops.where(finite, factors, fixed) - fixed
-    return whole + add_at(ops.zeros_like(whole), where, ops.where(finite, others * step, step * 0))
+    # what is not finite takes no part in the gradient, or 0 * inf would spoil the value
+    none = ops.zeros_like(fixed)
+    step = ops.where(ops.isfinite(fixed), factors, none) - ops.where(
+        ops.isfinite(fixed), fixed, none
+    )
+    others = ops.where(ops.isfinite(others), others, none)
+    return whole + add_at(ops.zeros_like(whole), where, others * step)
 
 
 def put(input, index, source, accumulate=False):

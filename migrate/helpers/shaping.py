@@ -1,7 +1,7 @@
 """In: tensors. Out: torch's changes of shape, diagonals and comparisons."""
 
 import mindspore as ms
-from mindspore import mint, ops
+from mindspore import ops
 
 from migrate.helpers.creation import broadcast_shapes
 
@@ -66,21 +66,28 @@ def polar(abs, angle):
     return ops.polar(abs.broadcast_to(shape), angle.broadcast_to(shape))
 
 
-def narrow(input, dim, start, length):
-    """torch.narrow where ``start`` may be a tensor of one whole number. PyNative only then."""
-    return mint.narrow(input, dim, int(start), length)
-
-
 def hsplit(input, indices_or_sections):
     """torch.hsplit: parts along the second axis, of a 1-d tensor along its only one."""
-    return ops.tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 def tensor_split(input, indices_or_sections, dim=0):
-    """torch.tensor_split at places or into parts that a tensor tells. PyNative only then."""
+    """torch.tensor_split: into a number of parts, or at places; a tensor of these in PyNative."""
     if isinstance(indices_or_sections, ms.Tensor):
         indices_or_sections = indices_or_sections.tolist()
-    return ops.tensor_split(input, indices_or_sections, dim)
+    length, cuts = input.shape[dim], indices_or_sections
+    if isinstance(cuts, int):
+        small, longer = length // cuts, length % cuts
+        cuts = [small * i + min(i, longer) for i in range(1, cuts)]
+    ends = [0, *cuts, length]
+    parts = [slice(ends[i], ends[i + 1]) for i in range(len(ends) - 1)]
+    return tuple([slice_of(input, dim, part) for part in parts])
+
+
+def slice_of(input, dim, part):
+    """The ``part`` (a slice) of ``input`` along ``dim``."""
+    axis = dim + input.ndim if dim < 0 else dim
+    return input[tuple([part if i == axis else slice(None) for i in range(input.ndim)])]
 
 
 def unravel_index(indices, shape):
