@@ -123,17 +123,17 @@ def lu(A, *, pivot=True):
     return lu_unpack(packed, pivots)
 
 
-def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+def lu_solve(factors, pivots, B, *, left=True, adjoint=False):
     """torch.linalg.lu_solve: X with A X = B (or X A = B, or A^T) from the factors of A."""
-    if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
-    P = permutation(LU, pivots)
-    if adjoint:
-        half = solve_triangular(LU.mT, B, upper=False)
-        half = solve_triangular(LU.mT, half, upper=True, unitriangular=True)
-        return matmul(P, half)
-    half = solve_triangular(LU, matmul(P.mT, B), upper=False, unitriangular=True)
-    return solve_triangular(LU, half, upper=True)
+    right = B if left else B.mT
+    P = permutation(factors, pivots)
+    if adjoint == left:
+        half = solve_triangular(factors.mT, right, upper=False)
+        X = matmul(P, solve_triangular(factors.mT, half, upper=True, unitriangular=True))
+    else:
+        half = solve_triangular(factors, matmul(P.mT, right), upper=False, unitriangular=True)
+        X = solve_triangular(factors, half, upper=True)
+    return X if left else X.mT
 
 
 class TallQR(nn.Cell):
@@ -154,17 +154,16 @@ def qr(A, mode="reduced"):
     """torch.linalg.qr: (Q, R); the signs are LAPACK's. 'complete' of tall ones has no gradient."""
     rows, columns = A.shape[-2:]
     least = min(rows, columns)
-    if mode == "r":
-        return ops.zeros((0,), A.dtype), qr(A)[1]
     size = rows if mode == "complete" else least
     if A.size == 0:
-        return identity(A, rows, size), ops.zeros((*A.shape[:-2], size, columns), A.dtype)
-    if size > columns:
-        return ops.qr(A, "complete")
-    Q, R = TallQR()(A[..., :least])
-    if columns > least:
-        R = ops.cat((R, ops.matmul(Q.mT, A[..., least:])), -1)
-    return Q, R
+        Q, R = identity(A, rows, size), ops.zeros((*A.shape[:-2], size, columns), A.dtype)
+    elif size > columns:
+        Q, R = ops.qr(A, "complete")
+    else:
+        Q, R = TallQR()(A[..., :least])
+        if columns > least:
+            R = ops.cat((R, ops.matmul(Q.mT, A[..., least:])), -1)
+    return (ops.zeros((0,), A.dtype) if mode == "r" else Q), R
 
 
 def svd(A, full_matrices=True):

@@ -88,9 +88,14 @@ def identity(A, rows, columns):
 def solve(A, B, *, left=True):
     """torch.linalg.solve: X with A X = B (or X A = B); a singular matrix raises."""
     if not left:
-        return solve(A.mT, B.mT).mT
+        return solve_columns(A.mT, B.mT).mT
     if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
-        return solve(A, B.unsqueeze(-1)).squeeze(-1)
+        return solve_columns(A, B.unsqueeze(-1)).squeeze(-1)
+    return solve_columns(A, B)
+
+
+def solve_columns(A, B):
+    """X with A X = B for stacks of matrices, which broadcast."""
     A, B = stacked(A, B)
     return ops.matrix_solve(A, B) if B.size else B
 
@@ -102,7 +107,7 @@ def solve_ex(A, B, *, left=True, check_errors=False):
 
 def inverse(A):
     """torch.linalg.inv (torch.inverse); a singular matrix raises."""
-    return solve(A, identity(A, A.shape[-1], A.shape[-1]))
+    return solve_columns(A, identity(A, A.shape[-1], A.shape[-1]))
 
 
 def inv_ex(A, *, check_errors=False):
@@ -113,12 +118,12 @@ def inv_ex(A, *, check_errors=False):
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """torch.linalg.solve_triangular: X with A X = B (or X A = B) for one triangle of A."""
     if not left:
-        flipped = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
-        return flipped.mT
+        A, B = A.mT, B.mT
     A, B = stacked(A, B)
-    if not B.size:
-        return B
-    return linalg.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular)
+    X = B
+    if B.size:
+        X = linalg.solve_triangular(A, B, lower=bool(upper) != left, unit_diagonal=unitriangular)
+    return X if left else X.mT
 
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
