@@ -8,6 +8,7 @@ from migrate import calls
 from migrate.receivers import python_results, values
 from migrate.receivers.binding import Binding
 from migrate.receivers.kinds import (
+    MODULE,
     NOTHING,
     TENSOR,
     UNKNOWN,
@@ -24,6 +25,9 @@ from migrate.receivers.kinds import (
 )
 from migrate.table import Signature, Table
 
+# what a parameter without a known kind shows itself by
+MODULE_ONLY = ("parameters", "named_parameters", "named_modules", "named_buffers")
+
 
 class Calling(Binding):
     """Evaluates calls; what a call proves or changes is noted in the frame."""
@@ -35,6 +39,10 @@ class Calling(Binding):
         if isinstance(node.func, ast.Attribute) and self._only_a_tensor(node, node.func):
             self.saw_tensor(node.func.value)
             callee = values.attribute(TENSOR, node.func.attr, self.world)
+            self.world.kinds[id(node.func)] = callee
+        elif isinstance(node.func, ast.Attribute) and self._only_a_module(node.func):
+            self.saw(node.func.value, MODULE)
+            callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
         args = tuple(self.kind(a) for a in node.args)
         for keyword in node.keywords:
@@ -52,6 +60,18 @@ class Calling(Binding):
             not isinstance(calls.bind(node.args, node.keywords, s), calls.Unbound)
             for s in signatures
         )
+
+    def _only_a_module(self, func: ast.Attribute) -> bool:
+        """``x.parameters()``; ``x.eval()`` of what the same function calls: a Module."""
+        value = self.world.kinds.get(id(func.value), UNKNOWN)
+        if not without_none(value) <= UNKNOWN or not isinstance(func.value, ast.Name):
+            return False
+        if func.attr in MODULE_ONLY:
+            return self.world.only_modules_have(func.attr)
+        if func.attr not in ("train", "eval") or self.function is None:
+            return False
+        calls = (n.func for n in ast.walk(self.function.node) if isinstance(n, ast.Call))
+        return any(isinstance(c, ast.Name) and c.id == func.value.id for c in calls)
 
     def _super(self) -> Kind:
         function = self.function

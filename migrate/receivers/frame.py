@@ -55,9 +55,13 @@ class Frame:
 
     def saw_tensor(self, node: ast.expr) -> None:
         """The program would fail here unless ``node`` were a Tensor."""
+        self.saw(node, TENSOR)
+
+    def saw(self, node: ast.expr, proved: Kind) -> None:
+        """The program would fail here unless ``node`` were of this kind."""
         if isinstance(node, ast.Name) and node.id in self.env:
             if without_none(self.env[node.id]) <= UNKNOWN:
-                self.env[node.id] = self.evidence[node.id] = TENSOR
-                self.world.kinds[id(node)] = TENSOR
+                self.env[node.id] = self.evidence[node.id] = proved
+                self.world.kinds[id(node)] = proved
         elif self.world.kinds.get(id(node), UNKNOWN) <= UNKNOWN:
-            self.world.kinds[id(node)] = TENSOR
+            self.world.kinds[id(node)] = proved

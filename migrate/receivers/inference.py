@@ -228,3 +228,8 @@ class Inference:
     def only_tensors_have(self, attribute: str) -> bool:
         """Whether no class of the project, of Python or of numpy has such an attribute."""
         return attribute in self._tensor_only
+
+    def only_modules_have(self, attribute: str) -> bool:
+        """Whether no class of the project that is not a Module has such a method."""
+        owners = [c for c in self.program.classes.values() if attribute in c.methods]
+        return all(self.is_module(c.key) for c in owners)
