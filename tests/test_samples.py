@@ -75,7 +75,7 @@ def sample(
 
 
 def test_there_are_samples() -> None:
-    assert len(NAMES) == 9
+    assert len(NAMES) == 10
 
 
 def test_conversion_gives_the_golden_files(sample: tuple[str, Path, Record]) -> None:

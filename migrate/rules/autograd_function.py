@@ -1,0 +1,299 @@
+"""In: a class derived from torch.autograd.Function, and ``apply``. Out: a Cell with ``bprop``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
+from migrate.program import Class
+from migrate.receivers.kinds import is_all
+from migrate.rules.calling import removed_span
+from migrate.rules.classes import name_span
+from migrate.rules.function_blueprint import FUNCTION, Blueprint, blueprint
+from migrate.rules.function_context import (
+    SAVED,
+    call_on,
+    is_attribute,
+    is_read,
+    is_unpacking,
+    own_nodes,
+    stored,
+)
+from migrate.scene import Scene
+from migrate.sites import APPLY
+
+_ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
+         "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
+         "torch.amp.autocast_mode.custom_fwd", "torch.amp.autocast_mode.custom_bwd")  # fmt: skip
+Parts = list["str | Piece"]
+
+
+def applies(scene: Scene, node: ast.AST, name: str) -> bool:
+    """A base class Function, ``X.apply``, and decorators of the methods of such a class."""
+    if name == APPLY:
+        return True
+    parent = scene.parent(node)
+    if name in FUNCTION:
+        return isinstance(parent, ast.ClassDef) and node in parent.bases
+    holder = scene.parent(parent) if isinstance(parent, ast.Call) else parent
+    owner = scene.owner(node)
+    is_decorator = name in _ONCE and isinstance(holder, ast.FunctionDef)
+    return is_decorator and owner is not None and _is_function(scene, owner)
+
+
+def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Refusal:
+    """The base becomes nn.Cell, ``X.apply(x)`` becomes ``X()(x)``."""
+    site = scene.site(name, node)
+    owner = _meant(scene, node) if name == APPLY else scene.owner(node)
+    if isinstance(parent := scene.parent(node), ast.ClassDef):
+        owner = scene.file.classes[id(parent)]
+    found = blueprint(owner) if owner is not None else "nothing tells which Function it is"
+    if isinstance(found, str):
+        next_step = "write a Cell with construct and bprop"
+        return Refusal(site, "LOP302", found, next_step)
+    if name == APPLY:
+        assert isinstance(node, ast.Attribute)
+        return _apply(scene, site, node, found)
+    if name in FUNCTION:
+        text, root = scene.spelling.local("mindspore.nn.Cell")
+        return Edit(site, Outcome.CONVERTED, (text,), name, frozenset((root,)))
+    statement = scene.parent(node)
+    whole = statement if isinstance(statement, ast.Call) else node
+    return Edit(_place(site, _decorator_span(scene, whole)), Outcome.CONVERTED, ())
+
+
+def _is_function(scene: Scene, owner: Class) -> bool:
+    return any(base in FUNCTION for base in scene.inference.torch_bases(owner.key))
+
+
+def _meant(scene: Scene, node: ast.AST) -> Class | None:
+    """The class whose ``apply`` it is."""
+    assert isinstance(node, ast.Attribute)
+    keys = {a.name for a in scene.kind(node.value) if a.kind == "class"}
+    return scene.inference.class_of(keys.pop()) if len(keys) == 1 else None
+
+
+def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Edit | Refusal:
+    receiver = Piece(scene.source.span(node.value))
+    call = scene.parent(node)
+    where = _place(site, scene.source.span(node))
+    plain = Edit(where, Outcome.CONVERTED, (receiver, "()"), FUNCTION[0])
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return plain
+    missing = len(plan.inputs) - len(call.args)
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    if starred or (not missing and not call.keywords):
+        return plain
+    defaults = plan.forward.args.defaults
+    if call.keywords or not 0 < missing <= len(defaults) or not call.args:
+        why = f"the Function takes {len(plan.inputs)} arguments, all by position"
+        return Refusal(site, "LOP302", why, "give every argument by position")
+    first, last = scene.source.span(call.args[0]), scene.source.span(call.args[-1])
+    given = Piece(Span(first.start, last.end))
+    rest = "".join(f", {ast.unparse(d)}" for d in defaults[-missing:])
+    where = _place(site, scene.source.span(call))
+    return Edit(where, Outcome.CONVERTED, (receiver, "()(", given, rest, ")"), FUNCTION[0])
+
+
+def bodies(scene: Scene) -> Iterator[Edit]:
+    """The edits inside the classes that become Cells."""
+    for owner in scene.file.classes.values():
+        if _is_function(scene, owner):
+            plan = blueprint(owner)
+            if isinstance(plan, Blueprint):
+                for node in (plan.forward, plan.backward):
+                    yield from _static(scene, node)
+                yield from _construct(scene, plan)
+                yield from _bprop(scene, plan)
+
+
+def _place(site: Site, span: Span) -> Site:
+    return Site(site.name, span, site.line, site.column)
+
+
+def _edit(scene: Scene, node: ast.AST, span: Span, *parts: str | Piece, **more: object) -> Edit:
+    site = _place(scene.site(FUNCTION[0], node), span)
+    needs = more.get("needs", frozenset())
+    assert isinstance(needs, frozenset)
+    return Edit(site, Outcome.CONVERTED, parts, needs=needs)
+
+
+def _decorator_span(scene: Scene, node: ast.AST) -> Span:
+    """The line of a decorator."""
+    source, span = scene.source, scene.source.span(node)
+    start = source.line_start(source.line_of(span.start))
+    return Span(start, source.data.index(b"\n", span.end) + 1)
+
+
+def _static(scene: Scene, node: ast.FunctionDef) -> Iterator[Edit]:
+    for item in node.decorator_list:
+        if isinstance(item, ast.Name) and item.id == "staticmethod":
+            yield _edit(scene, item, _decorator_span(scene, item))
+
+
+def _construct(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
+    """``forward(ctx, x)`` is ``construct(self, x)``, without what it keeps for later."""
+    forward, ctx = plan.forward, plan.ctx[0]
+    yield _edit(scene, forward, name_span(scene, forward), "construct")
+    first = scene.source.span(forward.args.args[0]).start
+    yield _edit(scene, forward, Span(first, first + len(ctx.encode())), "self")
+    for statement in forward.body:
+        attribute = stored(statement, ctx)
+        if call_on(statement, ctx) or (attribute and attribute not in plan.read):
+            assert isinstance(statement, (ast.Expr, ast.Assign))
+            yield _gone(scene, statement)
+        elif attribute:
+            assert isinstance(statement, ast.Assign)
+            name = _local(plan, attribute)
+            yield _edit(scene, statement, scene.source.span(statement.targets[0]), name)
+            for node in ast.walk(forward):
+                if is_attribute(node, ctx) and node.attr == attribute and is_read(node):
+                    yield _edit(scene, node, scene.source.span(node), name)
+
+
+def _local(plan: Blueprint, attribute: str) -> str:
+    """What ``ctx.attribute`` is called in construct."""
+    used = {n.id for n in ast.walk(plan.forward) if isinstance(n, ast.Name)}
+    return f"ctx_{attribute}" if attribute in used | set(plan.inputs) else attribute
+
+
+def _gone(scene: Scene, statement: ast.stmt) -> Removal:
+    base = scene.site(FUNCTION[0], statement)
+    span = removed_span(scene, statement)
+    return Removal(_place(base, span), Outcome.CONVERTED, ())
+
+
+def _bprop(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
+    """``backward(ctx, g)`` is ``bprop(self, x, out, g)``."""
+    backward, source = plan.backward, scene.source
+    yield _edit(scene, backward, name_span(scene, backward), "bprop")
+    given = [*backward.args.args, *([backward.args.vararg] if backward.args.vararg else [])]
+    start, end = source.span(given[0]).start, source.span(given[-1]).end
+    single = len(plan.grads) == 1
+    gradient = plan.grads[0] if single else "gradients"
+    parts = ", ".join(("self", *plan.inputs, plan.out, gradient))
+    yield _edit(scene, backward, Span(start, end), parts)
+    yield from _head(scene, plan)
+    for statement in backward.body:
+        saved = is_unpacking(statement, backward, plan.forward) and _is_same(statement, plan)
+        if saved:
+            yield _gone(scene, statement)
+        else:
+            yield from _reads(scene, plan, statement)
+    for node in own_nodes(backward):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield _return(scene, plan, node.value)
+
+
+def _is_same(statement: ast.stmt, plan: Blueprint) -> bool:
+    """The names that it binds are those that bprop has the values under."""
+    assert isinstance(statement, ast.Assign)
+    target = statement.targets[0]
+    bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return set(bound) <= {*plan.saved, *plan.names.values()}
+
+
+def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
+    """What bprop binds before the first statement of backward."""
+    source, body = scene.source, plan.backward.body
+    first = body[1] if ast.get_docstring(plan.backward) is not None and len(body) > 1 else body[0]
+    start = source.line_start(first.lineno)
+    indent = source.text(Span(start, source.span(first).start))
+    lines: list[Parts] = []
+    vararg = plan.backward.args.vararg
+    if vararg is not None:
+        whole = "gradients" if plan.outputs > 1 else "(gradients,)"
+        lines.append([f"{vararg.arg} = {whole}"] if vararg.arg != whole else [])
+    elif len(plan.grads) > 1:
+        lines.append([f"{', '.join(plan.grads)} = gradients"])
+    for statement in plan.head:
+        attribute = stored(statement, plan.ctx[0])
+        if call_on(statement, plan.ctx[0]):
+            lines.append(_saved_tuple(scene, plan, statement))
+        elif attribute:
+            assert isinstance(statement, ast.Assign)
+            name = plan.names[attribute]
+            same = isinstance(statement.value, ast.Name) and statement.value.id == name
+            lines.append([] if same else [f"{name} = ", Piece(source.span(statement.value))])
+        else:
+            lines.append([Piece(source.span(statement))])
+    for line in lines:
+        if line:
+            yield _edit(scene, first, Span(start, start), indent, *line, source.newline)
+
+
+def _saved_tuple(scene: Scene, plan: Blueprint, statement: ast.stmt) -> Parts:
+    if all(plan.saved):
+        return []
+    parts: Parts = [f"{plan.bundle} = ("]
+    for value in statement.value.args:  # type: ignore[attr-defined]
+        parts += [Piece(scene.source.span(value)), ", "]
+    return [*parts[:-1], ",)" if len(plan.saved) == 1 else ")"]
+
+
+def _reads(scene: Scene, plan: Blueprint, statement: ast.stmt) -> Iterator[Edit]:
+    """``ctx.saved_tensors``, ``ctx.attribute`` and ``ctx.needs_input_grad[i]``."""
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Attribute) or getattr(node.value, "id", "") != plan.ctx[1]:
+            continue
+        parent = scene.parent(node)
+        if node.attr == "needs_input_grad":
+            assert isinstance(parent, ast.Subscript)
+            yield _needed(scene, parent)
+        elif node.attr not in SAVED:
+            yield _edit(scene, node, scene.source.span(node), plan.names[node.attr])
+        elif not all(plan.saved):
+            yield _edit(scene, node, scene.source.span(node), plan.bundle)
+        elif isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+            item = plan.saved[parent.slice.value]  # type: ignore[index]
+            yield _edit(scene, node, scene.source.span(parent), item)
+        elif len(plan.saved) == 1 and _is_alone(parent):
+            assert isinstance(parent, ast.Assign)
+            name = parent.targets[0].elts[0]  # type: ignore[attr-defined]
+            text = (Piece(scene.source.span(name)), f" = {plan.saved[0]}")
+            yield _edit(scene, node, scene.source.span(parent), *text)
+        else:
+            text_of_all = ", ".join(plan.saved) + ("," if len(plan.saved) == 1 else "")
+            yield _edit(scene, node, scene.source.span(node), f"({text_of_all})")
+
+
+def _needed(scene: Scene, node: ast.Subscript) -> Edit:
+    """``ctx.needs_input_grad[0]`` is True: bprop gives every gradient."""
+    test = scene.parent(node)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and len(test.values) == 2:
+        other = test.values[0] if test.values[1] is node else test.values[1]
+        return _edit(scene, node, scene.source.span(test), Piece(scene.source.span(other)))
+    return _edit(scene, node, scene.source.span(node), "True")
+
+
+def _is_alone(parent: ast.AST | None) -> bool:
+    """``x, = ctx.saved_tensors``."""
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 1
+
+
+def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
+    """One value for every input, in a tuple; zeros where torch has None."""
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    parts: Parts = []
+    needs: set[str] = set()
+    for name, item in zip(plan.inputs, values, strict=False):
+        text, root = _gradient(scene, name, item)
+        parts += [*text, ", "]
+        needs |= root
+    parts[-1] = "," if len(plan.inputs) == 1 else ""
+    return _edit(scene, value, scene.source.span(value), "(", *parts, ")", needs=frozenset(needs))
+
+
+def _gradient(scene: Scene, name: str, item: ast.expr) -> tuple[Parts, set[str]]:
+    own = Piece(scene.source.span(item), isinstance(item, ast.NamedExpr))
+    if isinstance(item, ast.Constant) and item.value is None:
+        text, root = scene.spelling.local("helpers.no_gradient")
+        return [f"{text}({name})"], {root}
+    kind = scene.kind(item)
+    sure = is_all(kind, "Tensor") and all(a.kind == "Tensor" for a in kind)
+    if sure or not isinstance(item, (ast.Name, ast.IfExp, ast.BoolOp)):
+        return [own], set()
+    text, root = scene.spelling.local("helpers.gradient_or_zeros")
+    return [f"{text}(", own, f", {name})"], {root}

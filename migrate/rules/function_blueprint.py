@@ -1,0 +1,293 @@
+"""In: a class derived from torch.autograd.Function. Out: how it becomes a Cell, or why it cannot.
+
+``forward`` becomes ``construct``; ``backward`` becomes ``bprop``, which gets the inputs of the
+forward, its output and the gradient. What the forward keeps in ``ctx`` is one of the inputs, the
+output, or is computed again at the head of bprop by a copy of the statements it needs.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.program import Class, Function
+from migrate.rules.function_context import (
+    SAVED,
+    altered,
+    call_on,
+    changed,
+    ctx_reads,
+    is_unpacking,
+    misused,
+    own_nodes,
+    stored,
+)
+
+FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
+_OTHER_FORMS = ("setup_context", "vmap", "jvp")
+_RANDOM = ("rand", "bernoulli", "normal", "multinomial", "dropout", "uniform", "exponential")
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """``names`` says what the backward's ``ctx.attribute`` is called in bprop; ``saved`` the items
+    of ``ctx.saved_tensors`` (an input, the output or a copy), ``bundle`` the name that holds them
+    all where one is none of these. ``head`` are the forward's statements that bprop repeats,
+    ``read`` the attributes of ctx that forward itself reads."""
+
+    forward: ast.FunctionDef
+    backward: ast.FunctionDef
+    inputs: tuple[str, ...]
+    outputs: int
+    grads: tuple[str, ...]
+    out: str
+    bundle: str
+    saved: tuple[str, ...]
+    names: dict[str, str]
+    head: tuple[ast.stmt, ...]
+    read: frozenset[str]
+
+    @property
+    def ctx(self) -> tuple[str, str]:
+        """The first parameters of forward and backward."""
+        return self.forward.args.args[0].arg, self.backward.args.args[0].arg
+
+
+def blueprint(owner: Class) -> Blueprint | str:
+    """The plan for one class, or the reason why there is none."""
+    pair = _methods(owner)
+    if isinstance(pair, str):
+        return pair
+    forward, backward = pair
+    why = _signatures(forward, backward) or misused(forward, backward)
+    if why:
+        return why
+    inputs = tuple(a.arg for a in forward.args.args[1:])
+    outputs = _outputs(forward)
+    grads = tuple(a.arg for a in backward.args.args[1:])
+    if isinstance(outputs, str):
+        return outputs
+    if grads and len(grads) != outputs:
+        return f"forward returns {outputs} values, and backward takes {len(grads)} gradients"
+    if set(grads) & set(inputs):
+        return "an input and a gradient have the same name"
+    taken = {n.id for n in ast.walk(backward) if isinstance(n, ast.Name)} | {*inputs, *grads}
+    out = next(n for n in ("out", "output", "result", "outcome", "out_") if n not in taken)
+    bundle = next(n for n in ("saved", "kept", "saved_values", "saved_") if n not in taken)
+    return _kept(_Pair(forward, backward, inputs, outputs, grads, out), bundle)
+
+
+def _methods(owner: Class) -> tuple[ast.FunctionDef, ast.FunctionDef] | str:
+    if len(owner.node.bases) != 1 or owner.node.keywords:
+        return "the class has other bases as well"
+    other = [n for n in _OTHER_FORMS if n in owner.methods]
+    if other:
+        return f"it defines {other[0]}"
+    found = [owner.methods.get(name) for name in ("forward", "backward")]
+    nodes = [f.node for f in found if f is not None and _is_static(f)]
+    if len(nodes) != 2 or not all(isinstance(n, ast.FunctionDef) for n in nodes):
+        return "forward and backward have to be static methods of the class itself"
+    first, second = nodes
+    assert isinstance(first, ast.FunctionDef) and isinstance(second, ast.FunctionDef)
+    return first, second
+
+
+def _is_static(function: Function) -> bool:
+    return function.decorated("staticmethod")
+
+
+def _signatures(forward: ast.FunctionDef, backward: ast.FunctionDef) -> str:
+    a, b = forward.args, backward.args
+    if any(f.body[0].lineno == f.lineno for f in (forward, backward)):
+        return "its methods have to begin on lines of their own"
+    constant = all(isinstance(d, ast.Constant) for d in a.defaults)
+    if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or len(a.args) < 2 or not constant:
+        return "bprop needs every input of forward by name"
+    if b.kwarg or b.kwonlyargs or b.defaults or b.posonlyargs or not b.args:
+        return "backward has to take ctx and the gradients"
+    if (len(b.args) == 1) != (b.vararg is not None):
+        return "backward has to take ctx and the gradients"
+    return ""
+
+
+def _outputs(forward: ast.FunctionDef) -> int | str:
+    """How many values forward returns."""
+    sizes = set()
+    for node in own_nodes(forward):
+        if isinstance(node, ast.Return):
+            if node.value is None:
+                return "forward returns nothing"
+            sizes.add(len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1)
+    if len(sizes) != 1 or (1 in sizes and _returned(forward) is None and _has_tuple(forward)):
+        return "the number of values that forward returns is not fixed"
+    return sizes.pop()
+
+
+def _has_tuple(forward: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple) for n in own_nodes(forward)
+    )
+
+
+def _returned(forward: ast.FunctionDef) -> list[str] | None:
+    """The names that every return gives, in order; None when they are no plain names."""
+    found: list[list[str]] = []
+    for node in own_nodes(forward):
+        if isinstance(node, ast.Return) and node.value is not None:
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            found.append([getattr(v, "id", "") for v in values])
+    return found[0] if found and all(f == found[0] for f in found) and any(found[0]) else None
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Forward and backward, and the names that bprop has for what they deal with."""
+
+    forward: ast.FunctionDef
+    backward: ast.FunctionDef
+    inputs: tuple[str, ...]
+    outputs: int
+    grads: tuple[str, ...]
+    out: str
+
+    @property
+    def ctx(self) -> str:
+        return self.forward.args.args[0].arg
+
+    def later(self, statement: ast.stmt) -> set[str]:
+        """What forward changes after a statement."""
+        place = self.forward.body.index(statement)
+        return {n for s in self.forward.body[place + 1 :] for n in changed(s)}
+
+
+def _kept(pair: _Pair, bundle: str) -> Blueprint | str:
+    used = ctx_reads(pair.backward)
+    written = _bound_in(pair.backward, pair.forward)
+    taken = written | changed(pair.forward) | {*pair.inputs, *pair.grads}
+    saved: tuple[str, ...] = ()
+    names: dict[str, str] = {}
+    wanted: list[ast.stmt] = []
+    for statement in pair.forward.body:
+        attribute = stored(statement, pair.ctx)
+        if call_on(statement, pair.ctx) == "save_for_backward":
+            values = statement.value.args if used & set(SAVED) else []  # type: ignore[attr-defined]
+        else:
+            values = [statement.value] if attribute in used - {""} else []  # type: ignore[attr-defined]
+        found = [_named(pair, v, statement, written) for v in values]
+        wanted += [statement] if not all(copied == "" for _, copied in found) else []
+        texts = tuple(text for text, _ in found)
+        if attribute and texts:
+            usual = f"ctx_{attribute}" if attribute in taken else attribute
+            names[attribute] = texts[0] or usual
+        elif texts:
+            saved = texts
+    head = _head(pair.forward, wanted, pair.inputs, pair.ctx)
+    if isinstance(head, str):
+        return head
+    why = _unsuited(pair.forward, pair.backward, head, pair.inputs, written)
+    read = ctx_reads(pair.forward)
+    return why or Blueprint(
+        pair.forward, pair.backward, pair.inputs, pair.outputs, pair.grads, pair.out, bundle,
+        saved, names, head, read,
+    )  # fmt: skip
+
+
+def _named(pair: _Pair, value: ast.expr, statement: ast.stmt, written: set[str]) -> tuple[str, str]:
+    """(the name of a saved value in bprop or "", "copied" when statements must be repeated)."""
+    later = pair.later(statement)
+    text = _at_hand(pair, value, written, later)
+    if text:
+        return text, ""
+    name = getattr(value, "id", "")
+    return (name if name not in written | later else ""), "copied"
+
+
+def _unsuited(
+    forward: ast.FunctionDef,
+    backward: ast.FunctionDef,
+    head: tuple[ast.stmt, ...],
+    inputs: tuple[str, ...],
+    written: set[str],
+) -> str:
+    """Why the returns of backward, or the copies, cannot stand in bprop as they are; or ""."""
+    if head and forward.body[0].col_offset != backward.body[0].col_offset:
+        return "forward and backward are indented differently"
+    rebound = written.union(*(changed(s) for s in head))
+    for node in own_nodes(backward):
+        if not isinstance(node, ast.Return):
+            continue
+        if node.value is None or (not isinstance(node.value, ast.Tuple) and len(inputs) > 1):
+            return "backward has to return one value for every input of forward"
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        if any(isinstance(v, ast.Starred) for v in values) or len(values) < len(inputs):
+            return "backward has to return one value for every input of forward"
+        if not all(_is_none(v) for v in values[len(inputs) :]):
+            return "backward returns more gradients than forward has inputs"
+        for name, value in zip(inputs, values, strict=False):
+            if name in rebound and (_is_none(value) or isinstance(value, ast.Name)):
+                return f"the input {name} has another value where its gradient is returned"
+    return ""
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _bound_in(backward: ast.FunctionDef, forward: ast.FunctionDef) -> set[str]:
+    """The names that backward binds, unless to the very value that was saved under that name."""
+    same = set()
+    for statement in backward.body:
+        if is_unpacking(statement, backward, forward):
+            same |= {id(n) for n in ast.walk(statement)}
+    return {
+        n.id
+        for n in ast.walk(backward)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in same
+    }
+
+
+def _at_hand(pair: _Pair, value: ast.expr, written: set[str], later: set[str]) -> str:
+    """The name under which bprop has the value anyway: an input, the output; "" otherwise."""
+    name = getattr(value, "id", "")
+    returned = _returned(pair.forward) or []
+    if name in pair.inputs and name not in changed(pair.forward) | written:
+        return name
+    if name and name in returned and name not in later:
+        return pair.out if pair.outputs == 1 else f"{pair.out}[{returned.index(name)}]"
+    return repr(value.value) if isinstance(value, ast.Constant) else ""
+
+
+def _head(
+    forward: ast.FunctionDef, wanted: list[ast.stmt], inputs: tuple[str, ...], ctx: str
+) -> tuple[ast.stmt, ...] | str:
+    """The statements of forward that bprop repeats, in order, or why it cannot."""
+    chosen = list(wanted)
+    needed = {n.id for s in wanted for n in ast.walk(s) if isinstance(n, ast.Name)} - {ctx}
+    last = max((forward.body.index(s) for s in wanted), default=-1)
+    for statement in reversed(forward.body[: last + 1]):
+        if statement in wanted:
+            value = getattr(statement, "value", statement)
+            if stored(statement, ctx) and ctx in {getattr(n, "id", "") for n in ast.walk(value)}:
+                return "what it saves depends on what it saved before"
+            continue
+        if not changed(statement) & needed:
+            continue
+        if altered(statement) & set(inputs):
+            return "forward changes an input in place before it saves what depends on it"
+        uses = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        if ctx in uses or any(isinstance(n, ast.Return) for n in ast.walk(statement)):
+            return "what it saves is not computed by plain statements"
+        chosen.append(statement)
+        needed |= uses
+    if any(_is_random(s) for s in chosen):
+        return "bprop would have to draw the random numbers of forward again; return them instead"
+    return tuple(sorted(chosen, key=forward.body.index))
+
+
+def _is_random(statement: ast.stmt) -> bool:
+    names = [
+        n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "")
+        for n in ast.walk(statement)
+        if isinstance(n, (ast.Attribute, ast.Name))
+    ]
+    return any(name.lower().startswith(_RANDOM) for name in names)
