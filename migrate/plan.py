@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
     autograd,
+    autograd_function,
     bookkeeping,
     classes,
     dead_branches,
@@ -71,6 +72,9 @@ def decide(scene: Scene, reference: Reference) -> Decision:
     if reference.form is Form.FIELD:
         assert isinstance(node, ast.Attribute)
         return fields.decide(scene, node, name)
+    if autograd_function.applies(scene, node, name):
+        assert isinstance(node, (ast.Name, ast.Attribute))
+        return autograd_function.decide(scene, node, name)
     if reference.form is Form.NAME:
         assert isinstance(node, (ast.Name, ast.Attribute))
         return references.decide(scene, node, name)
@@ -86,6 +90,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     """Edits that belong to no single reference: parameter names, gradient contexts."""
     yield from classes.first_parameters(scene)
     yield from autograd.contexts(scene)
+    yield from autograd_function.bodies(scene)
     yield from graph_forms.rewrites(scene)
     yield from bookkeeping.calls(scene)
     yield from dead_branches.edits(scene)

@@ -20,6 +20,7 @@ RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 
 
 FORWARD = "torch.nn.Module.forward"
+APPLY = "torch.autograd.Function.apply"
 
 
 class Form(Enum):
@@ -138,6 +139,8 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         return _module_member(scene, atom, attribute)
     if attribute == "forward" and atom.kind in ("super", "class"):
         return FORWARD if scene.inference.is_module(atom.name) else ""
+    if attribute == "apply" and atom.kind == "class":
+        return APPLY if scene.inference.is_function(atom.name) else ""
     if atom.kind == "tuple" and attribute in atom.keys:
         return f"field {atom.keys.index(attribute)}"
     if atom.kind == "Size" and attribute == "numel":

@@ -19,6 +19,8 @@ from migrate.receivers.kinds import (
 )
 from migrate.receivers.world import World
 
+FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
+
 
 @dataclass(eq=False)
 class Classes:
@@ -78,6 +80,10 @@ class Classes:
             and self.world.table.kind(name) in ("class", "")
             for name in self.torch_bases(key)
         )
+
+    def is_function(self, key: str) -> bool:
+        """Whether a class of the project is a torch.autograd.Function."""
+        return not FUNCTIONS.isdisjoint(self.torch_bases(key))
 
     def member(self, key: str, name: str) -> Kind:
         """``instance.name`` for an instance of a class of the project."""

@@ -213,6 +213,10 @@ class Inference:
         """Whether a class of the project is a torch Module."""
         return self._classes.is_module(key)
 
+    def is_function(self, key: str) -> bool:
+        """Whether a class of the project is a torch.autograd.Function."""
+        return self._classes.is_function(key)
+
     def member(self, key: str, name: str) -> Kind:
         """``instance.name`` for an instance of a class of the project."""
         return self._classes.member(key, name)

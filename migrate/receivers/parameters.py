@@ -107,9 +107,16 @@ class Parameters:
             return join(written, without_none(joined - UNKNOWN))
         if index == 0 and default is None and self._is_applied(function):
             return MODULE
+        if self._is_gradient(function, index):
+            return TENSOR
         if self._is_forward(function) and without_none(joined) <= UNKNOWN:
             return TENSOR if default is None else join(TENSOR, value - UNKNOWN)
         return joined or UNKNOWN
+
+    def _is_gradient(self, function: Function, index: int) -> bool:
+        """Whether the backward of a torch.autograd.Function gets it."""
+        owner = function.owner if function.name == "backward" and index else None
+        return owner is not None and self.world.is_function(owner.key)
 
     def _is_forward(self, function: Function) -> bool:
         return (
@@ -139,6 +146,9 @@ class Parameters:
                 self._walk_holders(function.owner)
                 calls = self._module_calls.get(function.owner.key, ())[:MAX_CALL_SITES]
                 return join(*(self._passed(call, name, index - shift) for call in calls))
+        elif function.name == "forward" and function.owner and index:
+            if self.world.is_function(function.owner.key):
+                called_as, shift = "apply", 1
         found: list[Kind] = []
         for file, call, caller in self.world.program.calls.get(called_as, ())[:MAX_CALL_SITES]:
             if self._means(file, call, caller, function):

@@ -56,6 +56,8 @@ _DTYPES = frozenset(
 
 def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
+    if name == "saved_tensors" and value == UNKNOWN:
+        return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
     return (
         join(*(_attribute(atom, name, world) for atom in value if atom.kind != "None")) or UNKNOWN
     )
@@ -70,7 +72,9 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
     if what in ("Module", "Object"):
         return _of_instance(atom, name, world)
     if what == "class":
-        return world.member(atom.name, name)
+        found = world.member(atom.name, name)
+        is_apply = name == "apply" and world.is_function(atom.name)
+        return world.member(atom.name, "forward") if is_apply else found
     if what == "super":
         return world.inherited(atom.name, name)
     if what == "project":
