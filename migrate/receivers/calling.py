@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate import calls
-from migrate.receivers import python_results, values
+from migrate.receivers import datasets, python_results, values
 from migrate.receivers.binding import Binding
 from migrate.receivers.kinds import (
     MODULE,
@@ -160,6 +160,10 @@ class Calling(Binding):
         if name.startswith("torch2ms."):
             norm = tuple(k.arg for k in node.keywords if k.arg == "returns_norm")
             return frozenset((Atom("Step", name, args[:1], norm),))
+        named = {k.arg: self.world.kinds[id(k.value)] for k in node.keywords if k.arg}
+        dataset = datasets.made(name, named, args, self.world)
+        if dataset is not None:
+            return dataset
         if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
             return args[0] if args else UNKNOWN
         if name in ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate"):

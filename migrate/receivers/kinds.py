@@ -139,6 +139,8 @@ def element(value: Kind) -> Kind:
             found.append(join(*atom.items) if atom.items else UNKNOWN)
         elif atom.kind == "dict":
             found.append(STR)
+        elif atom.kind == "torch" and atom.items:
+            found.append(atom.items[0])
         else:
             found.append(UNKNOWN)
     return join(*found) if found else UNKNOWN
