@@ -56,10 +56,15 @@ class Sequential(nn.SequentialCell):
 
 
 class ModuleList(nn.CellList):
-    """Reproduces torch.nn.ModuleList exactly; takes any iterable, slices keep Parameter names."""
+    """Reproduces torch.nn.ModuleList exactly; takes any iterable, slices keep Parameter names.
+
+    Graph mode takes a CellList for a list of Cells, and calls only what is none.
+    """
 
     def __init__(self, modules=None):
         super().__init__()
+        if type(self).construct is not nn.CellList.construct:
+            self.__dict__.pop("__cell_as_list__", None)
         if modules is not None:
             self.extend(modules)
 
@@ -100,10 +105,15 @@ class ModuleList(nn.CellList):
 
 
 class ModuleDict(nn.CellDict):
-    """Reproduces torch.nn.ModuleDict exactly; values may be containers, as in torch."""
+    """Reproduces torch.nn.ModuleDict exactly; values may be containers, as in torch.
+
+    Graph mode takes a CellDict for a dict of Cells, and calls only what is none.
+    """
 
     def __init__(self, modules=None):
         super().__init__()
+        if type(self).construct is not nn.CellDict.construct:
+            self.__dict__.pop("__cell_as_dict__", None)
         if modules is not None:
             self.update(modules)
 
