@@ -136,6 +136,10 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             if ("holding None" in kinds) != (wanted == "holding None"):
                 return calls.NO
             continue
+        if wanted == "list without None":
+            if "holding None" in kinds:
+                return calls.NO
+            wanted = "list"
         allowed = _WHEN.get(wanted, {wanted})
         if kinds and kinds <= allowed:
             continue

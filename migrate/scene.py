@@ -45,15 +45,24 @@ class Scene:
         """The names of the alternatives, a class of the torch namespace as "Module" and so on."""
         kind = self.kind(node)
         names = frozenset(a.kind for a in kind)
-        if any(
-            n.kind == "None"
-            for a in kind
-            if a.kind in ("list", "tuple")
-            for i in a.items
-            for n in i
-        ):
+        inside = (n.kind for a in kind if a.kind in ("list", "tuple") for i in a.items for n in i)
+        if "None" in inside or (isinstance(node, ast.List) and self._gets_none(node)):
             return names | {WITH_NONE}
         return names
+
+    def _gets_none(self, node: ast.List) -> bool:
+        """``self.x = ModuleList([])`` gets a None by ``self.x.append(...)`` somewhere."""
+        assigned = self.parent(self.parent(node) or node)
+        if not isinstance(assigned, ast.Assign) or not isinstance(self.parent(node), ast.Call):
+            return False
+        names = {ast.dump(t).replace("Store()", "Load()") for t in assigned.targets}
+        given = [
+            arg
+            for call, _ in self.file.calls.get("append", ())
+            if isinstance(call.func, ast.Attribute) and ast.dump(call.func.value) in names
+            for arg in call.args
+        ]
+        return any(a.kind == "None" for arg in given for a in self.kind(arg))
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.parents.get(id(node))

@@ -17,7 +17,7 @@ from migrate.template_lint import Finding, argument_uses, lint_template, torch_a
 DECISIONS = ("to", "rule", "flag")
 WHEN = frozenset(
     {
-        *("given", "omitted", "literal"),
+        *("given", "omitted", "literal", "list without None"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
         "plain tuple",
     }
