@@ -168,6 +168,8 @@ def powers(x, ord):
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """torch.nn.functional.layer_norm over the last ``len(normalized_shape)`` axes."""
+    if input.size == 0:
+        return input
     axes = tuple(range(-len(normalized_shape), 0))
     mean = input.mean(axes, True)
     centred = input - mean
@@ -180,6 +182,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """torch.nn.functional.rms_norm over the last ``len(normalized_shape)`` axes."""
+    if input.size == 0:
+        return input
     axes = tuple(range(-len(normalized_shape), 0))
     if eps is None:
         eps = 1.1920928955078125e-07 if input.dtype == ms.float32 else 2.220446049250313e-16
@@ -201,6 +205,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """torch.nn.functional.local_response_norm: each channel over its ``size`` neighbours."""
+    if input.size == 0:
+        return input
     squares = ops.square(input)
     before, after = size // 2, (size - 1) // 2
     edge = (input.shape[0], before, *input.shape[2:])

@@ -57,10 +57,15 @@ def summed(x, axes, keepdim):
     if x.ndim == 0:
         return x
     if x.size == 0:
-        kept = [1 if i in axes else x.shape[i] for i in range(x.ndim)]
-        lost = [x.shape[i] for i in range(x.ndim) if i not in axes]
-        return ops.zeros(tuple(kept if keepdim else lost), x.dtype)
+        return ops.zeros(reduced_shape(x, axes, keepdim), x.dtype)
     return x.sum(axes, keepdims=keepdim)
+
+
+def reduced_shape(x, axes, keepdim):
+    """The shape of a reduction over ``axes``."""
+    if keepdim:
+        return tuple([1 if i in axes else x.shape[i] for i in range(x.ndim)])
+    return tuple([x.shape[i] for i in range(x.ndim) if i not in axes])
 
 
 def masked_prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -69,6 +74,8 @@ def masked_prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     if x.ndim == 0:
         return x
     axes = reduced_axes(x, dim)
+    if x.size == 0:
+        return ops.ones(reduced_shape(x, axes, keepdim), x.dtype)
     for axis in axes:
         x = ops.prod(x, axis, True)
     return x if keepdim else x.squeeze(axes)
@@ -223,7 +230,8 @@ def masked_logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=No
     first = x >= y
     high, low = ops.where(first, x, y), ops.where(first, y, x)
     gap = ops.where(ops.logical_and(x == y, ops.isinf(x)), ops.zeros_like(high), low - high)
-    return cast(high + ops.log1p(ops.exp(gap)), dtype)
+    # log(1 + exp(gap)): the kernel of expm1 is the finer one
+    return cast(high + ops.log(ops.expm1(gap) + 2), dtype)
 
 
 def masked_normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
