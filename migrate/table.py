@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,6 @@ __all__ = [
 
 TORCH_FACTS = "torch-2.13.json"
 MINDSPORE_FACTS = "mindspore-2.10.json"
-# A key that ends so stands for every name below its namespace that no other row answers for.
-GROUP = ".*"
 
 
 @dataclass(frozen=True)
@@ -73,20 +72,21 @@ class Table:
         """The rows of a torch name: the bare one first, then labels in the order of the file."""
         if name not in self._rows:
             public = self.torch.canonical(name)
-            keys = self._keys.get(name) or self._keys.get(public) or self._group(public)
+            keys = self._keys.get(name) or self._keys.get(public) or self._pattern(public)
             self._rows[name] = tuple(self._make(key) for key in keys)
         return self._rows[name]
 
     @cached_property
-    def _groups(self) -> frozenset[str]:
-        return frozenset(key.removesuffix(GROUP) for key in self.raw if key.endswith(GROUP))
+    def _patterns(self) -> tuple[str, ...]:
+        return tuple(sorted((key for key in self.raw if is_pattern(key)), key=len, reverse=True))
 
-    def _group(self, name: str) -> tuple[str, ...]:
-        """The key of the row that answers for a whole namespace ("torch.fx.*"), nearest first."""
-        space = name.rpartition(".")[0]
-        while space and space not in self._groups:
-            space = space.rpartition(".")[0]
-        return (space + GROUP,) if space else ()
+    def _pattern(self, name: str) -> tuple[str, ...]:
+        """The key of the longest pattern that answers for a name: torch.fx.*, torch.cudnn_*.
+
+        Whatever lies below a namespace is covered; other patterns cover names that torch has.
+        """
+        fitting = (one for one in self._patterns if fnmatchcase(name, one))
+        return tuple(one for one in fitting if one.endswith(".*") or self.kind(name))[:1]
 
     def member(self, owner: str, attribute: str) -> str:
         """The name whose rows answer for an attribute of a class's instances.
@@ -169,7 +169,7 @@ class Table:
     def suggest(self, name: str) -> str:
         """The nearest torch name that has a row or a fact, for "did you mean"; "": none is near."""
         space, _, last = name.rpartition(".")
-        known = (*self.torch.names, *(key for key in self._keys if not key.endswith(GROUP)))
+        known = (*self.torch.names, *(key for key in self._keys if not is_pattern(key)))
         pool = [n for n in known if n.rpartition(".")[0] == space and n != name]
         near = difflib.get_close_matches(name, pool, n=1, cutoff=0.75)
         if near:
@@ -215,6 +215,11 @@ class Table:
             (self._libraries[one] for one in prefixes if one in self._libraries), {}
         )
         return str(entry.get("next", ""))
+
+
+def is_pattern(key: str) -> bool:
+    """Whether a key stands for many names: those that fit it and have no row of their own."""
+    return "*" in key
 
 
 def mappings_folder() -> Path:

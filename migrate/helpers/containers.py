@@ -138,15 +138,14 @@ def prefix_below(cell):
     return ""
 
 
-def refuse_in_graph(name):
+def refuse_in_graph(name, advice="keep its Parameters in a mindspore.ParameterTuple"):
     """Raises RuntimeError while a graph is compiled: items would be constants without gradient."""
     frame = sys._getframe(2)
     while frame is not None:
         place = frame.f_code
         if place.co_name == "compile" and "mindspore" in place.co_filename:
             raise RuntimeError(
-                f"{name} has no gradient in graph mode: keep its Parameters in a "
-                "mindspore.ParameterTuple, or run in PyNative mode"
+                f"{name} has no gradient in graph mode: {advice}, or run in PyNative mode"
             )
         frame = frame.f_back
 

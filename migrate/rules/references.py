@@ -100,14 +100,32 @@ def _is_type_use(scene: Scene, node: ast.expr) -> bool:
     """``isinstance(x, T)``, ``issubclass``, ``except T``, ``type(x) is T`` or ``==``."""
     child: ast.AST = node
     parent = scene.parent(node)
-    while isinstance(parent, (ast.Tuple, ast.BinOp)):
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BinOp)):
         child, parent = parent, scene.parent(parent)
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
         return parent.func.id in _CLASS_USES and len(parent.args) > 1 and parent.args[1] is child
     if isinstance(parent, ast.Compare):
         sides = [parent.left, *parent.comparators]
         return any(isinstance(s, ast.Call) and getattr(s.func, "id", "") == "type" for s in sides)
+    if isinstance(parent, ast.Assign) and child is not node:
+        return _names_types(scene, parent)
     return isinstance(parent, (ast.ExceptHandler, ast.MatchClass))
+
+
+def _names_types(scene: Scene, node: ast.Assign) -> bool:
+    """``NORMS = (T, U)`` that the file only tests with: what is made of T otherwise is no helper.
+
+    A helper that takes torch's arguments derives from the native class, which is what others are.
+    """
+    target = node.targets[0]
+    if len(node.targets) != 1 or not isinstance(target, ast.Name):
+        return False
+    uses = [
+        n
+        for n in scene.file.nodes
+        if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+    ]
+    return bool(uses) and all(_is_type_use(scene, use) for use in uses)
 
 
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:

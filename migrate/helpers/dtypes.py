@@ -1,0 +1,29 @@
+"""In: dtypes. Out: what torch's dtypes know of themselves."""
+
+import mindspore as ms
+
+
+def is_floating_dtype(dtype):
+    """torch.dtype.is_floating_point."""
+    return dtype in (ms.float16, ms.bfloat16, ms.float32, ms.float64)
+
+
+def is_complex_dtype(dtype):
+    """torch.dtype.is_complex."""
+    return dtype in (ms.complex64, ms.complex128)
+
+
+def is_signed_dtype(dtype):
+    """torch.dtype.is_signed: whether it holds negative numbers."""
+    return dtype not in (ms.bool_, ms.uint8, ms.uint16, ms.uint32, ms.uint64)
+
+
+def dtype_size(dtype):
+    """torch.dtype.itemsize: bytes of one number."""
+    if dtype in (ms.bool_, ms.int8, ms.uint8):
+        return 1
+    if dtype in (ms.float16, ms.bfloat16, ms.int16, ms.uint16):
+        return 2
+    if dtype == ms.complex128:
+        return 16
+    return 4 if dtype in (ms.float32, ms.int32, ms.uint32) else 8
