@@ -152,7 +152,7 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
     if (
         atom.kind == "dtype"
         and not atom.direct
-        and attribute in ("is_floating_point", "itemsize", "is_complex")
+        and attribute in ("is_floating_point", "itemsize", "is_complex", "is_signed")
     ):
         return f"torch.dtype.{attribute}"
     if atom.kind == "torch":
