@@ -76,6 +76,16 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     return selu_dropped(input, keep.broadcast_to(input.shape), p)
 
 
+def feature_dropout(input, p=0.5, training=False):
+    """torch.feature_dropout: dropout of whole channels."""
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return ops.zeros_like(input)
+    keep = ops.rand((*input.shape[:2], *(1,) * (input.ndim - 2))) >= p
+    return input * keep.astype(input.dtype) / (1 - p)
+
+
 def selu_dropped(input, keep, p):
     """The input where ``keep`` is 1, SELU's lowest value elsewhere; mean and variance restored."""
     if p == 1:
