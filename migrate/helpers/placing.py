@@ -21,6 +21,8 @@ def index_put(input, indices, values, accumulate=False):
     place, count = 0, 1
     for index, length in zip(indices, lengths):
         place, count = place * length + index % length, count * length
+    if place.size == 0:
+        return input.copy()
     rest = input.shape[len(indices) :]
     source = values.astype(input.dtype).broadcast_to(place.shape + rest).reshape((place.size, -1))
     rows = input.reshape((count, -1))
