@@ -5,7 +5,7 @@ from mindspore import nn, ops
 from mindspore.ops.operations.math_ops import SelfAdjointEig
 from mindspore.scipy.ops import LU
 
-from migrate.helpers.linear_algebra import identity, matmul, solve_triangular
+from migrate.helpers.linear_algebra import identity, matmul, solve_triangular, stacked
 
 
 class Cholesky(nn.Cell):
@@ -34,11 +34,24 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     return cholesky(A, upper), ops.zeros(A.shape[:-2], ms.int32)
 
 
+class CholeskySolve(nn.Cell):
+    """X with L L^T X = B; the gradient of L is not cut to its triangle, as torch's is not."""
+
+    def construct(self, B, L):
+        half = solve_triangular(L, B, upper=False)
+        return solve_triangular(L.mT, half, upper=True)
+
+    def bprop(self, B, L, out, dout):
+        half = solve_triangular(L, dout, upper=False)
+        solved = solve_triangular(L.mT, half, upper=True)
+        inner = ops.matmul(solved, out.mT)
+        return solved, -ops.matmul(inner + inner.mT, L)
+
+
 def cholesky_solve(B, L, upper=False):
     """torch.cholesky_solve: X with A X = B, where A has the Cholesky factor ``L``."""
-    lower = L.mT if upper else L
-    half = solve_triangular(lower, B, upper=False)
-    return solve_triangular(lower.mT, half, upper=True)
+    L, B = stacked(L.mT if upper else L, B)
+    return CholeskySolve()(B, L) if B.size else B
 
 
 def cholesky_inverse(L, upper=False):
@@ -202,7 +215,8 @@ class SymmetricEigen(nn.Cell):
     """Eigenvalues and vectors of symmetric matrices; gradient: Giles 2008."""
 
     def construct(self, A):
-        return SelfAdjointEig(True)(A)
+        values, vectors = SelfAdjointEig(True)(A)
+        return values, vectors
 
     def bprop(self, A, out, dout):
         values, vectors = out
@@ -218,14 +232,17 @@ def eigh(A, UPLO="L"):
     """torch.linalg.eigh: (values in ascending order, vectors); the signs may differ."""
     if A.size == 0:
         return ops.zeros(A.shape[:-1], A.dtype), A
-    return SymmetricEigen()(A if UPLO in ("L", "l") else A.mT)
+    lower = A if UPLO in ("L", "l") else A.mT
+    values, vectors = SymmetricEigen()(lower)
+    return values, vectors
 
 
 def eig(A):
     """torch.linalg.eig: (values, vectors), complex, without gradient; the order may differ."""
     if A.size == 0:
         return ops.zeros(A.shape[:-1], ms.complex64), ops.zeros(A.shape, ms.complex64)
-    return ops.eig(A)
+    values, vectors = ops.eig(A)
+    return values, vectors
 
 
 def geqrf(input):

@@ -77,7 +77,10 @@ def stacked(A, B):
 def cdist(x1, x2, p=2.0):
     """torch.cdist: distances between the rows of two stacks, whose leading axes broadcast."""
     x1, x2 = stacked(x1, x2)
-    return ops.cdist(x1, x2, float(p))
+    if x1.ndim <= 3:
+        return ops.cdist(x1, x2, float(p))
+    flat = ops.cdist(x1.flatten(0, -3), x2.flatten(0, -3), float(p))
+    return flat.reshape((*x1.shape[:-1], x2.shape[-2]))
 
 
 def identity(A, rows, columns):
@@ -185,6 +188,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
 
 def vander(x, N=None, increasing=False):
     """torch.vander: the powers of ``x`` as columns, falling unless ``increasing``."""
+    x = x.reshape((1,)) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
     powers = list(range(count)) if increasing else list(range(count - 1, -1, -1))
     return ops.stack([ops.ones_like(x) if p == 0 else ops.pow(x, p) for p in powers], -1)

@@ -42,12 +42,17 @@ class PseudoInverse(nn.Cell):
         return grad + ops.matmul(ops.matmul(X.mT, X), rest), ops.zeros_like(X)
 
 
+def mirrored(A):
+    """The symmetric matrix that the lower triangle of A stands for."""
+    return ops.tril(A) + ops.tril(A, -1).mT
+
+
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
-    """torch.linalg.pinv; a matrix said to be ``hermitian`` has to be."""
+    """torch.linalg.pinv; of ``hermitian`` matrices the lower triangle counts."""
     rtol = rcond if rtol is None else rtol
     if A.size == 0:
         return A.mT
-    u, s, vh = svd(ops.stop_gradient(A), False)
+    u, s, vh = svd(ops.stop_gradient(mirrored(A) if hermitian else A), False)
     kept = s > cutoff(A, s, atol, rtol)
     inverted = ops.where(kept, 1 / ops.where(kept, s, ops.ones_like(s)), ops.zeros_like(s))
     return PseudoInverse()(A, ops.matmul(vh.mT * inverted.unsqueeze(-2), u.mT))
@@ -57,7 +62,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """torch.linalg.matrix_rank: the number of singular values above the tolerance, int64."""
     if A.size == 0:
         return ops.zeros(A.shape[:-2], ms.int64)
-    values = svdvals(A)
+    values = svdvals(mirrored(A) if hermitian else A)
     limit = cutoff(A, values, atol, rtol)
     if tol is not None:
         limit = (tol + ops.zeros_like(values[..., 0])).unsqueeze(-1)
