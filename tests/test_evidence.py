@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_
 from migrate.evidence.sources import Probe, probes
 from migrate.evidence.store import RowEvidence
 from migrate.facts import HelperFiles
+from migrate.row import Case
 from migrate.table import Table, load, mappings_folder
 
 ROWS = """
@@ -166,7 +168,19 @@ def spec(key: int | str, array: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def run(result: Any, gradient: Any, expected_dtype: str = "float32") -> list[Outcome]:
+@dataclass(frozen=True)
+class Ran:
+    """What a comparison has to know of a run."""
+
+    label: str = "f(x0)"
+    mode: str = "pynative"
+    kind: str = ""
+    weights: tuple[Any, ...] = ()
+
+
+def run(
+    result: Any, gradient: Any, expected_dtype: str = "float32", kind: str = ""
+) -> list[Outcome]:
     """One run where torch has [1, 2] with the gradient [3, 4]."""
     right, slope = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     limits = {"own": 1e-8, "coarse": 0.0, "floor": 3e-7}
@@ -182,15 +196,16 @@ def run(result: Any, gradient: Any, expected_dtype: str = "float32") -> list[Out
         "gradients": {"input[0]": (spec(0, gradient), {0: gradient})},
         "buffers": {},
     }
-    return compare_run("f(x0)", "pynative", expected, actual, False)
+    return compare_run(Ran(kind=kind), expected, actual, False)
 
 
 GOOD, SLOPE = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+CASE = Case("torch.relu", ("f(x0)",), ("2",), modes=("pynative",))
 PROBE = Probe("call0", "f(x0)", False, ("x0",), (0,))
 
 
 def verdict_of(outcomes: list[Outcome], problems: tuple[str, ...] = ()) -> RowEvidence:
-    return evidence("torch.relu", "0", [PROBE], outcomes, ("pynative",), problems)
+    return evidence(CASE, "0", [PROBE], outcomes, problems)
 
 
 def test_what_matches_passes_and_counts_its_elements() -> None:
@@ -219,7 +234,7 @@ def test_what_differs_goes_red(outcomes: list[Outcome], verdict: str) -> None:
 
 def test_a_run_that_fails_and_a_problem_go_red() -> None:
     expected = {"arrays": [], "random": False}
-    blocked = compare_run("f(x0)", "graph", expected, {"error": "TypeError: no"}, False)
+    blocked = compare_run(Ran(mode="graph"), expected, {"error": "TypeError: no"}, False)
     assert verdict_of(blocked).verdict == "BLOCKED"
     assert not verdict_of(run(GOOD, SLOPE), ("torch: the call raises",)).passed
 
@@ -230,10 +245,10 @@ def test_a_gradient_that_is_missing_goes_red() -> None:
     mine = {"a": (spec(0, GOOD), {0: GOOD})}
     actual = {"result": ({"t": "value", "v": 1}, {}), "gradients": mine, "buffers": {}}
     expected["gradients"]["a"].update(own=0.0, coarse=0.0, floor=1e-7)
-    lost = compare_run("f(x0)", "pynative", expected, actual, False)
+    lost = compare_run(Ran(), expected, actual, False)
     assert verdict_of(lost).verdict == "UNMATCHED"
     expected["state"] = {"a": GOOD, "b": GOOD}
-    told = compare_run("f(x0)", "pynative", expected, actual, False, [("a", "a", "", GOOD)])
+    told = compare_run(Ran(weights=(("a", "a", "", GOOD),)), expected, actual, False)
     assert verdict_of(told).verdict == "PASS"
 
 
@@ -254,8 +269,8 @@ def test_a_gradient_is_compared_in_the_shape_of_the_cell() -> None:
         "buffers": {},
     }
     for layout, verdict in (("unsqueeze(0)", "PASS"), ("", "SHAPE")):
-        weights = [("w", "w", layout, GOOD)]
-        found = verdict_of(compare_run("f(x0)", "graph", expected, actual, False, weights))
+        ran = Ran(weights=(("w", "w", layout, GOOD),))
+        found = verdict_of(compare_run(ran, expected, actual, False))
         assert found.verdict == verdict
 
 

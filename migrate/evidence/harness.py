@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from migrate.evidence.sources import Probe
 
-FUNCTION = '''"""In: nothing. Out: one probe: forward, total, and both of them compiled."""
-import mindspore as ms
+FUNCTION = '''"""In: nothing. Out: one probe: forward, and the total that is differentiated."""
 from {module} import {name}
 
 
@@ -19,29 +18,12 @@ def forward({inputs}):
     return {name}({inputs})
 
 
-def compiled_forward(function):
-    @ms.jit(fullgraph=True)
-    def step({inputs}):
-        return function({inputs})
-
-    return step
-
-
 def total({inputs_and_heads}):
     result = {name}({inputs})
     return {total}, result
-
-
-def compiled_gradient(gradient):
-    @ms.jit(fullgraph=True)
-    def step({inputs_and_heads}):
-        return gradient({inputs_and_heads})
-
-    return step
 '''
 
-MODULE = '''"""In: nothing. Out: what one probe needs: build, forward, Total, and them compiled."""
-import mindspore as ms
+MODULE = '''"""In: nothing. Out: what one probe needs: build, forward, Total."""
 from mindspore import nn
 from {module} import {name}
 
@@ -57,14 +39,6 @@ def forward(net):
     return run
 
 
-def compiled_forward(function):
-    @ms.jit(fullgraph=True)
-    def step({inputs}):
-        return function({inputs})
-
-    return step
-
-
 class Total(nn.Cell):
     def __init__(self, net):
         super().__init__(auto_prefix=False)
@@ -73,15 +47,32 @@ class Total(nn.Cell):
     def construct(self, {inputs_and_heads}):
         result = self.net({inputs})
         return {total}, result
+'''
+
+TOGETHER = '''"""In: functions. Out: them compiled as one graph, which takes all their arguments."""
+import mindspore as ms
 
 
-def compiled_gradient(gradient):
+def compiled({functions}):
     @ms.jit(fullgraph=True)
-    def step({inputs_and_heads}):
-        return gradient({inputs_and_heads})
+    def step({arguments}):
+        return ({calls},)
 
     return step
 '''
+
+
+def together_text(counts: Sequence[int]) -> str:
+    """The file that compiles functions of so many arguments each.
+
+    A compilation costs more than what it compiles, so the calls of a row share one.
+    """
+    groups = [[f"a{i}_{j}" for j in range(count)] for i, count in enumerate(counts)]
+    return TOGETHER.format(
+        functions=", ".join(f"f{i}" for i in range(len(counts))),
+        arguments=", ".join(name for group in groups for name in group),
+        calls=", ".join(f"f{i}({', '.join(group)})" for i, group in enumerate(groups)),
+    )
 
 
 def harness_text(probe: Probe, module: str, heads: Sequence[str]) -> str:

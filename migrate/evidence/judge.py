@@ -199,7 +199,7 @@ def evidence(
         key=case.key,
         verdict=overall.value,
         sha256=sha256,
-        calls=sum(not probe.through_ref for probe in probes),
+        calls=sum(not (probe.through_ref or probe.kind) for probe in probes),
         elements=elements,
         error=(tightest.measure.error or 0.0) if tightest else 0.0,
         limit=(tightest.measure.limit or 0.0) if tightest else 0.0,

@@ -115,11 +115,12 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
 
 def _from(values: tuple[float, ...], key: str, kind: str) -> Callable[[Array, int], Array]:
     def change(array: Array, index: int) -> Array:
-        # no two numbers are equal (but zeros): where ties stand, torch itself gives any index
+        # no two numbers are equal: where ties stand, torch itself gives any index
         random = _random(key, kind, index)
+        plain = np.asarray(values)
         rounds = -(-array.size // len(values)) or 1
-        drawn = [random.permutation(np.asarray(values)) * (1 + 0.25 * i) for i in range(rounds)]
-        every = np.concatenate(drawn)[: array.size]
+        drawn = [np.where(plain == 0, 0.37 * i, plain * (1 + 0.0917 * i)) for i in range(rounds)]
+        every = np.concatenate([random.permutation(some) for some in drawn])[: array.size]
         return np.asarray(every.reshape(array.shape).astype(array.dtype))
 
     return change

@@ -5,16 +5,20 @@ Runs in the MindSpore worker; torch cannot be imported there.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import mindspore as ms
 
-from migrate.evidence.sources import Probe
+from migrate.evidence.harness import together_text
+from migrate.evidence.workers import MindSporeRun
 from migrate.parity.cells import Net, held_at, open_net, put, tensors
 from migrate.parity.exchange import Array, Spec, encode
 from migrate.parity.layout import apply_layout
@@ -56,64 +60,87 @@ def _described(value: Any) -> Described:
     return encode(value, tensor), arrays
 
 
-def run_probe(
-    converted: Path,
-    harness: Path,
-    probe: Probe,
-    inputs: Mapping[str, Array],
-    weights: Sequence[Weight],
-    cotangents: Sequence[Array],
-    mode: str,
-    training: bool,
-) -> dict[str, Any]:
-    """Result, gradients and buffers of one probe in one mode.
+@dataclass(frozen=True)
+class Ready:
+    """A run with everything in place: call ``function`` with ``given``, then look at the rest.
 
-    ``weights``: (torch name, place in the Cell, change of shape, numbers). Gradients and buffers
-    come back under torch's names.
+    ``names``: torch's names of the gradients that come back, empty for a plain forward.
     """
+
+    function: Any
+    given: Sequence[Any]
+    names: tuple[str, ...]
+    net: Net | None
+    held: tuple[tuple[str, str], ...]
+
+
+def run_probe(run: MindSporeRun) -> dict[str, Any]:
+    """Result, gradients and buffers of one run.
+
+    Gradients and buffers come back under torch's names.
+    """
+    if run.mode == "graph":
+        return run_together([run])[0]
+    ready = _ready(run)
+    return _found(ready, ready.function(*ready.given))
+
+
+def run_together(runs: Sequence[MindSporeRun]) -> list[dict[str, Any]]:
+    """The same for several runs, in graph mode and as one graph."""
+    every = [_ready(run) for run in runs]
+    text = together_text([len(ready.given) for ready in every])
+    name = f"together_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    path = runs[0].harness.with_name(f"{name}.py")
+    if not path.exists():
+        scratch = path.with_name(f"{name}.{os.getpid()}")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)  # another worker may need the same file now
+    step = load(path).compiled(*(ready.function for ready in every))
+    outputs = step(*(value for ready in every for value in ready.given))
+    return [_found(ready, output) for ready, output in zip(every, outputs, strict=True)]
+
+
+def _ready(run: MindSporeRun) -> Ready:
     ms.set_seed(20)
     ms.set_context(mode=ms.PYNATIVE_MODE, pynative_synchronize=True, jit_syntax_level=ms.STRICT)
-    load(converted)
-    made = load(harness)
-    values = [tensor_of(inputs[name], str(inputs[name].dtype)) for name in probe.names]
-    net = _net(made.build(), weights, training, values) if probe.is_module else None
-    found: dict[str, Any] = {"gradients": {}, "buffers": {}}
-    if cotangents:
-        given = [*values, *(tensor_of(numbers, str(numbers.dtype)) for numbers in cotangents)]
-        result, found["gradients"] = _gradients(made, net, probe, given, weights, mode)
-    else:
+    load(run.converted)
+    made, probe = load(run.harness), run.probe
+    values = [tensor_of(run.inputs[name], str(run.inputs[name].dtype)) for name in probe.names]
+    net = _net(made.build(), run.weights, run.training, values) if probe.is_module else None
+    held: list[tuple[str, str]] = []
+    if net is not None and run.training:
+        pairs = [(name, place) for name, place, _, _ in run.weights]
+        held = [(name, place) for name, place in pairs if not _is_trained(net, place)]
+    if not run.cotangents:
         forward = made.forward if net is None else made.forward(net.root)
-        result = (made.compiled_forward(forward) if mode == "graph" else forward)(*values)
-    found["result"] = _described(result)
-    if net is not None and training:
-        held = [(name, place) for name, place, _, _ in weights if not _is_trained(net, place)]
-        found["buffers"] = {name: _described(held_at(net, place)) for name, place in held}
-    return found
-
-
-def _gradients(
-    made: Any,
-    net: Net | None,
-    probe: Probe,
-    given: Sequence[Any],
-    weights: Sequence[Weight],
-    mode: str,
-) -> tuple[Any, dict[str, Described]]:
-    """The result, and the gradients of its weighted sum by input and by torch's weight names."""
-    trained = {}
+        return Ready(forward, values, (), net, tuple(held))
+    given = [*values, *(tensor_of(numbers, str(numbers.dtype)) for numbers in run.cotangents)]
     total = made.total if net is None else made.Total(net.root)
+    trained = {}
     if net is not None:
-        trained = {name: held_at(net, p) for name, p, _, _ in weights if _is_trained(net, p)}
+        trained = {name: held_at(net, p) for name, p, _, _ in run.weights if _is_trained(net, p)}
         total.set_train(net.root.training)
     parameters = ms.ParameterTuple(list(trained.values())) if trained else None
     gradient = ms.value_and_grad(total, probe.floating or None, parameters, has_aux=True)
-    step = made.compiled_gradient(gradient) if mode == "graph" else gradient
-    (_, result), gradients = step(*given)
+    names = (*(f"input[{i}]" for i in probe.floating), *trained)
+    return Ready(gradient, given, names, net, tuple(held))
+
+
+def _found(ready: Ready, output: Any) -> dict[str, Any]:
+    result, gradients = output, []
+    if ready.names:
+        (_, result), gradients = output
     flat = _flat(gradients)
-    names = [f"input[{i}]" for i in probe.floating] + list(trained)
-    if len(flat) != len(names):
-        raise RuntimeError(f"MindSpore gives {len(flat)} gradients where {len(names)} were asked")
-    return result, {name: _described(value) for name, value in zip(names, flat, strict=True)}
+    if len(flat) != len(ready.names):
+        raise RuntimeError(
+            f"MindSpore gives {len(flat)} gradients where {len(ready.names)} were asked"
+        )
+    net = ready.net
+    return {
+        "result": _described(result),
+        "gradients": {n: _described(value) for n, value in zip(ready.names, flat, strict=True)},
+        "buffers": {name: _described(held_at(net, place)) for name, place in ready.held if net},
+    }
 
 
 def _flat(value: Any) -> list[Any]:

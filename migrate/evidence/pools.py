@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from migrate.evidence.workers import MindSporeRun, TorchJob
 
 SECONDS_A_JOB = 60.0
 SECONDS_A_TORCH_RUN = 3.0
+NOT_TRIED = {"error": "not tried: other runs of this row hung or crashed"}
 MOST_LOST = 2  # crashes and hangs of one row in one mode; the rest of them is not tried
 JOBS_A_WORKER = 120  # what MindSpore compiled stays in memory until its process ends
 
@@ -90,29 +91,32 @@ def ask_mindspore(pools: Pools, runs: Sequence[MindSporeRun], journal: Path) -> 
 
 def collect(pools: Pools, asked: Asked) -> list[dict[str, Any]]:
     """The answers to all runs, in order; runs behind a crash or a hang are asked anew."""
+    runs = list(asked.runs)
     answers: dict[int, dict[str, Any]] = {}
     lost: dict[tuple[str, bool], int] = {}
-    waiting = list(range(len(asked.runs)))
+    waiting = list(range(len(runs)))
     attempt = asked
-    while waiting:
+    for number in range(1, 2 * len(runs) + 1):
         _, why = result(attempt.future)
         arrived = workers.read_journal(attempt.journal)
         answers.update(zip(waiting, arrived, strict=False))
         waiting = waiting[len(arrived) :]
         if not waiting:
             break
-        first, *waiting = waiting
-        answers[first] = {"error": _loss(attempt, asked.runs[first], why), "lost": True}
-        group = _group(asked.runs[first])
-        lost[group] = lost.get(group, 0) + 1
-        if lost[group] == MOST_LOST:
-            given_up = [i for i in waiting if _group(asked.runs[i]) == group]
-            unknown = {"error": "not tried: other runs of this row hung or crashed", "lost": True}
-            answers.update(dict.fromkeys(given_up, unknown))
-            waiting = [i for i in waiting if i not in given_up]
-        again = attempt.journal.with_suffix(f".{len(answers)}")
-        attempt = ask_mindspore(pools, [asked.runs[i] for i in waiting], again)
-    return [answers[i] for i in range(len(asked.runs))]
+        first = waiting[0]
+        if len(workers.groups([runs[i] for i in waiting])[0]) > 1:
+            # several were compiled as one: each for itself says which of them it was
+            runs = [replace(run, alone=run.mode == "graph") for run in runs]
+        else:
+            answers[first] = {"error": _loss(attempt, runs[first], why)}
+            group = _group(runs[first])
+            lost[group] = lost.get(group, 0) + 1
+            given_up = [i for i in waiting if lost[group] == MOST_LOST and _group(runs[i]) == group]
+            answers.update(dict.fromkeys(set(given_up) - {first}, NOT_TRIED))
+            waiting = [i for i in waiting if i not in answers]
+        again = attempt.journal.with_suffix(f".{number}")
+        attempt = ask_mindspore(pools, [runs[i] for i in waiting], again)
+    return [answers[i] for i in range(len(runs))]
 
 
 def _group(run: MindSporeRun) -> tuple[str, bool]:

@@ -51,7 +51,7 @@ def prepare(
     assert row is not None and case is not None, key
     sha256 = store.row_hash(table, key)
     try:
-        text, found = probes(table, row, case)
+        text, found = probes(table, row, case, generate)
         inputs = {f"x{i}": draw(spec, key, i) for i, spec in enumerate(case.inputs)}
         generated = variants(key, case.inputs) if generate else ()
         converted = convert(text, table)
@@ -63,14 +63,24 @@ def prepare(
     source, target = folder / f"{stem}_torch.py", folder / f"{stem}.py"
     source.write_text(text, encoding="utf-8")
     target.write_text(converted.text, encoding="utf-8")
-    problems = _conversion_problems(row, converted.entries)
+    problems = _conversion_problems(row, converted.entries, _written_lines(text, found))
     if problems:
         return Prepared(row, case, sha256, problems=problems)
     return Prepared(row, case, sha256, found, source, target, inputs, generated)
 
 
-def _conversion_problems(row: Row, entries: Sequence[Any]) -> tuple[str, ...]:
+def _written_lines(text: str, found: Sequence[Probe]) -> range:
+    """The lines before the first generated call: a flag behind them is a kind that is refused."""
+    lines = text.splitlines()
+    first = next((probe.name for probe in found if probe.kind), "")
+    heads = (f"def {first}(", f"class {first}(", f"def {first}_by(")
+    end = (n for n, line in enumerate(lines, 1) if first and line.startswith(heads))
+    return range(1, next(end, len(lines) + 1))
+
+
+def _conversion_problems(row: Row, entries: Sequence[Any], written: range) -> tuple[str, ...]:
     """Flags inside the case, and whether the row under test is the one that decided."""
+    entries = [entry for entry in entries if entry.line in written]
     flagged = [e for e in entries if e.outcome.value == "flagged"]
     lines = dict.fromkeys(f"flagged: {e.name}: {e.code} {e.reason}" for e in flagged)
     if not flagged and entries and row.key not in {e.row for e in entries}:

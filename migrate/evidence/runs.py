@@ -22,13 +22,13 @@ MOST_VARIED = 3  # calls of a row that run on generated inputs
 def label(probe: Probe, training: bool, kind: str = "") -> str:
     """How messages name a run."""
     how = " (as a value)" if probe.through_ref else ""
-    on = f" on {kind}" if kind else ""
+    on = f" on {kind}" if kind and kind != probe.kind else ""
     return f"{probe.call}{how}{', train' if training else ''}{on}"
 
 
 def varied(row: Prepared) -> frozenset[str]:
     """The probes that run on generated inputs: the first calls that have floating inputs."""
-    chosen = [p.name for p in row.probes if p.floating and not p.through_ref]
+    chosen = [p.name for p in row.probes if p.floating and not p.through_ref and not p.kind]
     return frozenset(chosen[:MOST_VARIED]) if row.variants else frozenset()
 
 
@@ -51,7 +51,7 @@ def mindspore_runs(
                     row.converted,
                     harness,
                     probes[name],
-                    inputs[kind],
+                    inputs.get(kind, inputs[""]),
                     places(table, wanted),
                     () if random else tuple(wanted["cotangents"]),
                     mode,
@@ -60,7 +60,7 @@ def mindspore_runs(
                     SECONDS_GRAPH if mode == "graph" else SECONDS_PYNATIVE,
                 )
             )
-    return sorted(runs, key=lambda run: bool(run.kind))
+    return sorted(runs, key=lambda run: (bool(run.kind), run.mode == "graph"))
 
 
 def _modes(row: Prepared, expected: Mapping[Key, Any], key: Key) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from migrate.evidence.arguments import generated_calls
 from migrate.evidence.inputs import parse_input
 from migrate.row import Case, Row
 from migrate.table import Table
@@ -14,7 +15,8 @@ from migrate.table import Table
 class Probe:
     """One call as a definition of the source: ``name`` of the function or Module class.
 
-    ``names`` are its inputs and ``floating`` those that are differentiated.
+    ``names`` are its inputs and ``floating`` those that are differentiated. ``kind`` names the
+    argument that was added to a written call, "" for a written one.
     """
 
     name: str
@@ -23,6 +25,7 @@ class Probe:
     names: tuple[str, ...]
     floating: tuple[int, ...]
     through_ref: bool = False
+    kind: str = ""
 
 
 def is_module(table: Table, row: Row, case: Case) -> bool:
@@ -35,11 +38,14 @@ def is_module(table: Table, row: Row, case: Case) -> bool:
     return isinstance(made, ast.Call) and table.target_is_class(ast.unparse(made.func))
 
 
-def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
+def probes(
+    table: Table, row: Row, case: Case, generate: bool = False
+) -> tuple[str, tuple[Probe, ...]]:
     """The torch source of all calls of a case and one Probe for each.
 
     Where the row has a ``ref``, each call that names it is made once more with the name passed
-    as a value. Raises SyntaxError for a call that is not Python.
+    as a value. ``generate``: also calls with arguments that the case does not give (arguments.py).
+    Raises SyntaxError for a call that is not Python.
     """
     module = is_module(table, row, case)
     parts = ["import torch\n"]
@@ -48,7 +54,9 @@ def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
     if case.source:
         parts.append(case.source.strip() + "\n")
     found: list[Probe] = []
-    for index, call in enumerate(case.calls):
+    calls = [("", call) for call in case.calls]
+    calls += generated_calls(row, case) if generate else ()
+    for index, (kind, call) in enumerate(calls):
         for through_ref in (False, True):
             taken = _without_name(call, row.name) if through_ref else call
             if through_ref and (not row.ref or taken is None):
@@ -57,7 +65,7 @@ def probes(table: Table, row: Row, case: Case) -> tuple[str, tuple[Probe, ...]]:
             name = f"{'ref' if through_ref else 'call'}{index}"
             chosen = _inputs(case.forward if module else call, case)
             floating = tuple(i for i, x in enumerate(chosen) if _is_floating(case, x))
-            probe = Probe(name, call, module, chosen, floating, through_ref)
+            probe = Probe(name, call, module, chosen, floating, through_ref, kind)
             write = _module_text if module else _function_text
             parts.append(write(probe, text, row.name, case.forward))
             found.append(probe)

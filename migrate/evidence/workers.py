@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from migrate.evidence.kinds import Variant
 from migrate.evidence.sources import Probe
 from migrate.parity.exchange import Array
 
+MOST_TOGETHER = 8
 Key = tuple[str, bool, str]
 
 
@@ -40,7 +42,10 @@ class TorchJob:
 
 @dataclass(frozen=True)
 class MindSporeRun:
-    """One probe in one mode; ``label`` says which one in messages, ``kind`` which inputs."""
+    """One probe in one mode; ``label`` says which one in messages, ``kind`` which inputs.
+
+    Graphs of a row are compiled as one, but for those that are to run ``alone``.
+    """
 
     label: str
     converted: Path
@@ -53,6 +58,7 @@ class MindSporeRun:
     training: bool
     kind: str = ""
     seconds: float = 60.0
+    alone: bool = False
 
     @property
     def key(self) -> Key:
@@ -61,8 +67,9 @@ class MindSporeRun:
 
 
 def start_torch() -> None:
-    """Prepare the torch worker: one thread, as two workers share the machine."""
+    """Prepare the torch worker: one thread, as two workers share the machine, and no warnings."""
     os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.simplefilter("ignore")
 
 
 def start_mindspore() -> None:
@@ -91,7 +98,8 @@ def torch_job(job: TorchJob) -> dict[Key, dict[str, Any]]:
     found: dict[Key, dict[str, Any]] = {}
     for probe in job.probes:
         for training in (False, True) if probe.is_module else (False,):
-            found[probe.name, training, ""] = _torch(job, probe, job.inputs, training, job.gradient)
+            answer = _torch(job, probe, job.inputs, training, job.gradient)
+            found[probe.name, training, probe.kind] = answer
         if probe.name not in job.varied:
             continue
         for one in job.variants:
@@ -118,28 +126,44 @@ def mindspore_job(runs: Sequence[MindSporeRun], journal: Path) -> None:
     A run that takes longer than its seconds ends the process, and leaves a trace in the file
     beside the journal: kernels that hang hold the interpreter, so nothing else can stop them.
     """
-    from migrate.evidence.mindspore_run import run_probe
-
     with journal.open("ab") as answers, hang_file(journal).open("w") as trace:
-        for run in runs:
-            faulthandler.dump_traceback_later(run.seconds, exit=True, file=trace)
-            try:
-                one = run_probe(
-                    run.converted,
-                    run.harness,
-                    run.probe,
-                    run.inputs,
-                    run.weights,
-                    run.cotangents,
-                    run.mode,
-                    run.training,
-                )
-            except Exception as error:  # the finding of this run
-                one = {"error": describe(error)}
-            finally:
-                faulthandler.cancel_dump_traceback_later()
-            pickle.dump(one, answers)
+        for group in groups(runs):
+            faulthandler.dump_traceback_later(_seconds(group), exit=True, file=trace)
+            found = _mindspore(group)
+            faulthandler.cancel_dump_traceback_later()
+            for one in found:
+                pickle.dump(one, answers)
             answers.flush()
+
+
+def groups(runs: Sequence[MindSporeRun]) -> list[list[MindSporeRun]]:
+    """Neighbours that are compiled together; every other run stands alone."""
+    found: list[list[MindSporeRun]] = []
+    for run in runs:
+        joins = run.mode == "graph" and not run.alone and found and len(found[-1]) < MOST_TOGETHER
+        if joins and found[-1][-1].mode == "graph" and not found[-1][-1].alone:
+            found[-1].append(run)
+        else:
+            found.append([run])
+    return found
+
+
+def _seconds(group: Sequence[MindSporeRun]) -> float:
+    return max(run.seconds for run in group) + 10.0 * (len(group) - 1)
+
+
+def _mindspore(group: Sequence[MindSporeRun]) -> list[dict[str, Any]]:
+    from migrate.evidence.mindspore_run import run_probe, run_together
+
+    if len(group) > 1:
+        try:
+            return run_together(group)
+        except Exception:  # one of them is at fault: each for itself says which
+            return [answer for run in group for answer in _mindspore([run])]
+    try:
+        return [run_probe(group[0])]
+    except Exception as error:  # the finding of this run
+        return [{"error": describe(error)}]
 
 
 def hang_file(journal: Path) -> Path:
