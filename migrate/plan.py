@@ -11,6 +11,7 @@ from migrate.rules import (
     autograd,
     autograd_function,
     bookkeeping,
+    cell_names,
     classes,
     dead_branches,
     fields,
@@ -69,6 +70,8 @@ def decide(scene: Scene, reference: Reference) -> Decision:
     if reference.form is Form.INPLACE:
         assert isinstance(node, (ast.Call, ast.AugAssign))
         return shared_storage.decide(scene, node, name)
+    if reference.form is Form.OWN:
+        return cell_names.decide(scene, node, name)
     if reference.form is Form.FIELD:
         assert isinstance(node, ast.Attribute)
         return fields.decide(scene, node, name)

@@ -8,6 +8,7 @@ from enum import Enum
 
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, without_none
+from migrate.receivers.own_names import own_names
 from migrate.scene import Scene
 
 _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
@@ -34,6 +35,7 @@ class Form(Enum):
     CLASS = "class"
     FORWARD = "forward"
     INPLACE = "inplace"
+    OWN = "own name"
     SETTING = "setting"
 
 
@@ -48,7 +50,7 @@ class Reference:
 
 def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
-    found: list[Reference] = []
+    found: list[Reference] = _own(scene)
     for node in scene.file.nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found += _import(scene, node)
@@ -63,6 +65,36 @@ def find(scene: Scene) -> list[Reference]:
         elif isinstance(node, (ast.Call, ast.AugAssign)):
             found += _inplace(scene, node)
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
+
+
+def _own(scene: Scene) -> list[Reference]:
+    """The names of the project's Modules that are taken in a Cell: definitions and uses."""
+    names = own_names(scene.inference)
+    found: list[Reference] = []
+    for node in scene.file.nodes if names else ():
+        if isinstance(node, ast.Attribute) and node.attr in names and _is_own(scene, node):
+            found.append(Reference(node, f"torch.nn.Module.{node.attr}", Form.OWN))
+        elif isinstance(node, ast.ClassDef) and scene.is_module_class(scene.file.classes[id(node)]):
+            for item in node.body:
+                if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    bound: list[ast.AST] = [item] if item.name in names else []
+                    bound += [n for d in item.decorator_list for n in ast.walk(d)]
+                else:
+                    bound = list(item.targets) if isinstance(item, ast.Assign) else []
+                for one in bound:
+                    name = getattr(one, "name", getattr(one, "id", ""))
+                    if name in names:
+                        found.append(Reference(one, f"torch.nn.Module.{name}", Form.OWN))
+    return found
+
+
+def _is_own(scene: Scene, node: ast.Attribute) -> bool:
+    """Whether an attribute is surely that of a Module of the project."""
+    atoms = without_none(scene.kind(node.value))
+    kinds = ("Module", "super", "class")
+    sure = all(a.kind in kinds and "::" in a.name for a in atoms)
+    modules = all(scene.inference.is_module(a.name) for a in atoms) if sure else False
+    return bool(atoms) and modules
 
 
 def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
