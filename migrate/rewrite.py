@@ -19,6 +19,8 @@ from migrate.scene import Scene
 from migrate.sites import Form, Reference, find
 from migrate.source import Source
 from migrate.table import Table
+from migrate.training import ledger
+from migrate.training.restructure import Staged, restructure
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,46 @@ class Rewritten:
     helpers: frozenset[str]
     cells: tuple[CellPlace, ...]
     weights: frozenset[str]
+    emitted: Emitted | None = None
 
 
-def analyse(sources: Mapping[str, Source], table: Table) -> Inference:
-    """Index the files and prepare the analysis; each function is walked when first needed."""
+@dataclass(frozen=True)
+class Analysed:
+    """A program ready to be converted; ``staged`` are its files with training steps, by path."""
+
+    inference: Inference
+    staged: Mapping[str, Staged]
+
+
+def analyse(sources: Mapping[str, Source], table: Table) -> Analysed:
+    """Index the files, restructure training steps, and walk what came of it."""
     inference = Inference(index.build(sources), table)
-    if inference.has_torch:
+    if not inference.has_torch:
+        return Analysed(inference, {})
+    deeply(inference.everything)
+    staged = restructure(inference)
+    if staged:
+        renewed = {**sources, **{path: s.source for path, s in staged.items()}}
+        inference = Inference(index.build(renewed), table)
         deeply(inference.everything)
-    return inference
+    return Analysed(inference, staged)
 
 
-def convert(inference: Inference, path: str, options: Options) -> Rewritten:
+def convert(analysed: Analysed, path: str, options: Options) -> Rewritten:
     """Convert one file of the program."""
-    return deeply(lambda: _convert(inference, path, options))
+    staged = analysed.staged.get(path)
+    made = deeply(lambda: _convert(analysed.inference, path, options, staged))
+    return made if staged is None else _led_back(made, staged)
 
 
-def _convert(inference: Inference, path: str, options: Options) -> Rewritten:
+def _led_back(made: Rewritten, staged: Staged) -> Rewritten:
+    """What is said of a restructured file names the places of the file as it was."""
+    entries = ledger.entries(staged, made.entries, made.emitted)
+    counts = ledger.ledger(entries)
+    return replace(made, entries=entries, ledger=counts, cells=ledger.cells(staged, made.cells))
+
+
+def _convert(inference: Inference, path: str, options: Options, staged: Staged | None) -> Rewritten:
     file = inference.program.files[path]
     inference.file(path)
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
@@ -65,6 +91,8 @@ def _convert(inference: Inference, path: str, options: Options) -> Rewritten:
     if not inference.has_torch or (not references and not _has_module_classes(scene)):
         return _unchanged(scene)
     made = plan.plan(scene, references)
+    if staged is not None:
+        made = replace(made, decisions=ledger.explained(staged, made.decisions))
     changes = _changes(scene, references, made, options)
     emitted = _emit(scene, changes)
     return Rewritten(
@@ -74,6 +102,7 @@ def _convert(inference: Inference, path: str, options: Options) -> Rewritten:
         helpers=_helpers(changes),
         cells=accounts.cells(scene, emitted),
         weights=accounts.weights(scene),
+        emitted=emitted,
     )
 
 

@@ -139,6 +139,7 @@ class Renderer(Substitution):
         theirs = constant(ast.parse(slot.default, mode="eval").body, {})
         if mine is NO_VALUE or theirs is NO_VALUE:
             return False
-        if isinstance(mine, float) and isinstance(theirs, (int, float)):
-            return abs(mine - theirs) <= 1e-12 * max(1.0, abs(mine)) and theirs is not True
+        plain = not isinstance(mine, bool) and not isinstance(theirs, bool)
+        if plain and isinstance(mine, (int, float)) and isinstance(theirs, (int, float)):
+            return abs(mine - theirs) <= 1e-12 * max(1.0, abs(mine))
         return type(mine) is type(theirs) and mine == theirs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from migrate.emit import Emitted
-from migrate.outcomes import Outcome
+from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.training.restructure import Staged
 
@@ -19,15 +20,12 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
 
     References that restructuring itself wrote (two imports, a base class) are left out.
     """
-    reasons = dict(staged.unclear)
     kept = []
     for entry in found:
         place = staged.origin(entry.line, entry.column)
         if place is None:
             continue
-        reason = reasons.get(place[0]) if entry.name == BACKWARD else None
-        change = {"line": place[0], "column": place[1], "reason": reason or entry.reason}
-        kept.append(entry.model_copy(update=change))
+        kept.append(entry.model_copy(update={"line": place[0], "column": place[1]}))
     for site in staged.done:
         line = emitted.line(staged.offset(site.span.start)) if emitted else 0
         kept.append(
@@ -42,6 +40,19 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
             )
         )
     return tuple(sorted(kept, key=lambda e: (e.line, e.column)))
+
+
+def explained(staged: Staged, found: Sequence[Edit | Refusal]) -> tuple[Edit | Refusal, ...]:
+    """A backward that is in no training step says why it is not."""
+    reasons = dict(staged.unclear)
+    changed: list[Edit | Refusal] = []
+    for decision in found:
+        if isinstance(decision, Refusal) and decision.site.name == BACKWARD:
+            place = staged.origin(decision.site.line, decision.site.column)
+            reason = reasons.get(place[0]) if place else None
+            decision = replace(decision, reason=reason) if reason else decision
+        changed.append(decision)
+    return tuple(changed)
 
 
 def ledger(found: Sequence[Entry]) -> Ledger:

@@ -111,7 +111,7 @@ def _file(inference: Inference, file: File) -> Staged | None:
                 else _one(view, group, every, function, several, taken)
             )
             (unclear if isinstance(item, Unclear) else ready).append(item)  # type: ignore[arg-type]
-    if not ready:
+    if not ready and not unclear:
         return None
     return _staged(view, ready, unclear)
 
@@ -157,7 +157,7 @@ def _own(function: Function | None) -> str:
 
 def _staged(view: View, ready: Sequence[_Ready], unclear: Sequence[Unclear]) -> Staged:
     source = view.file.source
-    changes = [_import(view)]
+    changes = [_import(view)] if ready else []
     for item in ready:
         changes += edits(view, item.region, item.cell, item.step, item.place)
         changes += _made(view, item)
