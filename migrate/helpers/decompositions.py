@@ -34,24 +34,27 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     return cholesky(A, upper), ops.zeros(A.shape[:-2], ms.int32)
 
 
-class CholeskySolve(nn.Cell):
-    """X with L L^T X = B; the gradient of L is not cut to its triangle, as torch's is not."""
+class CholeskySolution(nn.Cell):
+    """X with L L^T X = B, given with both; the gradient of L keeps both triangles, as torch's."""
 
-    def construct(self, B, L):
-        half = solve_triangular(L, B, upper=False)
-        return solve_triangular(L.mT, half, upper=True)
+    def construct(self, B, L, X):
+        return X
 
-    def bprop(self, B, L, out, dout):
+    def bprop(self, B, L, X, out, dout):
         half = solve_triangular(L, dout, upper=False)
         solved = solve_triangular(L.mT, half, upper=True)
-        inner = ops.matmul(solved, out.mT)
-        return solved, -ops.matmul(inner + inner.mT, L)
+        inner = ops.matmul(solved, X.mT)
+        return solved, -ops.matmul(inner + inner.mT, L), ops.zeros_like(X)
 
 
 def cholesky_solve(B, L, upper=False):
     """torch.cholesky_solve: X with A X = B, where A has the Cholesky factor ``L``."""
     L, B = stacked(L.mT if upper else L, B)
-    return CholeskySolve()(B, L) if B.size else B
+    if B.size == 0:
+        return B
+    half = solve_triangular(ops.stop_gradient(L), ops.stop_gradient(B), upper=False)
+    X = solve_triangular(ops.stop_gradient(L).mT, half, upper=True)
+    return CholeskySolution()(B, L, X)
 
 
 def cholesky_inverse(L, upper=False):
