@@ -15,6 +15,7 @@ from migrate.rules import (
     classes,
     dead_branches,
     fields,
+    global_settings,
     graph_forms,
     lambdas,
     members,
@@ -82,6 +83,8 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         assert isinstance(node, (ast.Name, ast.Attribute))
         return references.decide(scene, node, name)
     assert isinstance(node, ast.Attribute)
+    if reference.form is Form.SETTING:
+        return global_settings.decide(scene, node, name)
     if reference.form is Form.UNSURE:
         return members.unsure(scene, node, name)
     if modules.applies(scene, node, name):
