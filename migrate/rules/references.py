@@ -96,7 +96,7 @@ def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | R
     return _renamed(scene, site, node, found[0], found[1])
 
 
-def _is_type_use(scene: Scene, node: ast.expr) -> bool:
+def _is_type_use(scene: Scene, node: ast.expr, named: bool = True) -> bool:
     """``isinstance(x, T)``, ``issubclass``, ``except T``, ``type(x) is T`` or ``==``."""
     child: ast.AST = node
     parent = scene.parent(node)
@@ -107,7 +107,7 @@ def _is_type_use(scene: Scene, node: ast.expr) -> bool:
     if isinstance(parent, ast.Compare):
         sides = [parent.left, *parent.comparators]
         return any(isinstance(s, ast.Call) and getattr(s.func, "id", "") == "type" for s in sides)
-    if isinstance(parent, ast.Assign) and child is not node:
+    if isinstance(parent, ast.Assign) and child is not node and named:
         return _names_types(scene, parent)
     return isinstance(parent, (ast.ExceptHandler, ast.MatchClass))
 
@@ -125,7 +125,7 @@ def _names_types(scene: Scene, node: ast.Assign) -> bool:
         for n in scene.file.nodes
         if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
     ]
-    return bool(uses) and all(_is_type_use(scene, use) for use in uses)
+    return bool(uses) and all(_is_type_use(scene, use, named=False) for use in uses)
 
 
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
