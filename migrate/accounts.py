@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from migrate import plan
 from migrate.emit import Emitted
-from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
 from migrate.sites import Reference
@@ -36,23 +36,13 @@ def entries(
 ) -> tuple[Entry, ...]:
     """What became of every reference, with its line before and after."""
     found = []
+    assumed = scene.inference.assumptions(scene.file.path)
     for reference, decision in zip(references, decisions, strict=True):
         own = scene.site(reference.name, reference.node)
         site = replace(decision.site, line=own.line, column=own.column)
         line = emitted.line(scene.source.span(reference.node).start)
         if isinstance(decision, Refusal):
-            found.append(
-                Entry(
-                    name=site.name,
-                    outcome=Outcome.FLAGGED,
-                    line=site.line,
-                    column=site.column,
-                    output_line=line,
-                    code=decision.code,
-                    reason=decision.reason,
-                    next_step=decision.next_step,
-                )
-            )
+            found.append(_flagged(site, line, decision))
         else:
             found.append(
                 Entry(
@@ -64,9 +54,23 @@ def entries(
                     row=decision.row,
                     note=decision.note,
                     target=_target(decision),
+                    assumption=assumed.get(id(reference.node), ""),
                 )
             )
     return tuple(found)
+
+
+def _flagged(site: Site, line: int, refusal: Refusal) -> Entry:
+    return Entry(
+        name=site.name,
+        outcome=Outcome.FLAGGED,
+        line=site.line,
+        column=site.column,
+        output_line=line,
+        code=refusal.code,
+        reason=refusal.reason,
+        next_step=refusal.next_step,
+    )
 
 
 def _target(edit: Edit) -> str:

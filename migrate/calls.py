@@ -33,10 +33,14 @@ class BoundCall:
 
 @dataclass(frozen=True)
 class Unbound:
-    """A call that does not fit a signature; ``dynamic`` when only running it would tell."""
+    """A call that does not fit a signature; ``dynamic`` when only running it would tell.
+
+    ``of_kinds``: its arguments do, but not their kinds.
+    """
 
     reason: str
     dynamic: bool = False
+    of_kinds: bool = False
 
 
 def bind(
@@ -164,7 +168,8 @@ def choose(
             continue
         marks = [_mark(bound, p, kinds_of) for p in signature.params if bound.given(p.name)]
         if NO in marks:
-            why = why if why.dynamic else Unbound("an argument has another type")
+            # a Tensor of one number passes for that number, so this may work all the same
+            why = why if why.dynamic else Unbound("an argument has another type", of_kinds=True)
             continue
         found.append((YES if all(m == YES for m in marks) else MAYBE, bound))
     sure = [b for mark, b in found if mark == YES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate import calls
 from migrate.calls import BoundCall
@@ -95,13 +95,16 @@ def _surest(found: list[Chosen], why: NotChosen) -> list[Chosen] | NotChosen:
 
 
 def _refuses(row: Row, why: calls.Unbound, ref: str) -> NotChosen:
-    never = not why.dynamic and bool(row.signatures)
+    never = not (why.dynamic or why.of_kinds) and bool(row.signatures)
     return NotChosen("API103", why.reason, ref=ref, row=row, impossible=never)
 
 
 def _better(old: NotChosen, new: NotChosen) -> NotChosen:
     """The reason nearest to success: a refused value says more than a signature that fails."""
-    return new if old.code != "DEF110" or new.code == "DEF110" else old
+    best = new if old.code != "DEF110" or new.code == "DEF110" else old
+    # before the first row nothing is known: any other row that might take it counts
+    never = new.impossible and (old.impossible or old.code == "API101")
+    return replace(best, impossible=never)
 
 
 def _unknown(table: Table, name: str) -> NotChosen:

@@ -90,14 +90,14 @@ class File:
         return tuple(found)
 
     @cached_property
-    def import_roots(self) -> frozenset[str]:
-        """The top-level packages that the file imports by their full names."""
+    def imported(self) -> frozenset[str]:
+        """The full names of what the file imports: "torch", "torch.nn" for both spellings."""
         found = set()
         for node in self.imports:
             if isinstance(node, ast.Import):
-                found |= {a.name.partition(".")[0] for a in node.names}
+                found |= {a.name for a in node.names}
             elif not node.level:
-                found.add((node.module or "").partition(".")[0])
+                found |= {f"{node.module}.{a.name}" for a in node.names}
         return frozenset(found)
 
     @property

@@ -21,6 +21,7 @@ class Entry(Frozen):
     """One torch-derived reference of the input and what became of it.
 
     Lines and columns count from 1; ``output_line`` is 0 where nothing of it is left.
+    ``assumption`` says what was taken for granted that neither types nor torch prove.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Entry(Frozen):
     reason: str = ""
     next_step: str = ""
     note: str = ""
+    assumption: str = ""
 
 
 class Ledger(Frozen):

@@ -6,15 +6,11 @@ import ast
 from dataclasses import dataclass
 from enum import Enum
 
+from migrate import unknown_receivers
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, without_none
 from migrate.receivers.own_names import own_names
 from migrate.scene import Scene
-
-_CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
-                              "iterator", "foreign", "project", "class", "function", "builtin",
-                              "device", "dtype", "Object", "None", "super", "method"})  # fmt: skip
-
 
 # what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
 RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
@@ -236,14 +232,8 @@ def _defined(scene: Scene, key: str, attribute: str) -> bool:
 
 def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[Reference]:
     """An unknown receiver whose attribute is called by the name of a Tensor method."""
-    if any(a.kind in _CONTAINER_KINDS for a in atoms) and "unknown" not in _kinds(atoms):
-        return []
-    parent = scene.parent(node)
-    full = f"torch.Tensor.{node.attr}"
-    called = isinstance(parent, ast.Call) and parent.func is node
-    if not called or not scene.table.kind(full) or node.attr.startswith("__"):
-        return []
-    return [Reference(node, full, Form.UNSURE)]
+    name = unknown_receivers.method(scene, node, atoms)
+    return [Reference(node, name, Form.UNSURE)] if name else []
 
 
 def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:

@@ -82,6 +82,9 @@ def totals(conversion: Conversion) -> Iterator[str]:
     notes = {entry.note for file in record.files for entry in file.entries if entry.note}
     if notes:
         yield f"Notes:      {len(notes)} API differences that change no number (see the report)"
+    assumed = sum(bool(e.assumption) for file in record.files for e in file.entries)
+    if assumed:
+        yield f"Assumed:    {assumed} receivers are Tensors as nothing else fits (see the report)"
 
 
 def skipped(record: Record) -> Iterator[str]:

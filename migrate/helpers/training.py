@@ -77,9 +77,7 @@ class ClippedTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
-        gradients, norm = clip_by_total_norm(
-            gradients, self.chosen, self.max_norm, self.norm_type
-        )
+        gradients, norm = clip_by_total_norm(gradients, self.chosen, self.max_norm, self.norm_type)
         outputs = followed_by(outputs, self.optimizer(gradients))
         if not self.returns_norm:
             return outputs

@@ -67,8 +67,8 @@ class Binding(Frame):
             )
             if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
                 self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
-        elif isinstance(test, ast.Call) and holds:
-            self._narrow_isinstance(test)
+        elif isinstance(test, ast.Call):
+            self._narrow_isinstance(test, holds)
         elif isinstance(test, ast.Name) and holds:
             self._narrow_none(test, False)
 
@@ -77,7 +77,7 @@ class Binding(Frame):
             value = self.env[node.id]
             self.env[node.id] = NONE if is_none else without_none(value) or UNKNOWN
 
-    def _narrow_isinstance(self, test: ast.Call) -> None:
+    def _narrow_isinstance(self, test: ast.Call, holds: bool) -> None:
         if getattr(test.func, "id", "") != "isinstance" or len(test.args) != 2:
             return
         subject, classes = test.args
@@ -85,8 +85,10 @@ class Binding(Frame):
             return
         parts = classes.elts if isinstance(classes, ast.Tuple) else [classes]
         found = [self._instance_kind(self.kind(p)) for p in parts]
-        if all(found):
+        if all(found) and holds:
             self.env[subject.id] = join(*found)
+        elif all(found) and TENSOR in found:
+            self.env[subject.id] = (self.env[subject.id] - TENSOR) or UNKNOWN
 
     def _instance_kind(self, value: Kind) -> Kind:
         found = []
@@ -99,6 +101,8 @@ class Binding(Frame):
                 known = {"int": INT, "float": FLOAT, "str": STR, "bool": BOOL}
                 plain = kind(atom.name) if atom.name in ("list", "tuple", "dict") else UNKNOWN
                 found.append(known.get(atom.name, plain))
+            elif atom.kind == "foreign":
+                found.append(kind("instance", atom.name))
             elif atom.kind == "tuple":
                 found.extend(self._instance_kind(i) for i in atom.items)
             else:

@@ -7,9 +7,11 @@ import ast
 from migrate import calls
 from migrate.receivers import datasets, python_results, values
 from migrate.receivers.binding import Binding
+from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import (
     MODULE,
     NOTHING,
+    STR,
     TENSOR,
     UNKNOWN,
     Atom,
@@ -36,30 +38,38 @@ class Calling(Binding):
         if _is_super(node):
             return self._super()
         callee = self.kind(node.func)
+        args = tuple(self.kind(a) for a in node.args)
+        for keyword in node.keywords:
+            self.kind(keyword.value)
         if isinstance(node.func, ast.Attribute) and self._only_a_tensor(node, node.func):
-            self.saw_tensor(node.func.value)
+            self._taken_for_tensor(node.func.value)
             callee = values.attribute(TENSOR, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
         elif isinstance(node.func, ast.Attribute) and self._only_a_module(node.func):
             self.saw(node.func.value, MODULE)
             callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
-        args = tuple(self.kind(a) for a in node.args)
-        for keyword in node.keywords:
-            self.kind(keyword.value)
         found = [self._called(atom, node, args) for atom in callee if atom.kind != "None"]
         return join(*found) or UNKNOWN
 
+    def _taken_for_tensor(self, node: ast.expr) -> None:
+        self.saw_tensor(node)
+        self.world.kinds[id(node)] = TENSOR
+        if isinstance(node, ast.Name) and node.id in self.env:
+            self.env[node.id] = TENSOR
+
     def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
         """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
-        value = self.world.kinds.get(id(func.value), UNKNOWN)
-        if not without_none(value) <= UNKNOWN or not self.world.only_tensors_have(func.attr):
+        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
             return False
-        signatures = self.world.table.signatures(f"torch.Tensor.{func.attr}")
-        return any(
-            not isinstance(calls.bind(node.args, node.keywords, s), calls.Unbound)
-            for s in signatures
-        )
+        holder = self.world.program.files[self.path].parents.get(id(node))
+        used = not isinstance(holder, ast.Expr)
+        beside = isinstance(func.value, ast.Name) and func.value.id in self.near
+        question = Question(func.attr, node, used, beside, self.names_of)
+        why = self.world.only_tensors_have(question)
+        if why:
+            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
+        return bool(why)
 
     def _only_a_module(self, func: ast.Attribute) -> bool:
         """``x.parameters()``; ``x.eval()`` of what the same function calls: a Module."""
@@ -174,6 +184,8 @@ class Calling(Binding):
             return _inplace(made) if self._works_inplace(name, node, args) else made
         signatures = table.signatures(name)
         self._tensor_arguments(node, name)
+        if name == "torch.Tensor.type":
+            return TENSOR if node.args or node.keywords else STR
         if len(signatures) == 1 and signatures[0].fields:
             return _result(signatures[0])
         if len(signatures) > 1:
@@ -193,6 +205,9 @@ class Calling(Binding):
     def _tensor_arguments(self, node: ast.Call, name: str) -> None:
         """What goes where torch admits Tensors only is a Tensor."""
         if name.startswith("torch.Tensor.") or not node.args:
+            return
+        if name == "torch.from_numpy":
+            self.saw(node.args[0], kind("instance", "numpy.ndarray"))
             return
         signatures = self.world.table.signatures(name)
         for index, arg in enumerate(node.args):
@@ -222,6 +237,13 @@ class Calling(Binding):
             else:
                 found.append(self._called(atom, node, each))
         return sequence("iterator", join(*found) or UNKNOWN)
+
+
+def _may_be_tensor(value: Kind) -> bool:
+    """Nothing is known of it, or only that some object gave it when it was called."""
+    rest = without_none(value) - UNKNOWN
+    others = rest - TENSOR
+    return all(a.kind == "instance" and not a.name for a in others) and rest != TENSOR
 
 
 def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:

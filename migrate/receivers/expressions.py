@@ -139,6 +139,8 @@ class Evaluator(Calling):
 
     def _BinOp(self, node: ast.BinOp) -> Kind:
         left, right = self.kind(node.left), self.kind(node.right)
+        self.saw_beside(node.left, right)
+        self.saw_beside(node.right, left)
         return binary(node.op, left, right)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:

@@ -40,6 +40,7 @@ class Flow(Branches):
 
     def bound(self, name: str, value: Kind) -> None:
         self.env[name] = value
+        self.fresh.discard(name)
         self.variables[name] = join(self.variables.get(name, NOTHING), value)
         for path in [p for p in self.env if p.startswith(name + ".")]:
             del self.env[path]
@@ -74,7 +75,10 @@ class Flow(Branches):
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         load = self.kind(node.target)
-        value = binary(node.op, load, self.kind(node.value))
+        other = self.kind(node.value)
+        self.saw_beside(node.target, other)
+        self.saw_beside(node.value, load)
+        value = binary(node.op, load, other)
         self.world.kinds[id(node)] = load
         self.bind(node.target, value if value != UNKNOWN else load)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.program import Function
 from migrate.receivers.kinds import (
@@ -12,19 +13,23 @@ from migrate.receivers.kinds import (
     TENSOR,
     UNKNOWN,
     Kind,
+    is_all,
     without_none,
 )
 from migrate.receivers.world import World
 
 Environment = dict[str, Kind]
+_TESTS = frozenset({"isinstance", "type", "hasattr", "callable", "is_tensor", "issubclass"})
 
 
 @dataclass
 class Frame:
     """One function (None: a module's top level) in which expressions are evaluated.
 
-    ``env`` holds what the variables are at this point, ``evidence`` what their use
-    proved; ``variables`` joins all that a name was ever bound to.
+    ``env`` holds what the variables are at this point, ``evidence`` what their use proved of
+    ``fresh`` parameters (not bound anew so far); ``variables`` joins all that a name was ever bound
+    to. ``near`` are fresh parameters combined with Tensors, ``assumed`` says for methods of unknown
+    receivers why they can only be Tensors.
     """
 
     world: World
@@ -33,6 +38,9 @@ class Frame:
     env: Environment = field(default_factory=dict)
     evidence: dict[str, Kind] = field(default_factory=dict)
     variables: Environment = field(default_factory=dict)
+    fresh: set[str] = field(default_factory=set)
+    near: set[str] = field(default_factory=set)
+    assumed: dict[int, str] = field(default_factory=dict)
 
     def kind(self, node: ast.expr | None) -> Kind:
         """The kind of an expression; every expression inside it is evaluated as well."""
@@ -61,7 +69,27 @@ class Frame:
         """The program would fail here unless ``node`` were of this kind."""
         if isinstance(node, ast.Name) and node.id in self.env:
             if without_none(self.env[node.id]) <= UNKNOWN:
-                self.env[node.id] = self.evidence[node.id] = proved
-                self.world.kinds[id(node)] = proved
+                self.env[node.id] = self.world.kinds[id(node)] = proved
+                if node.id in self.fresh and node.id not in self.examined:
+                    self.evidence[node.id] = proved
         elif self.world.kinds.get(id(node), UNKNOWN) <= UNKNOWN:
             self.world.kinds[id(node)] = proved
+
+    def saw_beside(self, node: ast.expr, other: Kind) -> None:
+        """An operator combines ``node`` with something."""
+        if not isinstance(node, ast.Name) or not is_all(other, "Tensor"):
+            return
+        if node.id in self.fresh and node.id not in self.examined:
+            self.near.add(node.id)
+
+    @cached_property
+    def examined(self) -> frozenset[str]:
+        """Names that the function tests for their type: use in one branch proves nothing there."""
+        found = set()
+        for node in ast.walk(self.function.node) if self.function is not None else ():
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
+                callee = node.func
+                name = getattr(callee, "attr", "") or getattr(callee, "id", "")
+                if name in _TESTS:
+                    found.add(node.args[0].id)
+        return frozenset(found)

@@ -10,6 +10,7 @@ from migrate.program import Class, File, Function, Program
 from migrate.receivers import values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
+from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
     NONE,
@@ -23,7 +24,6 @@ from migrate.receivers.kinds import (
 )
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.results import Results
-from migrate.receivers.tensor_only import tensor_only
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
@@ -41,12 +41,13 @@ class Inference:
     kinds: dict[int, Kind] = field(default_factory=dict)
     _flows: dict[int, Flow] = field(default_factory=dict)
     _modules: dict[str, Flow] = field(default_factory=dict)
+    _words: dict[bytes, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
         self.has_torch = any(map(self._is_ours, self.program.files.values()))
-        self._tensor_only = tensor_only(self.table, self.program)
+        self._elimination = Elimination(self.table, self.program, self.is_module, self.member)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
 
@@ -141,9 +142,18 @@ class Inference:
         called = self._parameters.of(function)
         return flow if called == alone else self._walk(function, called, flow.result)
 
-    def _walk(self, function: Function, given: dict[str, Kind], before: Kind = NOTHING) -> Flow:
+    def _walk(
+        self,
+        function: Function,
+        given: dict[str, Kind],
+        before: Kind = NOTHING,
+        last: Flow | None = None,
+    ) -> Flow:
         flow = Flow(self, function.path, function, dict(given), before=before)
-        flow.variables = dict(given)
+        flow.variables, flow.fresh = dict(given), set(given)
+        if last is not None:
+            flow.near, flow.assumed = last.near, last.assumed
+        known = len(flow.near)
         self._flows[id(function)] = flow
         body = function.node.body
         if isinstance(body, list):
@@ -155,8 +165,8 @@ class Inference:
             for n, k in flow.evidence.items()
             if n in given and without_none(given[n]) <= UNKNOWN
         }
-        if proved:
-            return self._walk(function, {**given, **proved}, before)
+        if proved or len(flow.near) > known:
+            return self._walk(function, {**given, **proved}, before, flow)
         flow.done = True
         return flow
 
@@ -227,13 +237,29 @@ class Inference:
 
     def _is_ours(self, file: File) -> bool:
         """Whether a file imports torch, something the table covers, or what needs torch."""
-        return any(r in self.roots or self.table.needs_torch(r) for r in file.import_roots)
-
-    def only_tensors_have(self, attribute: str) -> bool:
-        """Whether no class of the project, of Python or of numpy has such an attribute."""
-        return attribute in self._tensor_only
+        return any(
+            root_of(name) in self.roots or self.table.needs_torch(name) for name in file.imported
+        )
 
     def only_modules_have(self, attribute: str) -> bool:
         """Whether no class of the project that is not a Module has such a method."""
         owners = [c for c in self.program.classes.values() if attribute in c.methods]
         return all(self.is_module(c.key) for c in owners)
+
+    def mentions(self, word: bytes) -> bool:
+        """Whether the text of any file holds the word."""
+        if word not in self._words:
+            files = self.program.files.values()
+            self._words[word] = any(word in file.source.data for file in files)
+        return self._words[word]
+
+    def only_tensors_have(self, asked: Question) -> str:
+        """Why nothing but a Tensor can be meant by the call of a method, or ""."""
+        return self._elimination.why(asked)
+
+    def assumptions(self, path: str) -> dict[int, str]:
+        """For methods in a file whose receiver was found by elimination: why, by id of the node."""
+        found = dict(self.module(path).assumed)
+        for function in self.program.files[path].functions.values():
+            found.update(self.flow(function).assumed)
+        return found

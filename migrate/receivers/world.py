@@ -6,6 +6,7 @@ import ast
 from typing import Protocol
 
 from migrate.program import Class, Function, Program
+from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import Kind
 from migrate.receivers.results import Results
 from migrate.table import Table
@@ -56,7 +57,7 @@ class World(Protocol):
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind: ...
 
-    def only_tensors_have(self, attribute: str) -> bool: ...
+    def only_tensors_have(self, asked: Question) -> str: ...
 
     def only_modules_have(self, attribute: str) -> bool: ...
 

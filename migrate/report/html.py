@@ -69,6 +69,7 @@ def page(
             complaints=ledger.complaints(record),
             groups=ledger.flag_groups(record),
             notes=ledger.notes(record),
+            assumptions=ledger.assumptions(record),
             files=files,
             numbers={view.file.source: view.number for view in files if view.complete},
             aside=[f for f in record.files if f.status != "converted"],

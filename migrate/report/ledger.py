@@ -24,7 +24,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Flag:
-    """A flagged reference and its place."""
+    """A reference that is flagged, or taken for granted, and its place."""
 
     file: str
     entry: Entry
@@ -109,6 +109,12 @@ def flag_groups(record: Record) -> tuple[FlagGroup, ...]:
 
 def _place(flag: Flag) -> tuple[str, int, int]:
     return (flag.file, flag.entry.line, flag.entry.column)
+
+
+def assumptions(record: Record) -> tuple[Flag, ...]:
+    """The references whose decision rests on something taken for granted, by place."""
+    found = [Flag(f.source, entry) for f in record.files for entry in f.entries if entry.assumption]
+    return tuple(sorted(found, key=_place))
 
 
 def notes(record: Record) -> tuple[Note, ...]:

@@ -21,6 +21,8 @@ def to_markdown(record: Record, verification: Verification | None) -> str:
         _cards(headline.cards(record, verification, seen)),
         "## Flags",
         _flags(record),
+        "## Taken for granted",
+        _assumptions(record),
         "## Parity",
         _parity(verification),
         "## Ledger",
@@ -57,6 +59,18 @@ def _flags(record: Record) -> str:
         for f in flags[:MOST_FLAGS]
     ]
     more = len(flags) - len(lines)
+    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+
+
+def _assumptions(record: Record) -> str:
+    found = ledger.assumptions(record)
+    if not found:
+        return "Nothing."
+    lines = [
+        f"- `{f.file}:{f.entry.line}` {_escape(f.entry.name)}: {_escape(f.entry.assumption)}"
+        for f in found[:MOST_FLAGS]
+    ]
+    more = len(found) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
 
 

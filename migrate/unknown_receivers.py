@@ -1,0 +1,46 @@
+"""In: an attribute of something unknown. Out: the Tensor method that it may mean."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate import calls
+from migrate.receivers.kinds import Atom
+from migrate.scene import Scene
+
+_CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
+                              "iterator", "foreign", "project", "class", "function", "builtin",
+                              "device", "dtype", "Object", "None", "super", "method"})  # fmt: skip
+# methods of Tensors that are called for what they do
+_EFFECTS = frozenset({"backward", "register_hook", "register_post_accumulate_grad_hook",
+                      "retain_grad", "resize"})  # fmt: skip
+
+
+def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
+    """The full name, where nothing rules a Tensor out."""
+    kinds = frozenset(a.kind for a in atoms)
+    if kinds & _CONTAINER_KINDS and "unknown" not in kinds:
+        return ""
+    call = scene.parent(node)
+    full = f"torch.Tensor.{node.attr}"
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return ""
+    if not scene.table.kind(full) or node.attr.startswith("__"):
+        return ""
+    if node.attr in ("values", "indices") and not scene.inference.mentions(b"sparse"):
+        return ""  # Tensors have them only where they are sparse
+    return "" if _cannot_be_tensor(scene, call, node.attr) else full
+
+
+def _cannot_be_tensor(scene: Scene, call: ast.Call, name: str) -> bool:
+    """Torch would refuse the arguments, or the call would do nothing at all."""
+    idle = isinstance(scene.parent(call), ast.Expr)
+    if idle and not name.endswith("_") and name not in _EFFECTS:
+        return True
+    signatures = scene.table.signatures(f"torch.Tensor.{name}")
+    bound, why = calls.choose(call.args, call.keywords, signatures, scene.kind_names)
+    if not signatures or bound or why.dynamic:
+        return False
+    # a Tensor of one number may stand for that number, but a text stands for nothing else
+    texts = any(scene.kind_names(arg) == {"str"} for arg in call.args)
+    return texts if why.of_kinds else True
