@@ -29,7 +29,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def margin_ranking_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+    input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.margin_ranking_loss: relu(-target * (input1 - input2) + margin)."""
     return reduced_by(ops.relu(-target * (input1 - input2) + margin), reduction)
