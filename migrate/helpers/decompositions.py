@@ -225,7 +225,7 @@ class SymmetricEigen(nn.Cell):
         values, vectors = out
         gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
         turned = ops.matmul(vectors.mT, dout[1])
-        turned = turned - turned * identity(A, A.shape[-1], A.shape[-1])
+        turned = 0.5 * (turned - turned.mT)  # the gradient is that of a symmetric matrix
         turned = turned / ops.where(turned == 0, ops.ones_like(gaps), gaps)
         inner = turned + identity(A, A.shape[-1], A.shape[-1]) * dout[0].unsqueeze(-1)
         return (ops.matmul(ops.matmul(vectors, inner), vectors.mT),)

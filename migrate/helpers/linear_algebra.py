@@ -16,6 +16,8 @@ def matmul(input, other):
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """torch.addmm: beta * input + alpha * (mat1 @ mat2); beta 0 leaves the input out."""
+    if not (ops.is_floating_point(input) or ops.is_complex(input)):
+        beta, alpha = int(beta), int(alpha)  # torch cuts factors of whole numbers
     product = matmul(mat1, mat2)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
