@@ -20,6 +20,7 @@ from migrate.rules import (
     lambdas,
     members,
     modules,
+    operators,
     references,
     shared_storage,
     strided,
@@ -73,6 +74,9 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         return shared_storage.decide(scene, node, name)
     if reference.form is Form.OWN:
         return cell_names.decide(scene, node, name)
+    if reference.form is Form.OPERATOR:
+        assert isinstance(node, ast.expr)
+        return operators.decide(scene, node, name)
     if reference.form is Form.FIELD:
         assert isinstance(node, ast.Attribute)
         return fields.decide(scene, node, name)

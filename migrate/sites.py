@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate import unknown_receivers
+from migrate import operators, unknown_receivers
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, without_none
 from migrate.receivers.own_names import own_names
@@ -33,6 +33,7 @@ class Form(Enum):
     INPLACE = "inplace"
     OWN = "own name"
     SETTING = "setting"
+    OPERATOR = "operator"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def find(scene: Scene) -> list[Reference]:
             found += _class(scene, node)
         elif isinstance(node, (ast.Call, ast.AugAssign)):
             found += _inplace(scene, node)
+        if operator := operators.find(scene, node):
+            found.append(Reference(node, operator, Form.OPERATOR))
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 

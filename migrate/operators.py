@@ -1,0 +1,116 @@
+"""In: an expression. Out: the name of the Tensor operator in it that MindSpore takes otherwise."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.receivers.kinds import is_all, without_none
+from migrate.scene import Scene
+
+OPERATORS = "torch.Tensor."
+_SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
+_BOOLEAN = frozenset(
+    "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isin isclose logical_and logical_or "
+    "logical_not logical_xor bool is_nonzero greater less greater_equal less_equal not_equal all "
+    "any signbit isreal".split()
+)
+
+
+def find(scene: Scene, node: ast.AST) -> str:
+    """ "torch.Tensor.__invert__" and the like; "" where both frameworks agree."""
+    found = ""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        if _tensor(scene, node.operand) and not is_bool(scene, node.operand):
+            found = "__invert__"
+    elif isinstance(node, ast.BinOp):
+        found = _binary(scene, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        if _tensor(scene, node.value) and _is_odd_index(scene, node.slice):
+            found = "__getitem__"
+    elif isinstance(node, ast.expr) and _formatted(scene, node) and _tensor(scene, node):
+        found = "__format__"
+    return OPERATORS + found if found else ""
+
+
+def _tensor(scene: Scene, node: ast.expr) -> bool:
+    return is_all(scene.kind(node), "Tensor")
+
+
+def _binary(scene: Scene, node: ast.BinOp) -> str:
+    shift = _SHIFTS.get(type(node.op), "")
+    if shift:
+        return shift if _tensor(scene, node.left) else ""
+    if not _tensor(scene, node.right):
+        return ""
+    atoms = without_none(scene.kind(node.left))
+    arrays = bool(atoms) and all(
+        a.kind == "instance" and a.name.startswith("numpy.") for a in atoms
+    )
+    return "__rmul__" if arrays else ""
+
+
+def _is_odd_index(scene: Scene, index: ast.expr) -> bool:
+    """A range, or an array of numpy's."""
+    if isinstance(index, ast.Call) and getattr(index.func, "id", "") == "range":
+        return any(a.kind == "builtin" for a in scene.kind(index.func))
+    atoms = scene.kind(index)
+    return bool(atoms) and all(a.kind == "instance" and a.name.startswith("numpy.") for a in atoms)
+
+
+def _formatted(scene: Scene, node: ast.expr) -> bool:
+    """``f"{x:.3f}"``, ``"{:.3f}".format(x)``."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.FormattedValue):
+        return parent.value is node and parent.format_spec is not None and parent.conversion < 0
+    if not isinstance(parent, ast.Call) or node not in parent.args:
+        return False
+    callee = parent.func
+    text = callee.value if isinstance(callee, ast.Attribute) and callee.attr == "format" else None
+    if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+        return False
+    specs = text.value.count("{:")
+    return specs > 0 and specs == text.value.count("{") and specs == len(parent.args)
+
+
+def is_bool(scene: Scene, node: ast.expr) -> bool:
+    """Whether a Tensor surely holds booleans."""
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return is_bool(scene, node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return is_bool(scene, node.left) and is_bool(scene, node.right)
+    if isinstance(node, ast.Subscript):
+        return is_bool(scene, node.value)
+    if isinstance(node, ast.Call):
+        return _gives_bool(scene, node)
+    return isinstance(node, ast.Name) and _bound_to_bools(scene, node)
+
+
+def _gives_bool(scene: Scene, call: ast.Call) -> bool:
+    names = {a.name for a in scene.kind(call.func) if a.kind in ("ref", "method")}
+    if names and all(n.startswith("torch.") and n.rpartition(".")[2] in _BOOLEAN for n in names):
+        return True
+    dtypes = [k.value for k in call.keywords if k.arg == "dtype"]
+    return any(a.name == "torch.bool" for d in dtypes for a in scene.kind(d))
+
+
+def _bound_to_bools(scene: Scene, node: ast.Name) -> bool:
+    """Every assignment of a local variable gives one."""
+    function = scene.function(node)
+    if function is None or node.id not in function.locals:
+        return False
+    if any(a.arg == node.id for a in (*function.parameters, *function.node.args.kwonlyargs)):
+        return False
+    stores = [
+        n
+        for n in ast.walk(function.node)
+        if isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)
+    ]
+    parents = [scene.parent(n) for n in stores]
+    return bool(parents) and all(
+        isinstance(p, ast.Assign) and n in p.targets and p.value is not node
+        and not any(isinstance(m, ast.Name) and m.id == node.id for m in ast.walk(p.value))
+        and is_bool(scene, p.value)
+        for n, p in zip(stores, parents, strict=True)
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""In: an operator on a Tensor that MindSpore takes otherwise. Out: its name; the edit that helps.
+
+Measured: ``~`` of whole numbers gives a bool, a number of numpy on the left makes an array (without
+gradient) of the Tensor, an index that is a range is read as a tuple in graph mode; shifts, arrays
+as an index and formats raise. All other operators, promotions and conversions agree.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.calls import BoundCall
+from migrate.choice import Chosen
+from migrate.operators import OPERATORS
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.receivers.kinds import is_all
+from migrate.rules.calling import template_of
+from migrate.scene import Scene
+from migrate.substitution import piece
+from migrate.templates import Renderer
+
+_ELEMENTWISE = frozenset(
+    "sqrt cbrt square exp exp2 expm1 log log2 log10 log1p sin cos tan tanh abs fabs floor ceil "
+    "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum mean".split()
+)
+_ROWS = {"__invert__": "torch.bitwise_not", "__lshift__": "torch.bitwise_left_shift",
+         "__rshift__": "torch.bitwise_right_shift"}  # fmt: skip
+
+
+def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
+    """The edit of the whole expression."""
+    site = Site(name, scene.source.span(node), *_place(scene, node))
+    short = name.removeprefix(OPERATORS)
+    if isinstance(node, ast.UnaryOp):
+        return _by_row(scene, site, _ROWS[short], {"input": node.operand})
+    if isinstance(node, ast.BinOp) and short in _ROWS:
+        return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
+    if isinstance(node, ast.BinOp):
+        return _left_of_tensor(scene, site, node)
+    if isinstance(node, ast.Subscript):
+        return _index(scene, site, node)
+    value = piece(scene.source, node, True)
+    return Edit(site, Outcome.CONVERTED, (value, ".item()"))
+
+
+def _place(scene: Scene, node: ast.expr) -> tuple[int, int]:
+    site = scene.site("", node)
+    return site.line, site.column
+
+
+def _by_row(scene: Scene, site: Site, name: str, values: dict[str, ast.expr]) -> Edit | Refusal:
+    """What the row of the function says that computes the same."""
+    row = next(iter(scene.table.rows(name)), None)
+    if row is None or not row.to or not row.signatures:
+        return Refusal(site, "API101", f"the table has no row for {name}", "write it by hand")
+    bound = BoundCall(row.signatures[0], values, tuple(values), frozenset())
+    chosen = Chosen(row, bound, True)
+    renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound)
+    made = renderer.render(template_of(scene, row))
+    helper = any(n.startswith("helpers.") for n in made.needs)
+    outcome = Outcome.HELPER if helper else Outcome.CONVERTED
+    return Edit(site, outcome, made.parts, row.key, made.needs, row.note)
+
+
+def _left_of_tensor(scene: Scene, site: Site, node: ast.BinOp) -> Edit | Refusal:
+    """``np.sqrt(d) * x``: numpy would compute it, and give an array."""
+    left = node.left
+    if not _gives_number(scene, left):
+        return Refusal(
+            site,
+            "DTY110",
+            "an array stands on the left of a Tensor: numpy would compute it, without gradient",
+            "make a Tensor of it",
+            keep=True,
+        )
+    inner = Piece(scene.source.span(left))
+    rest = Piece(Span(scene.source.span(left).end, scene.source.span(node).end))
+    return Edit(site, Outcome.CONVERTED, ("float(", inner, ")", rest))
+
+
+def _gives_number(scene: Scene, node: ast.expr) -> bool:
+    """An elementwise function of numpy's, called with numbers."""
+    if not isinstance(node, ast.Call) or not node.args or node.keywords:
+        return False
+    names = {a.name.removeprefix("numpy.") for a in scene.kind(node)}
+    numbers = all(is_all(scene.kind(a), "int", "float", "bool") for a in node.args)
+    return numbers and names <= _ELEMENTWISE
+
+
+def _index(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
+    """``x[range(2)]`` is ``x[list(range(2))]``; an array becomes a Tensor."""
+    index = node.slice
+    array = any(a.kind == "instance" for a in scene.kind(index))
+    text, root = scene.spelling.local("mindspore.Tensor") if array else ("list", "")
+    place = Site(site.name, scene.source.span(index), site.line, site.column)
+    parts = (f"{text}(", Piece(scene.source.span(index)), ")")
+    return Edit(place, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))
