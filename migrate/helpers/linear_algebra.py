@@ -230,7 +230,11 @@ class Determinant(nn.Cell):
         own = ops.eye(n, n, ms.bool_)
         others = ops.where(own, ops.ones_like(A), values.unsqueeze(-2)).prod(-1)
         scale = dout * ops.det(u) * ops.det(v)
-        return (ops.matmul(u * (others * scale.unsqueeze(-1)).unsqueeze(-2), v.mT),)
+        exact = ops.matmul(u * (others * scale.unsqueeze(-1)).unsqueeze(-2), v.mT)
+        # far from singular the inverse is the more accurate way
+        sound = (values[..., -1] > 1e-3 * values[..., 0]).unsqueeze(-1).unsqueeze(-1)
+        plain = (dout * out).unsqueeze(-1).unsqueeze(-1) * ops.inverse(A).mT
+        return (ops.where(sound, plain, exact),)
 
 
 def slogdet(A):
