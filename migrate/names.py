@@ -51,4 +51,5 @@ def canonical(name: str, table: Table) -> str:
         if name.startswith(before):
             return after + name[len(before) :]
     short = "torch.nn." + name.rpartition(".")[2]
-    return short if name.startswith("torch.nn.modules.") and table.kind(short) else name
+    moved = name.startswith("torch.nn.modules.") and table.kind(short) not in ("", "module")
+    return short if moved else name
