@@ -8,6 +8,7 @@ from migrate.receivers.kinds import is_all, without_none
 from migrate.scene import Scene
 
 OPERATORS = "torch.Tensor."
+HOLDERS = (ast.UnaryOp, ast.BinOp, ast.Subscript, ast.FormattedValue, ast.Call)
 _SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
 _BOOLEAN = frozenset(
     "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isin isclose logical_and logical_or "
@@ -16,20 +17,22 @@ _BOOLEAN = frozenset(
 )
 
 
-def find(scene: Scene, node: ast.AST) -> str:
-    """ "torch.Tensor.__invert__" and the like; "" where both frameworks agree."""
-    found = ""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        if _tensor(scene, node.operand) and not is_bool(scene, node.operand):
-            found = "__invert__"
+def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
+    """What this node has of it: (expression, "torch.Tensor.__invert__")."""
+    found: list[tuple[ast.expr, str]] = []
+    if isinstance(node, ast.UnaryOp):
+        inverted = isinstance(node.op, ast.Invert) and _tensor(scene, node.operand)
+        if inverted and not is_bool(scene, node.operand):
+            found.append((node, "__invert__"))
     elif isinstance(node, ast.BinOp):
-        found = _binary(scene, node)
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        if _tensor(scene, node.value) and _is_odd_index(scene, node.slice):
-            found = "__getitem__"
-    elif isinstance(node, ast.expr) and _formatted(scene, node) and _tensor(scene, node):
-        found = "__format__"
-    return OPERATORS + found if found else ""
+        found.append((node, _binary(scene, node)))
+    elif isinstance(node, ast.Subscript):
+        odd = isinstance(node.ctx, ast.Load) and _is_odd_index(scene, node.slice)
+        if odd and _tensor(scene, node.value):
+            found.append((node, "__getitem__"))
+    elif isinstance(node, (ast.FormattedValue, ast.Call)):
+        found += [(one, "__format__") for one in _formatted(node) if _tensor(scene, one)]
+    return [(one, OPERATORS + name) for one, name in found if name]
 
 
 def _tensor(scene: Scene, node: ast.expr) -> bool:
@@ -57,19 +60,17 @@ def _is_odd_index(scene: Scene, index: ast.expr) -> bool:
     return bool(atoms) and all(a.kind == "instance" and a.name.startswith("numpy.") for a in atoms)
 
 
-def _formatted(scene: Scene, node: ast.expr) -> bool:
+def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:
     """``f"{x:.3f}"``, ``"{:.3f}".format(x)``."""
-    parent = scene.parent(node)
-    if isinstance(parent, ast.FormattedValue):
-        return parent.value is node and parent.format_spec is not None and parent.conversion < 0
-    if not isinstance(parent, ast.Call) or node not in parent.args:
-        return False
-    callee = parent.func
+    if isinstance(node, ast.FormattedValue):
+        return [node.value] if node.format_spec is not None and node.conversion < 0 else []
+    callee = node.func
     text = callee.value if isinstance(callee, ast.Attribute) and callee.attr == "format" else None
     if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
-        return False
+        return []
     specs = text.value.count("{:")
-    return specs > 0 and specs == text.value.count("{") and specs == len(parent.args)
+    whole = specs == text.value.count("{") and specs == len(node.args)
+    return node.args if specs and whole else []
 
 
 def is_bool(scene: Scene, node: ast.expr) -> bool:

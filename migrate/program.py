@@ -76,18 +76,26 @@ class File:
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
-    @cached_property
+    @property
     def parents(self) -> dict[int, ast.AST]:
         """The parent of every node, by id."""
-        return {id(child): node for node in self.nodes for child in children(node)}
+        return self._walked[1]
 
-    @cached_property
+    @property
     def nodes(self) -> tuple[ast.AST, ...]:
         """Every node of the file, contexts and operators apart."""
+        return self._walked[0]
+
+    @cached_property
+    def _walked(self) -> tuple[tuple[ast.AST, ...], dict[int, ast.AST]]:
         found: list[ast.AST] = [self.source.tree]
+        parents: dict[int, ast.AST] = {}
         for node in found:
-            found.extend(children(node))
-        return tuple(found)
+            below = children(node)
+            found += below
+            for child in below:
+                parents[id(child)] = node
+        return tuple(found), parents
 
     @cached_property
     def imported(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from migrate import helper_copy, parallel, rewrite, table
 from migrate.assembly import Conversion, Parts, assemble
+from migrate.deep import uncollected
 from migrate.errors import Problem
 from migrate.inputs import Failure, Inputs, read_all
 from migrate.notebook import Notebook, put_back
@@ -57,6 +58,7 @@ def convert_text(text: str, table: table.Table | None = None) -> ConvertedText:
     return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
 
 
+@uncollected()
 def convert(request: Request, progress: Progress = lambda done, total: None) -> Conversion:
     """Decide the conversion of a file or folder.
 

@@ -61,8 +61,9 @@ def find(scene: Scene) -> list[Reference]:
             found += _class(scene, node)
         elif isinstance(node, (ast.Call, ast.AugAssign)):
             found += _inplace(scene, node)
-        if operator := operators.find(scene, node):
-            found.append(Reference(node, operator, Form.OPERATOR))
+        if isinstance(node, operators.HOLDERS):
+            for part, name in operators.find(scene, node):
+                found.append(Reference(part, name, Form.OPERATOR))
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate import calls
+from migrate.receivers.elimination import tensor_signatures
 from migrate.receivers.kinds import Atom
 from migrate.scene import Scene
 
@@ -37,7 +38,7 @@ def _cannot_be_tensor(scene: Scene, call: ast.Call, name: str) -> bool:
     idle = isinstance(scene.parent(call), ast.Expr)
     if idle and not name.endswith("_") and name not in _EFFECTS:
         return True
-    signatures = scene.table.signatures(f"torch.Tensor.{name}")
+    signatures = tensor_signatures(scene.table, name)
     bound, why = calls.choose(call.args, call.keywords, signatures, scene.kind_names)
     if not signatures or bound or why.dynamic:
         return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from migrate import report, table
+from migrate.errors import Problem
 from migrate.project import Request, convert, convert_text
 from migrate.receivers import rivals
 
@@ -70,3 +72,13 @@ def test_signatures_of_arrays_are_numpys(name: str) -> None:
 def _documented(numpy: object, name: str, argument: str) -> bool:
     function = getattr(numpy, name, None)
     return argument in (function.__doc__ or "") if function is not None else False
+
+
+def test_the_search_for_cycles_comes_back(tmp_path: Path) -> None:
+    """Conversion switches it off; whoever had it on has it on afterwards, also after a failure."""
+    (tmp_path / "a.py").write_text("import torch\n")
+    convert(Request(tmp_path / "a.py", tmp_path / "out", jobs=1))
+    assert gc.isenabled()
+    with pytest.raises(Problem):
+        convert(Request(tmp_path / "missing.py", tmp_path / "out", jobs=1))
+    assert gc.isenabled()

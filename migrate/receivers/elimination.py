@@ -74,7 +74,7 @@ class Elimination:
     def _tensor_takes(self, asked: Question) -> bool:
         if asked.name.startswith("__") or asked.name not in self._tensor_names:
             return False
-        signatures = self.table.signatures(f"torch.Tensor.{asked.name}")
+        signatures = tensor_signatures(self.table, asked.name)
         call = asked.call
         return bool(calls.choose(call.args, call.keywords, signatures, asked.kinds_of)[0])
 
@@ -144,6 +144,12 @@ class Elimination:
         if any(self.is_module(key) for key in self.program.classes):
             return True
         return any(map(_uses_modules, self.program.files.values()))
+
+
+def tensor_signatures(table: Table, name: str) -> tuple[Signature, ...]:
+    """What a method of Tensors takes, by the facts and by the rows."""
+    full = f"torch.Tensor.{name}"
+    return (*table.signatures(full), *(s for row in table.rows(full) for s in row.signatures))
 
 
 def _foreign(known: Elimination, file: File) -> Iterator[str]:

@@ -35,7 +35,9 @@ class Fold:
 
 def folds(scene: Scene) -> tuple[Fold, ...]:
     """The statements that are decided now."""
-    found = []
+    found: list[Fold] = []
+    if b"jit" not in scene.source.data:
+        return ()
     for node in scene.file.nodes:
         if isinstance(node, ast.If) and not _is_elif(scene, node):
             answer = _answer(scene, node.test)
@@ -115,6 +117,8 @@ def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
 
 def _simplified(scene: Scene) -> Iterator[Span]:
     """The operands to take away in tests that are not known as a whole."""
+    if b"jit" not in scene.source.data:
+        return
     for node in scene.file.nodes:
         if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
             span = _without_operand(scene, node.test)

@@ -21,7 +21,8 @@ from migrate.templates import Renderer
 
 _ELEMENTWISE = frozenset(
     "sqrt cbrt square exp exp2 expm1 log log2 log10 log1p sin cos tan tanh abs fabs floor ceil "
-    "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum mean".split()
+    "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum "
+    "mean".split()
 )
 _ROWS = {"__invert__": "torch.bitwise_not", "__lshift__": "torch.bitwise_left_shift",
          "__rshift__": "torch.bitwise_right_shift"}  # fmt: skip
