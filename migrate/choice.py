@@ -15,7 +15,7 @@ from migrate.template_text import parse
 _WHEN = {
     "int": {"int"}, "Tensor": {"Tensor"}, "float": {"float"}, "str": {"str"}, "None": {"None"},
     "dtype": {"dtype"}, "device": {"device", "str"}, "tuple": {"tuple", "list", "Size"},
-    "list": {"tuple", "list", "Size"}, "plain tuple": {"tuple", "Size"},
+    "list": {"tuple", "list", "Size"}, "plain list": {"list"},
     "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
@@ -62,7 +62,7 @@ def choose(
         row = rows[0]
         return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
     found: list[Chosen] = []
-    single = len({s for row in rows for s in row.signatures}) == 1
+    single = len({row.signatures for row in rows}) == 1
     ref = next((row.ref for row in rows if row.ref), "")
     why = NotChosen("API101", "no signature of it admits this call", ref=ref, row=rows[0])
     for row in rows:

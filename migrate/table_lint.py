@@ -19,7 +19,7 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal", "list without None"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
-        *("plain tuple", "number"),
+        *("plain list", "number"),
     }
 )
 

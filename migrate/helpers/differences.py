@@ -44,19 +44,23 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         step = spacing[i] if isinstance(spacing, (list, tuple)) else spacing
         values = input.movedim(axis, -1)
         gaps = ops.full((values.shape[-1] - 1,), 1, dtype=input.dtype)
-        if isinstance(step, ms.Tensor):
+        even = not isinstance(step, ms.Tensor)
+        if not even:
             gaps = step[1:] - step[:-1]
         elif step is not None:
             gaps = gaps * step
-        slopes.append(slope(values, gaps, edge_order).movedim(-1, axis))
+        slopes.append(slope(values, gaps, edge_order, even).movedim(-1, axis))
     return tuple(slopes)
 
 
-def slope(f, gaps, edge_order):
+def slope(f, gaps, edge_order, even):
     """The slope of ``f`` along the last axis, second order inside; ``gaps`` lie between values."""
     rise = (f[..., 1:] - f[..., :-1]) / gaps
     left, right = gaps[:-1], gaps[1:]
-    inner = (rise[..., :-1] * right + rise[..., 1:] * left) / (left + right)
+    if even:
+        inner = (f[..., 2:] - f[..., :-2]) / (left + right)
+    else:
+        inner = (rise[..., :-1] * right + rise[..., 1:] * left) / (left + right)
     first, last = rise[..., :1], rise[..., -1:]
     if edge_order == 2:
         # the parabola through the three outermost values

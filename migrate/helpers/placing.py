@@ -13,6 +13,9 @@ def index_put(input, indices, values, accumulate=False):
     PyNative only where values add up).
     """
     if not accumulate and indices[0].dtype == ms.bool_:
+        if values.size == 1 and len(indices) == 1:
+            mask = indices[0].reshape(indices[0].shape + (1,) * (input.ndim - indices[0].ndim))
+            return ops.where(mask, values.reshape(()).astype(input.dtype), input)
         result = input.copy()
         result[tuple(indices)] = values
         return result

@@ -157,8 +157,11 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
         return input * 0 / (1 - correction_of(unbiased, correction)), input
     axes = reduced_axes(input, dim)
     mean = input.mean(axes, True)
-    free = element_count(input, axes) - correction_of(unbiased, correction)
+    count = element_count(input, axes)
+    free = count - correction_of(unbiased, correction)
     total = ops.square(input - mean).sum(axes, keepdims=keepdim)
+    # the sum over no elements may be any number in MindSpore
+    total = total if count > 0 else ops.zeros_like(total)
     spread = total / free if free > 0 else total / 0.0
     return spread, mean if keepdim else mean.reshape(spread.shape)
 
