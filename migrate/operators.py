@@ -22,7 +22,7 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
     found: list[tuple[ast.expr, str]] = []
     if isinstance(node, ast.UnaryOp):
         inverted = isinstance(node.op, ast.Invert) and _tensor(scene, node.operand)
-        if inverted and not is_bool(scene, node.operand):
+        if inverted and not is_bool(scene, node.operand) and not _as_mask(scene, node):
             found.append((node, "__invert__"))
     elif isinstance(node, ast.BinOp):
         found.append((node, _binary(scene, node)))
@@ -86,6 +86,21 @@ def is_bool(scene: Scene, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return _gives_bool(scene, node)
     return isinstance(node, ast.Name) and _bound_to_bools(scene, node)
+
+
+def _as_mask(scene: Scene, node: ast.expr) -> bool:
+    """Torch takes nothing but booleans there: ``x.masked_fill(~m, 0)``."""
+    call = scene.parent(node)
+    if not isinstance(call, ast.Call) or not call.args:
+        return False
+    for atom in scene.kind(call.func):
+        space, _, last = atom.name.rpartition(".")
+        at = 1 if atom.kind == "ref" else 0
+        if not space.startswith("torch") or not last.startswith("masked_"):
+            return False
+        if len(call.args) <= at or call.args[at] is not node:
+            return False
+    return True
 
 
 def _gives_bool(scene: Scene, call: ast.Call) -> bool:

@@ -14,6 +14,7 @@ from migrate.rules import (
     cell_names,
     classes,
     dead_branches,
+    each_module,
     fields,
     global_settings,
     graph_forms,
@@ -91,6 +92,9 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         return global_settings.decide(scene, node, name)
     if reference.form is Form.UNSURE:
         return members.unsure(scene, node, name)
+    loop = each_module.decide(scene, node, name)
+    if loop is not None:
+        return loop
     if modules.applies(scene, node, name):
         return modules.decide(scene, node, name)
     return members.decide(scene, node, name)

@@ -32,16 +32,16 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     """The edit of the whole expression."""
     site = Site(name, scene.source.span(node), *_place(scene, node))
     short = name.removeprefix(OPERATORS)
+    if short == "__format__":
+        return Edit(site, Outcome.CONVERTED, (piece(scene.source, node, True), ".item()"))
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short in _ROWS:
         return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
     if isinstance(node, ast.BinOp):
         return _left_of_tensor(scene, site, node)
-    if isinstance(node, ast.Subscript):
-        return _index(scene, site, node)
-    value = piece(scene.source, node, True)
-    return Edit(site, Outcome.CONVERTED, (value, ".item()"))
+    assert isinstance(node, ast.Subscript)
+    return _index(scene, site, node)
 
 
 def _place(scene: Scene, node: ast.expr) -> tuple[int, int]:

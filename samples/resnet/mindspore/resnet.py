@@ -123,7 +123,7 @@ class ResNet(nn.Cell):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Dense(width * 8 * block.expansion, num_classes)
 
-        for m in dict(self.cells_and_names()).values():
+        for _, m in self.cells_and_names():
             if isinstance(m, nn.Conv2d):
                 kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
             elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
@@ -132,7 +132,7 @@ class ResNet(nn.Cell):
 
         # Each block then starts as the identity: +0.2 to 0.3 % (Goyal et al., 2017).
         if zero_init_residual:
-            for m in dict(self.cells_and_names()).values():
+            for _, m in self.cells_and_names():
                 if isinstance(m, Bottleneck):
                     zeros_(m.bn3.gamma)
                 elif isinstance(m, BasicBlock):

@@ -51,3 +51,8 @@ def register_buffer(cell, name, tensor, persistent=True):
     if name in cell.__dict__:
         delattr(cell, name)
     cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
+
+
+def bitwise_not(input):
+    """torch.bitwise_not: logical for bool, else by bits."""
+    return ops.logical_not(input) if input.dtype == ms.bool_ else ops.invert(input)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common import initializer
-from torch_helpers import normal_, register_buffer, trunc_normal_, zeros_
+from torch_helpers import bitwise_not, normal_, register_buffer, trunc_normal_, zeros_
 
 
 @dataclass
@@ -121,6 +121,6 @@ class TransformerEncoder(nn.Cell):
         if padding is None:
             pooled = x.mean(axis=1)
         else:
-            keep = (~padding).unsqueeze(-1).astype(x.dtype)
+            keep = (bitwise_not(padding)).unsqueeze(-1).astype(x.dtype)
             pooled = (x * keep).sum(1) / keep.sum(1).clamp(min=1.0)
         return self.head(pooled)
