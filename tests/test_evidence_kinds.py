@@ -15,7 +15,7 @@ import pytest
 from migrate.evidence import pools, workers
 from migrate.evidence.arguments import alternatives, generated_calls
 from migrate.evidence.harness import together_text
-from migrate.evidence.judge import Outcome, evidence
+from migrate.evidence.judge import Outcome, compare_run, evidence
 from migrate.evidence.kinds import variants
 from migrate.evidence.sources import Probe
 from migrate.evidence.workers import MindSporeRun, groups
@@ -82,10 +82,18 @@ def test_arguments_that_no_call_gives_are_added_one_at_a_time() -> None:
     assert made == (("keepdim=True", "torch.amax(x0, 1, keepdim=True) * 2"),)
 
 
+def test_an_argument_that_another_call_gives_is_added_all_the_same() -> None:
+    one = row("torch.amax", "(input: Tensor, dim: int, keepdim: bool = False)")
+    calls = ("torch.amax(x0, 1)", "torch.amax(x0[:, :1], 0, keepdim=True)")
+    made = generated_calls(one, Case("torch.amax", calls, ("2x3",)))
+    assert made == (("keepdim=True", "torch.amax(x0, 1, keepdim=True)"),)
+
+
 @pytest.mark.parametrize(
     "calls",
     [
         ("torch.amax(x0, 1, True)",),
+        ("torch.amax(x0, 1, keepdim=True)",),
         ("torch.amax(x0, 1)", "torch.amax(x0, 1, keepdim=True)"),
         ("torch.amax(torch.amax(x0, 1), 0)",),
         ("torch.amax(*x0)",),
@@ -148,6 +156,32 @@ def test_the_case_may_admit_a_difference_as_long_as_there_is_one() -> None:
     assert found.passed and found.differs == ("0-d",)
     gone = evidence(admits, "0", [PROBE], [FINE], ())
     assert not gone.passed and "take it out" in gone.failures[0]
+
+
+def test_a_gradient_that_raises_does_not_hide_a_result_that_differs() -> None:
+    raised = {"result": (spec(GOOD * 2), {0: GOOD * 2}), "gradient error": "no such shapes"}
+    limits = {"own": 1e-8, "coarse": 0.0, "floor": 3e-7}
+    expected = {
+        "arrays": [GOOD],
+        "result": {**spec(GOOD, "0"), **limits},
+        "gradients": {},
+        "buffers": {},
+        "random": False,
+    }
+    found = compare_run(a_run("f(x0)", "pynative", "0-d"), expected, raised, False)
+    assert [one.measure.verdict for one in found] == [Verdict.DIVERGED, Verdict.BLOCKED]
+    assert not evidence(CASE, "0", [PROBE], [FINE, *found], ()).passed
+    raised["result"] = (spec(GOOD), {0: GOOD})
+    found = compare_run(a_run("f(x0)", "pynative", "0-d"), expected, raised, False)
+    assert evidence(CASE, "0", [PROBE], [FINE, *found], ()).refuses == ("0-d",)
+
+
+GOOD = np.array([1, 2], np.float32)
+
+
+def spec(array: Any, key: Any = 0) -> dict[str, Any]:
+    shape = list(array.shape)
+    return {"t": "tensor", "key": key, "dtype": str(array.dtype), "shape": shape}
 
 
 def a_run(label: str, mode: str, kind: str = "") -> MindSporeRun:

@@ -92,5 +92,7 @@ def _numbers(spec: InputSpec, random: np.random.RandomState, size: int) -> Array
 
 
 def _off_zero(numbers: Array) -> Array:
-    """Kinks stand at zero: keep a distance of 0.05 from it."""
-    return np.asarray(np.where(np.abs(numbers) < 0.05, np.copysign(0.05, numbers), numbers))
+    """Kinks stand at zero: keep a distance of 0.05 from it, and no two numbers alike."""
+    return np.asarray(
+        np.where(np.abs(numbers) < 0.05, numbers + np.copysign(0.05, numbers), numbers)
+    )

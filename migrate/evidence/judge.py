@@ -112,6 +112,9 @@ def compare_run(
     measure = _measure(expected["result"], actual["result"], arrays, random)
     ulp = 0.0 if random else _ulp(expected["result"], actual["result"], arrays)
     outcomes = [Outcome(run.label, run.mode, "result", measure, run.kind, ulp)]
+    if "gradient error" in actual:
+        lost = Measure(Verdict.BLOCKED, detail=str(actual["gradient error"]))
+        return [*outcomes, Outcome(run.label, run.mode, "gradient", lost, run.kind)]
     if random or expected["random"]:
         return outcomes
     without = frozenset(expected.get("state", {})) - {name for name, *_ in run.weights}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,16 +76,18 @@ def verify(
     record: bool = True,
     convert: Convert | None = None,
     generate: bool = True,
+    left_out: Collection[str] = (),
 ) -> Summary:
     """Execute rows and record what they showed.
 
     ``only``: keys, names or namespaces; ``changed``: only rows without fresh evidence that
     passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone,
-    ``generate=False`` runs the written cases only.
+    ``generate=False`` runs the written cases only; ``left_out``: keys that are not executed.
     """
     begun = time.monotonic()
     convert = convert or converter()
     keys = [key for key in store.executable(table) if not only or _chosen(key, only)]
+    keys = [key for key in keys if key not in left_out]
     if changed:
         waiting = set(store.stale(table))
         keys = [key for key in keys if key in waiting]

@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,19 @@ def _mindspore(group: Sequence[MindSporeRun]) -> list[dict[str, Any]]:
     try:
         return [run_probe(group[0])]
     except Exception as error:  # the finding of this run
-        return [{"error": describe(error)}]
+        return [_forward_only(group[0], describe(error))]
+
+
+def _forward_only(run: MindSporeRun, why: str) -> dict[str, Any]:
+    """What raised may have been the gradient alone: then the result itself is silent."""
+    from migrate.evidence.mindspore_run import run_probe
+
+    if run.mode == "graph" or not run.cotangents:
+        return {"error": why}
+    try:
+        return {**run_probe(replace(run, cotangents=())), "gradient error": why}
+    except Exception:  # the result raises as well
+        return {"error": why}
 
 
 def hang_file(journal: Path) -> Path:
