@@ -22,6 +22,7 @@ from migrate.rules import (
     members,
     modules,
     operators,
+    optimizers,
     references,
     shared_storage,
     strided,
@@ -71,7 +72,7 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         assert isinstance(node, ast.FunctionDef)
         return classes.forward(scene, node)
     if reference.form is Form.INPLACE:
-        assert isinstance(node, (ast.Call, ast.AugAssign))
+        assert isinstance(node, (ast.Call, ast.AugAssign, ast.Subscript))
         return shared_storage.decide(scene, node, name)
     if reference.form is Form.OWN:
         return cell_names.decide(scene, node, name)
@@ -95,6 +96,8 @@ def decide(scene: Scene, reference: Reference) -> Decision:
     loop = each_module.decide(scene, node, name)
     if loop is not None:
         return loop
+    if optimizers.applies(scene, node, name):
+        return optimizers.decide(scene, node, name)
     if modules.applies(scene, node, name):
         return modules.decide(scene, node, name)
     return members.decide(scene, node, name)

@@ -6,6 +6,7 @@ import ast
 import posixpath
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from migrate.source import Source
 from migrate.syntax import FunctionNode, children
@@ -121,6 +122,7 @@ class Program:
     modules: dict[str, str]
     functions: dict[str, Function]
     classes: dict[str, Class]
+    notes: dict[str, Any] = field(default_factory=dict)  # what rules found out about the whole
 
     @cached_property
     def calls(self) -> dict[str, list[tuple[File, ast.Call, Function | None]]]:

@@ -61,6 +61,8 @@ def find(scene: Scene) -> list[Reference]:
             found += _class(scene, node)
         elif isinstance(node, (ast.Call, ast.AugAssign)):
             found += _inplace(scene, node)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found += _item(scene, node)
         if isinstance(node, operators.HOLDERS):
             for part, name in operators.find(scene, node):
                 found.append(Reference(part, name, Form.OPERATOR))
@@ -264,12 +266,21 @@ def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
     ]
 
 
+def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
+    """``x[i] = v`` changes a Tensor."""
+    augmented = isinstance(scene.parent(node), ast.AugAssign)
+    if augmented or not is_all(scene.kind(node.value), "Tensor"):
+        return []
+    return [Reference(node, "torch.Tensor.__setitem__", Form.INPLACE)]
+
+
 def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
     """Code that changes a variable's Tensor: ``x += y``, ``relu(x)`` with ``inplace=True``."""
     if isinstance(node, ast.AugAssign):
-        names = isinstance(node.target, ast.Name) and is_all(scene.kind(node), "Tensor")
-        return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if names else []
-    if not node.args or not isinstance(node.args[0], ast.Name):
+        held = node.target.value if isinstance(node.target, ast.Subscript) else node
+        tensor = is_all(scene.kind(held), "Tensor") or is_all(scene.kind(node.target), "Tensor")
+        return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
+    if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
         return []
     for atom in scene.kind(node.func):
         if atom.kind == "Module" and "inplace" in atom.keys:

@@ -131,27 +131,10 @@ GRAMMARS = {
     "writes": programs.WRITES,
     "functions": programs.FUNCTIONS,
 }
-DEFECTS = {
-    (
-        "writes",
-        "values",
-    ): "copy_ into a part of a tensor fails or does nothing in MindSpore 2.10",
-    ("elements", "gradient"): "the gradient is wrong where an element is written under one name "
-    "of a storage and read under another",
-    ("writes", "gradient"): "the gradient of copy_ into a view is wrong in MindSpore 2.10",
-    ("functions", "values"): "torch.reshape and its kin are not known to share storage",
-    ("functions", "gradient"): "torch.reshape and its kin are not known to share storage",
-}
-
-
-def marked(name: str, asked: str) -> object:
-    reason = DEFECTS.get((name, asked), "")
-    known = pytest.mark.xfail(strict=True, reason=reason)
-    return pytest.param(name, asked, marks=[known] if reason else [])
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"), [marked(n, asked) for n in GRAMMARS for asked in ("values", "gradient")]
+    ("name", "asked"), [(n, asked) for n in GRAMMARS for asked in ("values", "gradient")]
 )
 def test_what_is_not_flagged_is_the_same(name: str, asked: str, tmp_path: Path) -> None:
     source = programs.module(9, 300, GRAMMARS[name])

@@ -1,9 +1,4 @@
-"""In: a variable and a place in a function. Out: the name under which its storage is read later.
-
-A forward walk keeps for each variable the storages it may share; a later read counts when no
-statement on the way binds the name anew. Branches are joined, loops run twice, and a read anywhere
-in a loop around the place counts as later.
-"""
+"""In: an expression, or a statement that binds a name. Out: what it shares, whether it is read."""
 
 from __future__ import annotations
 
@@ -13,123 +8,20 @@ from collections.abc import Iterator
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
 
-# methods whose result shares storage with the receiver
 _VIEWS = frozenset(
     "view reshape transpose permute squeeze unsqueeze expand expand_as flatten narrow select t "
     "chunk split unbind detach contiguous to float half double type_as view_as swapaxes movedim "
     "diagonal unfold unflatten requires_grad_ data T mT real imag".split()
 )
+
 _PASSING = frozenset(("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Dropout"))
-_COLLECTING = ("append", "extend", "insert", "add", "update", "setdefault")
+
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-# stands for attributes, containers and whatever else a tensor was put into
-STORED = "what it was stored in"
-Storages = dict[str, frozenset[int]]
-
-
-def read_later(scene: Scene, name: str, node: ast.expr, itself: bool = False) -> str:
-    """Another name of the same storage that is read after ``node``; "" when there is none.
-
-    ``itself`` asks about ``name`` too.
-    """
-    function = scene.function(node)
-    body = function.node.body if function is not None else scene.source.tree.body
-    statement = scene.statement(node)
-    walk = _Walk(scene, statement)
-    if isinstance(body, list):
-        walk.run(body, {})
-    here = walk.found.get(name, frozenset())
-    others = {n for n, s in walk.found.items() if s & here} - {name}
-    if walk.found.get(STORED, frozenset()) & here:
-        return STORED
-    for other in sorted(others | ({name} if itself else set())):
-        if _reads(scene, body if isinstance(body, list) else [], other, statement):
-            return other
-    return ""
 
 
 def bound_then_read(scene: Scene, name: str, statement: ast.stmt) -> bool:
     """Whether a variable that a compound statement binds is read after it."""
-    return _reads(scene, [], name, statement)
-
-
-class _Walk:
-    """Storages of the variables just before one statement."""
-
-    def __init__(self, scene: Scene, statement: ast.stmt) -> None:
-        self.scene, self.statement = scene, statement
-        self.found: Storages = {}
-        self.fresh = 0
-
-    def run(self, body: list[ast.stmt], state: Storages) -> Storages:
-        for item in body:
-            if item is self.statement:
-                self.found = _merged(self.found, state)
-            state = self._step(item, state)
-        return state
-
-    def _step(self, item: ast.stmt, state: Storages) -> Storages:
-        if isinstance(item, (ast.Assign, ast.AnnAssign)):
-            return self._assign(item, state)
-        if isinstance(item, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            return state
-        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-            return self._collected(item.value, state)
-        if isinstance(item, ast.For):
-            state = self._bound(item.target, item.iter, state)
-        rounds = 2 if isinstance(item, (ast.For, ast.While)) else 1
-        for _ in range(rounds):
-            ends = [state]
-            for block in _BLOCKS:
-                for part in _statements(getattr(item, block, None)):
-                    ends.append(self.run(part, dict(state)))
-            state = _merged(*ends)
-        return state
-
-    def _collected(self, call: ast.Call, state: Storages) -> Storages:
-        """``outs.append(x)``: a container shares what is put into it."""
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
-            for arg in call.args:
-                state = self._stored(arg, state)
-        return state
-
-    def _stored(self, value: ast.expr, state: Storages) -> Storages:
-        state, shared = self._shared(value, state)
-        return {**state, STORED: state.get(STORED, frozenset()) | shared}
-
-    def _shared(self, value: ast.expr, state: Storages) -> tuple[Storages, frozenset[int]]:
-        """The storages that a value may share; variables met first get one of their own."""
-        shared: frozenset[int] = frozenset()
-        for source in sources(self.scene, value):
-            if source not in state:
-                self.fresh += 1
-                state = {**state, source: frozenset((self.fresh,))}
-            shared |= state[source]
-        return state, shared
-
-    def _bound(self, target: ast.expr, value: ast.expr, state: Storages) -> Storages:
-        """The names of a loop share what they run over."""
-        state, shared = self._shared(value, state)
-        names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-        return {**state, **dict.fromkeys(names, shared)} if shared else state
-
-    def _assign(self, item: ast.Assign | ast.AnnAssign, state: Storages) -> Storages:
-        targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-        if item.value is None:
-            return state
-        state, shared = self._shared(item.value, state)
-        if any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in targets):
-            state = self._stored(item.value, state)
-        state = dict(state)
-        for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    self.fresh += 1
-                    state[part.id] = shared or frozenset((self.fresh,))
-        if len(targets) > 1 and not shared:
-            names = [t.id for t in targets if isinstance(t, ast.Name)]
-            state.update(dict.fromkeys(names, state[names[0]]))
-        return state
+    return _reads(scene, name, statement)
 
 
 def _statements(block: object) -> Iterator[list[ast.stmt]]:
@@ -143,15 +35,7 @@ def _statements(block: object) -> Iterator[list[ast.stmt]]:
             yield part.body
 
 
-def _merged(*states: Storages) -> Storages:
-    found: Storages = {}
-    for state in states:
-        for name, storages in state.items():
-            found[name] = found.get(name, frozenset()) | storages
-    return found
-
-
-def _reads(scene: Scene, body: list[ast.stmt], name: str, statement: ast.stmt) -> bool:
+def _reads(scene: Scene, name: str, statement: ast.stmt) -> bool:
     """Whether ``name`` may be read after the statement before it is bound anew."""
     loop = _loop(scene, statement)
     if loop is not None and _first_in(scene, loop, name, statement):

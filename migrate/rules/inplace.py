@@ -1,8 +1,7 @@
-"""In: a method that changes its Tensor in place. Out: a rebinding where no alias sees it.
+"""In: a method that changes its Tensor in place. Out: an assignment, or the reason for none.
 
-MindSpore's own in-place methods leave the tensor unchanged on CPU, so none is ever written. The
-proof is in ``aliases``: the rebinding is refused when another name of the same storage is read
-before it is bound anew.
+MindSpore's own in-place methods leave the tensor unchanged on CPU, so none is ever written. Who
+else may hold it is found out by ``alias_walk`` and ``callers``; docs/inplace.md has the proof.
 """
 
 from __future__ import annotations
@@ -11,65 +10,104 @@ import ast
 
 from migrate.choice import NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
-from migrate.rules.aliases import read_later, root_name, shares
+from migrate.receivers.kinds import is_all
+from migrate.rules.callers import Fate, Missed, fate
 from migrate.rules.calling import edit_of
+from migrate.rules.torch_sharing import is_written
+from migrate.rules.written import Holder, Target, is_chain, target_of
 from migrate.scene import Scene
 from migrate.substitution import piece
 
+Parts = tuple["str | Piece", ...]
+# torch keeps the dtype of the tensor that it writes into
+_TO_BOOL = frozenset(
+    """
+eq_ ne_ lt_ le_ gt_ ge_ greater_ greater_equal_ less_ less_equal_ not_equal_ logical_and_
+logical_or_ logical_xor_ logical_not_
+""".split()
+)
+
+
+def changes(name: str) -> bool:
+    """Whether a Tensor method changes the values of its receiver."""
+    return name.startswith("torch.Tensor.") and is_written(name.rpartition(".")[2])
+
 
 def applies(scene: Scene, name: str) -> bool:
-    """An in-place method without a row of its own, whose plain form has one."""
-    last = name.rpartition(".")[2]
-    if not name.startswith("torch.Tensor.") or not last.endswith("_") or last.endswith("__"):
-        return False
-    return not scene.table.rows(name) and bool(scene.table.rows(name[:-1]))
+    """A method in place that the table can write, itself or by its plain form."""
+    return changes(name) and bool(scene.table.rows(name) or scene.table.rows(name[:-1]))
 
 
 def decide(
     scene: Scene, site: Site, name: str, call: ast.Call, receiver: ast.expr
 ) -> Edit | Refusal:
     """``x.add_(y)`` is ``x = x.add(y)``; in a larger expression the value alone."""
+    own = bool(scene.table.rows(name))
     chosen = choose(
-        scene.table, name[:-1], call.args, call.keywords, scene.kind_names, scene.target
+        scene.table,
+        name if own else name[:-1],
+        call.args,
+        call.keywords,
+        scene.kind_names,
+        scene.target,
     )
     if isinstance(chosen, NotChosen):
         return Refusal(site, chosen.code, chosen.reason, chosen.next_step)
     if chosen[0].row.rule:
         return Refusal(site, "INP201", "its plain form depends on the context", "write it by hand")
+    found, target = fate(scene, call), target_of(scene, receiver)
+    if found.missed is not None:
+        return missed(site, receiver, found.missed)
     edit = edit_of(scene, site, call, receiver, chosen[0])
-    statement = scene.parent(call)
-    if isinstance(statement, ast.Expr):
-        return _statement(scene, site, call, receiver, edit)
-    return _value(scene, site, call, receiver, edit)
+    if edit.parts is None:
+        edit = _with(edit, (Piece(scene.source.span(call)),))
+    if own and not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER)):
+        edit = _pure(scene, call, receiver, edit)
+    elif name.rpartition(".")[2] in _TO_BOOL and not found.assigned:
+        cast = (".astype(", piece(scene.source, receiver, True), ".dtype)")
+        edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
+    return _placed(scene, call, receiver, target, found, edit, own)
 
 
-def _plain(edit: Edit, parts: tuple[str | Piece, ...]) -> Edit:
+def _placed(
+    scene: Scene,
+    call: ast.Call,
+    receiver: ast.expr,
+    target: Target,
+    found: Fate,
+    edit: Edit,
+    own: bool,
+) -> Edit | Refusal:
+    """Put the new value where the old one was."""
+    statement = isinstance(scene.parent(call), ast.Expr)
+    assert edit.parts is not None
+    if target.holder is Holder.OUTER and not _is_global(scene, target):
+        return missed(edit.site, receiver, Missed("INP206", "a variable of an outer function"))
+    if target.holder is Holder.TEMPORARY:
+        if not statement:
+            return _with(edit, edit.parts)
+        return Refusal(
+            edit.site,
+            "INP202",
+            "it changes a temporary value that other names may share",
+            "assign the result to the name that is meant",
+        )
+    if isinstance(receiver, ast.Subscript) and statement:
+        return _into_item(scene, receiver, target, found, edit)
+    outer = scene.parent(scene.parent(call))  # type: ignore[arg-type]
+    if isinstance(outer, ast.Call) and is_chain(scene, call) and is_chain(scene, outer):
+        return _with(edit, edit.parts)
+    if found.assigned:
+        whole = own and not is_chain(scene, receiver)
+        return edit if whole else _assigned(scene, target.expr, edit)
+    if statement or found.renewed:
+        return _with(edit, (piece(scene.source, target.expr, False), " = ", *edit.parts))
+    return _with(edit, edit.parts)
+
+
+def _with(edit: Edit, parts: Parts) -> Edit:
     outcome = Outcome.HELPER if edit.outcome is Outcome.HELPER else Outcome.CONVERTED
     return Edit(edit.site, outcome, parts, edit.row, edit.needs, edit.note)
-
-
-def _statement(
-    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr, edit: Edit
-) -> Edit | Refusal:
-    """The value is thrown away: the name is bound anew."""
-    assert edit.parts is not None
-    if isinstance(receiver, ast.Name) and _belongs_elsewhere(scene, receiver):
-        return _assigned(scene, receiver, edit)
-    if isinstance(receiver, ast.Name):
-        seen = read_later(scene, receiver.id, call)
-        if seen:
-            return _aliased(site, receiver.id, seen)
-        return _plain(edit, (f"{receiver.id} = ", *edit.parts))
-    if isinstance(receiver, ast.Attribute):
-        return _assigned(scene, receiver.value if receiver.attr == "data" else receiver, edit)
-    if isinstance(receiver, ast.Subscript):
-        return _plain(edit, (piece(scene.source, receiver, False), " = ", *edit.parts))
-    return Refusal(
-        site,
-        "INP202",
-        "it changes a temporary value that other names may share",
-        "assign the result to the name that is meant",
-    )
 
 
 def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
@@ -80,78 +118,101 @@ def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
     return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
 
 
-def _belongs_elsewhere(scene: Scene, receiver: ast.Name) -> bool:
-    """A variable of the module, or the argument of a function that gives nothing else back."""
-    function = scene.function(receiver)
-    if function is None:
-        return False
-    if receiver.id not in function.locals:
-        return True
-    owner = scene.owner(function.node)
-    if owner is not None and scene.is_module_class(owner):
-        return False
-    returned = any(
-        isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function.node)
-    )
-    return receiver.id in {a.arg for a in function.parameters} and not returned
+def _is_global(scene: Scene, target: Target) -> bool:
+    """A variable of the module, not of a function around this one."""
+    function = scene.function(target.expr)
+    parent = function.parent if function is not None else None
+    while parent is not None:
+        if target.name in parent.locals:
+            return False
+        parent = parent.parent
+    return True
 
 
-def through_view(scene: Scene, site: Site, call: ast.Call, receiver: ast.expr) -> Edit | Refusal:
-    """``x[i].fill_(v)`` writes through a view, which MindSpore loses: ``x[i] = v`` does not."""
-    statement = scene.parent(call)
-    last = site.name.rpartition(".")[2]
-    plain = isinstance(receiver, ast.Subscript) and isinstance(statement, ast.Expr)
-    if plain and last in ("copy_", "fill_") and len(call.args) == 1 and not call.keywords:
-        value = piece(scene.source, call.args[0], False)
-        place = Site(site.name, scene.source.span(call), site.line, site.column)
-        parts = (piece(scene.source, receiver, False), " = ", value)
-        return Edit(place, Outcome.CONVERTED, parts, site.name)
-    if plain and last == "zero_" and not call.args:
-        place = Site(site.name, scene.source.span(call), site.line, site.column)
-        return Edit(place, Outcome.CONVERTED, (piece(scene.source, receiver, False), " = 0"))
-    return Refusal(site, "INP205", "it writes through a view, and MindSpore loses what is written",
-                   "assign to the slice: x[i] = ...")  # fmt: skip
+def is_closed_over(scene: Scene, target: Target) -> bool:
+    return target.holder is Holder.OUTER and not _is_global(scene, target)
 
 
-def changes(name: str) -> bool:
-    """Whether a Tensor method changes the values of its receiver."""
-    last = name.rpartition(".")[2]
-    plain = last.endswith("_") and not last.endswith("__") and last != "requires_grad_"
-    return plain and name.startswith("torch.Tensor.")
-
-
-def is_view(receiver: ast.expr) -> bool:
-    """An index, or a method call that may give a view."""
-    if isinstance(receiver, ast.Attribute) and receiver.attr in ("data", "T", "mT"):
-        return is_view(receiver.value) or receiver.attr != "data"
-    return isinstance(receiver, (ast.Subscript, ast.Call))
-
-
-def _value(
-    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr, edit: Edit
+def _into_item(
+    scene: Scene, receiver: ast.Subscript, target: Target, found: Fate, edit: Edit
 ) -> Edit | Refusal:
-    """The value is used: the changed tensor must not be read under its old name any more."""
+    """``x[i].add_(1)`` is ``x[i] = x[i].add(1)``, for an index that is a view in torch."""
     assert edit.parts is not None
-    root = root_name(receiver)
-    if root is None or not shares(scene, receiver):
-        return _plain(edit, edit.parts)
-    statement = scene.statement(call)
-    rebinds = isinstance(statement, ast.Assign) and any(
-        isinstance(t, ast.Name) and t.id == root for t in statement.targets
+    twice = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
+    if any(isinstance(n, twice) for n in ast.walk(receiver)):
+        return Refusal(edit.site, "INP202", "its index would be computed twice",
+                       "give the index a name first")  # fmt: skip
+    if target.holder is Holder.ELEMENT:
+        if found.assigned:
+            return _assigned(scene, receiver, edit)
+    elif not _is_basic(scene, receiver.slice):
+        return Refusal(
+            edit.site,
+            "INP202",
+            "nothing tells whether the index makes a view or a copy",
+            "assign to the slice: x[i] = ...",
+        )
+    value = _stored(scene, receiver, edit)
+    return _with(edit, (piece(scene.source, receiver, False), " = ", *value))
+
+
+def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
+    """What goes into the slice; a number or a tensor that is copied needs no form of its own."""
+    call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
+    assert isinstance(call, ast.Call) and edit.parts is not None
+    last = edit.site.name.rpartition(".")[2]
+    if last == "zero_":
+        return ("0",)
+    if last in ("fill_", "copy_") and len(call.args) == 1 and not call.keywords:
+        return (piece(scene.source, call.args[0], False),)
+    return edit.parts
+
+
+def _is_basic(scene: Scene, index: ast.expr) -> bool:
+    """Numbers, slices, None and the ellipsis: torch gives a view."""
+    if isinstance(index, ast.Tuple):
+        return all(_is_basic(scene, i) for i in index.elts)
+    if isinstance(index, ast.Constant):
+        return index.value is None or index.value is Ellipsis or type(index.value) is int
+    return isinstance(index, ast.Slice) or is_all(scene.kind(index), "int", "None")
+
+
+def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
+    """The row's own form changes the tensor: for a variable the value is made anew."""
+    assert edit.parts is not None
+    last, source = edit.site.name.rpartition(".")[2], scene.source
+    held = piece(source, receiver, True)
+    if last == "zero_" or (last == "fill_" and is_all(scene.kind(call.args[0]), "int", "float")):
+        text, root = scene.spelling.local(
+            "mindspore.ops.zeros_like" if last == "zero_" else "mindspore.ops.full_like"
+        )
+        more = (", ", piece(source, call.args[0], False)) if call.args else ()
+        parts: Parts = (f"{text}(", piece(source, receiver, False), *more, ")")
+        return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
+    if last == "copy_" and call.args and isinstance(receiver, ast.Name):
+        given = piece(source, call.args[0], True)
+        parts = (given, ".astype(", held, ".dtype).broadcast_to(", held, ".shape).copy()")
+        return Edit(edit.site, Outcome.CONVERTED, parts, edit.row)
+    span = source.span(receiver)
+    parts = tuple(
+        part
+        for old in edit.parts
+        for part in ((old, ".copy()") if isinstance(old, Piece) and old.span == span else (old,))
     )
-    seen = read_later(scene, root, call, itself=not rebinds)
-    if seen:
-        return _aliased(site, root, seen)
-    return _plain(edit, edit.parts)
+    return _with(edit, parts)
 
 
-def _aliased(site: Site, name: str, other: str) -> Refusal:
+def missed(site: Site, receiver: ast.expr, why: Missed, keep: bool = False) -> Refusal:
+    text = ast.unparse(receiver)
+    text = text if len(text) <= 40 else text[:37] + "..."
     return Refusal(
         site,
-        "INP203",
-        f"{name} is changed in place and read later as {other}",
-        f"write {name} = ... where both names mean the new value",
-        keep=False,
+        why.code,
+        f"{text} is changed in place: {why.by}"
+        if why.code == "INP206"
+        else f"{text} is changed in place and {why.by}",
+        "bind every name that is read to the new value",
+        keep=keep,
     )
 
 

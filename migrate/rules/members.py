@@ -22,8 +22,6 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
-        if inplace.changes(name) and inplace.is_view(node.value):
-            return inplace.through_view(scene, site, parent, node.value)
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, NotChosen):
             return _passed_on(scene, site, parent, node, found) or _refused(site, found)

@@ -1,7 +1,6 @@
-"""In: ``x += y``, or a layer with ``inplace=True``. Out: code that rebinds what changes.
+"""In: ``x += y``, ``x[i] = v``, or a layer with ``inplace=True``. Out: code that says the same.
 
-MindSpore never changes the tensor itself, so every name that torch would have changed must be bound
-to the new value, or the place is flagged.
+MindSpore binds the variable anew where torch changes the tensor: right where nobody else reads it.
 """
 
 from __future__ import annotations
@@ -9,48 +8,71 @@ from __future__ import annotations
 import ast
 
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.rules.aliases import read_later
+from migrate.rules.callers import Missed, fate
+from migrate.rules.inplace import is_closed_over, missed
+from migrate.rules.written import Holder, Target, target_of
 from migrate.scene import Scene
+from migrate.substitution import piece
+
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
 
 
-def decide(scene: Scene, node: ast.Call | ast.AugAssign, name: str) -> Edit | Refusal:
+def decide(
+    scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript, name: str
+) -> Edit | Refusal:
     """Kept where no other name sees the change; the variable is bound anew where it is read."""
     site = scene.site(name, node)
-    if isinstance(node, ast.AugAssign):
-        assert isinstance(node.target, ast.Name)
-        seen = read_later(scene, node.target.id, node.value)
-        return _refused(site, node.target.id, seen) if seen else Edit(site, Outcome.KEPT, None)
-    variable = node.args[0]
-    assert isinstance(variable, ast.Name)
-    statement = scene.parent(node)
-    bound = _targets(statement)
-    others = read_later(scene, variable.id, node)
-    if others and others not in bound:
-        return _refused(site, variable.id, others)
-    if variable.id in bound or not _read_later(scene, variable.id, node):
+    expr = _changed(node)
+    found, target = fate(scene, node), target_of(scene, expr)
+    if found.missed is not None:
+        return missed(site, expr, found.missed, keep=True)
+    if is_closed_over(scene, target):
+        why = Missed("INP206", "a variable of an outer function")
+        return missed(site, expr, why, keep=True)
+    if isinstance(node, ast.Subscript):
         return Edit(site, Outcome.KEPT, None)
-    if isinstance(statement, (ast.Assign, ast.Expr)) and statement.value is node:
-        start = scene.source.span(node).start
-        place = Site(site.name, Span(start, start), site.line, site.column)
-        return Edit(place, Outcome.CONVERTED, (f"{variable.id} = ",))
-    return _refused(site, variable.id, variable.id)
+    if isinstance(node, ast.AugAssign):
+        whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
+        return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
+    if found.assigned:
+        return missed(site, expr, Missed("INP206", "the caller's tensor"), keep=True)
+    return _layer(scene, site, node, target, found.renewed)
 
 
-def _targets(statement: ast.AST | None) -> set[str]:
-    if not isinstance(statement, ast.Assign):
-        return set()
-    return {t.id for t in statement.targets if isinstance(t, ast.Name)}
+def _changed(node: ast.Call | ast.AugAssign | ast.Subscript) -> ast.expr:
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    return node.args[0] if isinstance(node, ast.Call) else node
 
 
-def _read_later(scene: Scene, name: str, node: ast.expr) -> bool:
-    return read_later(scene, name, node, itself=True) == name
+def _kept(site: Site) -> Edit:
+    return Edit(site, Outcome.KEPT, None)
 
 
-def _refused(site: Site, name: str, other: str) -> Refusal:
-    return Refusal(
-        site,
-        "INP203",
-        f"{name} is changed in place and read later as {other}",
-        "bind both names to the new value",
-        keep=True,
-    )
+def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
+    """Somebody else holds the object: ``assign(p, p + y)`` changes it for everyone."""
+    text, root = scene.spelling.local("helpers.assign")
+    held = piece(scene.source, node.target, False)
+    added = piece(scene.source, node.value, True)
+    parts = (f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
+    return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
+
+
+def _layer(
+    scene: Scene, site: Site, node: ast.Call, target: Target, renewed: bool
+) -> Edit | Refusal:
+    """``relu(x)`` with ``inplace=True`` is ``x = relu(x)`` where ``x`` is read again."""
+    statement = scene.parent(node)
+    alone = isinstance(statement, ast.Expr)
+    if target.holder is not Holder.NAME and alone:
+        why = Missed("INP203", "its value is thrown away")
+        return missed(site, node.args[0], why, keep=True)
+    if not alone and not renewed:
+        return _kept(site)
+    start = scene.source.span(node).start
+    place = Site(site.name, Span(start, start), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, (f"{target.name} = ",))

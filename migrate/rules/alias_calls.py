@@ -1,0 +1,282 @@
+"""In: a call at some point of a function. Out: the storages of its result, and what it changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from migrate.program import Function
+from migrate.receivers.kinds import Atom
+from migrate.rules.alias_writes import Writes
+from migrate.rules.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
+from migrate.rules.torch_sharing import METADATA, shares
+from migrate.rules.written import Holder, Target, is_chain, target_of, works_inplace, written_by
+from migrate.scene import Scene
+from migrate.syntax import all_parameters
+
+_COLLECTING = frozenset(("append", "extend", "insert", "add", "update", "appendleft"))
+_GIVING = frozenset(("values", "copy", "keys"))
+_TAKING = frozenset(("pop", "popleft", "get", "setdefault", "popitem"))
+_PAIRING = frozenset(("zip", "enumerate"))
+_SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter dict".split())
+_ONE_ELEMENT = frozenset(("next", "max", "min"))
+_HELD = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
+                  "named_modules children named_children".split())  # fmt: skip
+_ASKING = frozenset(
+    "isinstance len range print int float bool str repr hasattr id type callable sum abs round "
+    "issubclass any all ord chr hash format divmod pow".split()
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What callers must know: parameters whose storage is given back, and those changed.
+
+    ``fields`` are the attributes of ``self`` that are given back.
+
+    ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
+    """
+
+    shares: Mapping[str, int] = field(default_factory=dict)
+    writes: Mapping[str, int] = field(default_factory=dict)
+    fields: frozenset[str] = frozenset()
+    tied: bool = False
+    assigns: bool = False
+
+
+class Calls(Writes):
+    """Evaluates calls as well."""
+
+    def __init__(self, scene: Scene, summary: Callable[[Function], Summary]) -> None:
+        super().__init__(scene)
+        self.summary = summary
+
+    def _Call(self, node: ast.Call) -> Refs:
+        mark = len(self.flight)
+        expr = written_by(self.scene, node)
+        if expr is not None:
+            return self._writing(node, expr, mark)
+        func = node.func
+        receiver = NO_REFS
+        if isinstance(func, ast.Attribute):
+            asked = func.attr in METADATA or not self._tensor(func.value)
+            receiver = self.holders(func.value) if asked else self.value(func.value)
+        else:
+            self.value(func)
+        args = [self._argument(a) for a in node.args]
+        named = {k.arg or "**": self._argument(k.value) for k in node.keywords}
+        del self.flight[mark:]
+        if isinstance(func, ast.Attribute) and not self._tensor(func.value):
+            found = self._container_call(node, func.attr, receiver, args)
+            if found is not None:
+                return found
+        atoms = [a for a in self.scene.kind(func) if a.kind != "None"]
+        if not atoms:
+            return self._unknown(node, NO_REFS.union(*args, *named.values()))
+        return NO_REFS.union(*(self._called(a, node, receiver, args, named) for a in atoms))
+
+    def _argument(self, node: ast.expr) -> Refs:
+        if isinstance(node, ast.Starred):
+            refs = self.value(node.value)
+            return refs | self.elements(refs)
+        return self.value(node)
+
+    def _unknown(self, node: ast.Call, given: Refs) -> Refs:
+        """Nobody knows what it does: it may hand on what it was given, but changes nothing."""
+        return made_as(self.state.reach(given), MAYBE) | self.made(node)
+
+    # -- what changes an argument ---------------------------------------------------------------
+
+    def _writing(self, node: ast.Call, expr: ast.expr, mark: int) -> Refs:
+        if is_chain(self.scene, expr):
+            refs = self.value(expr)
+        else:
+            refs = self.target_refs(target_of(self.scene, expr))
+        for part in (*node.args, *(k.value for k in node.keywords)):
+            if part is not expr:
+                self._argument(part)
+        del self.flight[mark:]
+        return self.write(node, expr, refs, self._mode(node))
+
+    def _mode(self, node: ast.Call) -> str:
+        parent = self.scene.parent(node)
+        if isinstance(parent, ast.Expr):
+            return "bound"
+        if isinstance(parent, ast.Assign) and parent.value is node:
+            unpacks = any(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+            return "" if unpacks else "again"
+        return ""
+
+    def target_refs(self, target: Target) -> Refs:
+        """What a write changes; what is stale must not be changed either."""
+        if target.holder in (Holder.NAME, Holder.ITEM, Holder.OUTER):
+            refs = self.look(target.name)
+        elif target.holder is Holder.PLACE:
+            refs = self.holders(target.expr)
+        elif target.holder is Holder.ELEMENT and isinstance(target.expr, ast.Subscript):
+            self.value(target.expr.slice)
+            refs = self.elements(self.holders(target.expr.value))
+        else:
+            return self.value(target.expr)
+        self.read(target.name or ast.unparse(target.expr), refs)
+        return refs
+
+    # -- what a callee gives ----------------------------------------------------------------------
+
+    def _container_call(
+        self, node: ast.Call, name: str, holders: Refs, args: list[Refs]
+    ) -> Refs | None:
+        if name in _COLLECTING and args:
+            for refs in args:
+                more = self.elements(refs) if name in ("extend", "update") else NO_REFS
+                self.state.put(holders, ELEMENTS, refs | more)
+            return NO_REFS
+        if name in _TAKING:
+            self.read(name, holders)
+            return self.elements(holders).union(*args)
+        if name == "items" and not node.args:
+            self.read(name, holders)
+            return self._pairs(node, NO_REFS, self.elements(holders))
+        if name in _GIVING and not node.args:
+            self.read(name, holders)
+            made = self.made(node)
+            self.state.put(made, ELEMENTS, self.elements(holders))
+            return made
+        return None
+
+    def _pairs(self, node: ast.Call, *places: Refs) -> Refs:
+        """``zip``, ``enumerate``, ``items``: an iterator over tuples, place by place."""
+        pair = frozenset((self.state.make((id(node), "pair")),))
+        self.state.put(pair, ELEMENTS, NO_REFS.union(*places))
+        for index, refs in enumerate(places):
+            self.state.put(pair, f"#{index}", refs, anew=True)
+        made = self.made(node)
+        self.state.put(made, ELEMENTS, pair)
+        return made
+
+    def _called(
+        self, atom: Atom, node: ast.Call, receiver: Refs, args: list[Refs], named: dict[str, Refs]
+    ) -> Refs:
+        given = receiver.union(*args, *named.values())
+        handed = NO_REFS.union(*args, *named.values())
+        function = self._function(atom)
+        if function is not None:
+            bound = atom.kind in ("method", "Module") and not function.decorated("staticmethod")
+            return self._project(function, node, receiver, args, named, bound)
+        if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
+            return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
+        if atom.kind == "Module" and atom.name.startswith("torch.nn."):
+            shared = made_as(handed, VIEW) if _layer_shares(atom) else NO_REFS
+            return shared | self.made(node)
+        if atom.kind == "builtin":
+            return self._builtin(atom.name, node, args)
+        if atom.kind == "class":
+            made = self.made(node)
+            self.state.put(made, ELEMENTS, given)
+            return made
+        asked = node.func.value if isinstance(node.func, ast.Attribute) else None
+        maybe = asked is not None and self._maybe_tensor(asked)
+        return self._unknown(node, handed | receiver if maybe else handed)
+
+    def _function(self, atom: Atom) -> Function | None:
+        inference = self.scene.inference
+        if atom.kind in ("function", "method"):
+            return inference.function_of(atom.name)
+        if atom.kind == "Module" and "::" in atom.name:
+            for found in inference.member(atom.name, "forward"):
+                return inference.function_of(found.name)
+        return None
+
+    def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:
+        last = name.rpartition(".")[2]
+        if last in _HELD:
+            held = self.state.get(receiver, "parameters")
+            if not last.startswith(("named_", "state_")):
+                made = self.made(node)
+                self.state.put(made, ELEMENTS, held)
+                return made
+            return self._pairs(node, NO_REFS, held)
+        if self.scene.table.kind(name) == "class":
+            made = self.made(node)
+            if last in ("Parameter", "Buffer"):
+                return made | made_as(frozenset(r for r in given if self._is_known(r)), VIEW)
+            if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
+                self.state.put(made, ELEMENTS, given)
+            return made
+        if shares(name):
+            return made_as(self.state.reach(given), VIEW)
+        if works_inplace(self.scene, node, False):
+            return made_as(given, MAYBE) | self.made(node)
+        return self.made(node)
+
+    def _is_known(self, ref: Ref) -> bool:
+        """Whether anything but the expression that made it holds it."""
+        if ref.region[0] != "new":
+            return True
+        held = (*self.state.names.values(), *self.state.inside.values())
+        return any(r.region == ref.region for refs in held for r in refs)
+
+    def _builtin(self, name: str, node: ast.Call, args: list[Refs]) -> Refs:
+        given = NO_REFS.union(*args)
+        if name == "getattr" and args:
+            named = node.args[1] if len(node.args) > 1 else None
+            return self.state.get(args[0], str(getattr(named, "value", "?")))
+        if name in _ASKING:
+            return self.made(node)
+        if name in _PAIRING:
+            each = [self.contents(a) for a in args]
+            return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
+        if name in _SAME_ELEMENTS:
+            made = self.made(node)
+            self.state.put(made, ELEMENTS, self.contents(given))
+            return made
+        if name in _ONE_ELEMENT:
+            return self.contents(given)
+        return self._unknown(node, given)
+
+    def _project(
+        self, function: Function, node: ast.Call, receiver: Refs, args: list[Refs],
+        named: dict[str, Refs], bound: bool,
+    ) -> Refs:  # fmt: skip
+        """A function of the project: what it changes is changed here, for whoever holds it."""
+        summary = self.summary(function)
+        names = [p.arg for p in function.parameters][1 if bound else 0 :]
+        passed = dict(zip(names, args, strict=False)) | named
+        every = [p.arg for p in all_parameters(function.node.args)]
+        if any(isinstance(a, ast.Starred) for a in node.args) or "**" in named:
+            passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
+        elif len(args) > len(names) and function.node.args.vararg is not None:
+            passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
+        own = frozenset[Ref]().union(*(self.state.get(receiver, f) for f in summary.fields))
+        for name, how in summary.writes.items():
+            others = [r for n, r in passed.items() if n != name]
+            self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
+        shared = NO_REFS.union(
+            *(made_as(self.state.reach(passed.get(n, NO_REFS)), h)
+              for n, h in summary.shares.items())
+        )  # fmt: skip
+        made = self.made(node)
+        return shared | made_as(own, VIEW) | (made_as(made, VIEW) if summary.tied else made)
+
+    def _changed(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
+        """A callee changes an argument; what an unknown function may hand on is not meant."""
+        refs = frozenset(r for r in refs if r.how < MAYBE)
+        hit = regions(refs)
+        if any(hit & regions(other) for other in others):
+            self.found.seen.setdefault(id(node), "another argument")
+        self.note_given(node, refs)
+        for name, seen in self.flight:
+            if hit & regions(self.state.reach(seen)):
+                self.found.seen.setdefault(id(node), name)
+        self.state.write(refs, id(node), assigns)
+
+
+def _layer_shares(atom: Atom) -> bool:
+    """Whether a layer of torch may hand on its input; a Sequential, when all its layers may."""
+    if not atom.name.startswith("torch.nn."):
+        return True
+    inner = [a for kind in atom.items for a in kind]
+    if atom.name == "torch.nn.Sequential" and inner:
+        return all(a.kind == "Module" and _layer_shares(a) for a in inner)
+    return shares(atom.name)

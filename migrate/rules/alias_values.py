@@ -1,0 +1,300 @@
+"""In: an expression at some point of a function. Out: the storages that its value may share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from migrate.receivers.kinds import is_all
+from migrate.rules.storage import (
+    ELEMENTS,
+    MAYBE,
+    NO_REFS,
+    SAME,
+    VIEW,
+    Ref,
+    Refs,
+    Region,
+    State,
+    joined,
+    made_as,
+)
+from migrate.rules.torch_sharing import METADATA, is_view_name
+from migrate.scene import Scene
+from migrate.syntax import children
+
+_PLAIN = ("int", "float", "bool", "str", "None", "Size", "dtype", "device", "torch")
+
+
+@dataclass
+class Findings:
+    """What a walk found: ``seen`` maps a write to the name under which it is missed.
+
+    ``given`` maps a write to the parameters of whose storage it is, ``assigned`` are writes into
+    what an object holds, ``renewed`` the assignments whose operand is read again. ``returned`` are
+    the storages given back, ``tied`` when two parts of it share one; ``passed`` maps a call to the
+    functions of the project that change an argument of it.
+    """
+
+    seen: dict[int, str] = field(default_factory=dict)
+    given: dict[int, dict[str, int]] = field(default_factory=dict)
+    assigned: set[int] = field(default_factory=set)
+    renewed: set[int] = field(default_factory=set)
+    returned: Refs = NO_REFS
+    tied: bool = False
+
+
+class Values:
+    """Evaluates expressions; reads of what went stale are noted."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.state, self.found = scene, State(), Findings()
+        self.flight: list[tuple[str, Refs]] = []
+        self.closures: dict[Region, tuple[str, ...]] = {}
+
+    def value(self, node: ast.expr) -> Refs:
+        method = getattr(self, "_" + type(node).__name__, None)
+        refs: Refs = method(node) if method is not None else self._fresh(node)
+        return NO_REFS if refs and self._is_plain(node) else refs
+
+    def _is_plain(self, node: ast.AST) -> bool:
+        return is_all(self.scene.kind(node), *_PLAIN)
+
+    def _parts(self, node: ast.AST) -> None:
+        for child in children(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+            elif not isinstance(child, ast.stmt):
+                self._parts(child)
+
+    def _fresh(self, node: ast.expr) -> Refs:
+        """A value of its own, once its parts are evaluated."""
+        self._parts(node)
+        return self.made(node)
+
+    def made(self, node: ast.AST) -> Refs:
+        return frozenset((self.state.make(id(node)),))
+
+    # -- names and reads ----------------------------------------------------------------------
+
+    def look(self, name: str) -> Refs:
+        return self.state.names.get(name) or frozenset((Ref(("outer", name)),))
+
+    def read(self, name: str, refs: Refs) -> None:
+        """Note which writes a reader of these has missed."""
+        for ref in self.state.reach(refs):
+            if ref.stale > 0:
+                self.found.seen.setdefault(ref.stale, name)
+            elif ref.stale < 0:
+                self.found.renewed.add(-ref.stale)
+            if ref.region in self.closures:
+                for inner in self.closures[ref.region]:
+                    if inner in self.state.names and not self._captures(inner):
+                        self.read(name, self.state.names[inner])
+
+    def _captures(self, name: str) -> bool:
+        return any(r.region in self.closures for r in self.state.names[name])
+
+    def holders(self, node: ast.expr) -> Refs:
+        """Who is asked for an attribute or an element: not all that it holds is read."""
+        if isinstance(node, ast.Name):
+            return self.look(node.id)
+        if isinstance(node, ast.Attribute) and not self._tensor(node.value):
+            return self.state.get(self.holders(node.value), node.attr)
+        return self.value(node)
+
+    def _tensor(self, node: ast.expr) -> bool:
+        return is_all(self.scene.kind(node), "Tensor")
+
+    def _maybe_tensor(self, node: ast.expr) -> bool:
+        names = self.scene.kind_names(node)
+        return not names or bool(names & {"Tensor", "unknown"})
+
+    def _Name(self, node: ast.Name) -> Refs:
+        refs = self.look(node.id)
+        if self._is_plain(node):
+            return NO_REFS
+        self.read(node.id, refs)
+        self.flight.append((node.id, refs))
+        return refs
+
+    def _NamedExpr(self, node: ast.NamedExpr) -> Refs:
+        refs = self.value(node.value)
+        self.bind(node.target, refs)
+        return refs
+
+    def _Attribute(self, node: ast.Attribute) -> Refs:
+        if node.attr in METADATA and self._maybe_tensor(node.value):
+            self.holders(node.value)
+            return NO_REFS
+        if self._tensor(node.value):
+            refs = self.value(node.value)
+            return (
+                made_as(refs, SAME if node.attr == "data" else VIEW)
+                if (is_view_name(node.attr))
+                else self.state.get(refs, node.attr)
+            )
+        holders = self.holders(node.value)
+        refs = self.state.get(holders, node.attr)
+        self.read(ast.unparse(node), refs)
+        self.flight.append((ast.unparse(node), refs))
+        if is_view_name(node.attr) and self._maybe_tensor(node.value):
+            refs |= made_as(holders, VIEW)
+        return refs
+
+    def _Subscript(self, node: ast.Subscript) -> Refs:
+        if self._tensor(node.value):
+            refs = self.value(node.value)
+            self.value(node.slice)
+            return self.made(node) if _copies(node.slice) else made_as(refs, VIEW)
+        holders = self.holders(node.value)
+        self.value(node.slice)
+        refs = (
+            self.elements(holders)
+            if not key_of(node.slice)
+            else (self.state.get(holders, key_of(node.slice)))
+        )
+        if isinstance(node.slice, ast.Slice) or self._maybe_tensor(node.value):
+            refs |= holders
+        self.read(ast.unparse(node.value), refs)
+        return refs
+
+    def elements(self, holders: Refs) -> Refs:
+        """What iterating over these gives; a view of a tensor gives views of it."""
+        found = self.state.get(holders, ELEMENTS)
+        return found | frozenset(
+            r._replace(how=max(r.how, VIEW))
+            for r in holders
+            if r.how and (r.region, ELEMENTS) not in self.state.inside
+        )
+
+    def contents(self, holders: Refs) -> Refs:
+        """The same where nothing tells a tensor from a container."""
+        unknown = frozenset(r for r in holders if (r.region, ELEMENTS) not in self.state.inside)
+        return self.elements(holders) | made_as(unknown, VIEW)
+
+    # -- displays, operators ----------------------------------------------------------------------
+
+    def _Constant(self, node: ast.Constant) -> Refs:
+        return NO_REFS
+
+    def _container(self, node: ast.expr, parts: Iterable[ast.expr | None]) -> Refs:
+        found = []
+        for part in parts:
+            if isinstance(part, ast.Starred):
+                found.append(self.elements(self.value(part.value)))
+            elif part is not None:
+                found.append(self.value(part))
+        made = self.made(node)
+        for refs in found:
+            if refs:
+                self.state.put(made, ELEMENTS, refs)
+        return made
+
+    def _Tuple(self, node: ast.Tuple) -> Refs:
+        return self._container(node, node.elts)
+
+    def _List(self, node: ast.List) -> Refs:
+        return self._container(node, node.elts)
+
+    def _Set(self, node: ast.Set) -> Refs:
+        return self._container(node, node.elts)
+
+    def _Dict(self, node: ast.Dict) -> Refs:
+        self._container(node, node.keys)
+        return self._container(node, node.values)
+
+    def _Starred(self, node: ast.Starred) -> Refs:
+        return self.elements(self.value(node.value))
+
+    def _BinOp(self, node: ast.BinOp) -> Refs:
+        """Numbers and tensors give a new tensor; lists share their elements."""
+        both = self.value(node.left) | self.value(node.right)
+        made = self.made(node)
+        if "list" in self.scene.kind_names(node) or "tuple" in self.scene.kind_names(node):
+            self.state.put(made, ELEMENTS, made_as(self.elements(both), MAYBE))
+        return made
+
+    def _BoolOp(self, node: ast.BoolOp) -> Refs:
+        refs = self.value(node.values[0])
+        for part in node.values[1:]:
+            refs |= self._either(part, None)
+        return refs
+
+    def _IfExp(self, node: ast.IfExp) -> Refs:
+        self.value(node.test)
+        return self._either(node.body, node.orelse)
+
+    def _either(self, first: ast.expr, second: ast.expr | None) -> Refs:
+        """One of two values is computed, or perhaps none."""
+        before, flight = self.state, list(self.flight)
+        self.state = before.copy()
+        refs = self.value(first)
+        end, self.state = self.state, before.copy()
+        self.flight, more = flight, self.flight
+        if second is not None:
+            refs |= self.value(second)
+        self.flight = [*self.flight, *(m for m in more if m not in self.flight)]
+        self.state = joined((end, self.state)) or end
+        return refs
+
+    def _Lambda(self, node: ast.Lambda) -> Refs:
+        return self.closure(node)
+
+    def closure(self, node: ast.AST) -> Refs:
+        """A function made here: whoever holds it may read what it captured."""
+        made = self.made(node)
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        self.closures[next(iter(made)).region] = tuple(sorted(names))
+        self.read("", made)
+        return made
+
+    def _comprehension(self, node: ast.expr) -> Refs:
+        before = dict(self.state.names)
+        bound: set[str] = set()
+        refs = NO_REFS
+        for _ in range(2):
+            for clause in getattr(node, "generators", ()):
+                self.bind(clause.target, self.each(clause.iter))
+                bound |= {n.id for n in ast.walk(clause.target) if isinstance(n, ast.Name)}
+                for test in clause.ifs:
+                    self.value(test)
+            if isinstance(node, ast.DictComp):
+                self.value(node.key)
+            refs |= self.value(getattr(node, "elt", None) or node.value)  # type: ignore[attr-defined]
+        for name in bound:
+            self.state.names.pop(name, None)
+            if name in before:
+                self.state.names[name] = before[name]
+        made = self.made(node)
+        self.state.put(made, ELEMENTS, refs)
+        return made
+
+    _ListComp = _SetComp = _GeneratorExp = _DictComp = _comprehension
+
+    def each(self, node: ast.expr) -> Refs:
+        """What a loop over an expression goes through."""
+        refs = self.value(node)
+        if self._tensor(node):
+            return made_as(refs, VIEW)
+        return self.contents(refs) if self._maybe_tensor(node) else self.elements(refs)
+
+    def _Yield(self, node: ast.Yield) -> Refs:
+        if node.value is not None:
+            self.state.put(frozenset((Ref(("escaped",)),)), ELEMENTS, self.value(node.value))
+        return NO_REFS
+
+    def bind(self, target: ast.expr, refs: Refs) -> None:
+        raise NotImplementedError  # in alias_writes
+
+
+def key_of(index: ast.expr) -> str:
+    """The name of a dict's entry: entries of different names are told apart."""
+    text = index.value if isinstance(index, ast.Constant) else None
+    return f"['{text}']" if isinstance(text, str) else ""
+
+
+def _copies(index: ast.expr) -> bool:
+    """An index that surely copies: a list of numbers, or a mask by comparison."""
+    return isinstance(index, (ast.Compare, ast.List))

@@ -1,0 +1,81 @@
+"""In: a function of the program. Out: the calls that mean it, and whether a forward gets there."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.program import File, Function
+from migrate.scene import Scene
+
+CallSite = tuple[File, ast.Call, Function | None]
+
+
+def in_module_class(scene: Scene, function: Function | None) -> bool:
+    while function is not None:
+        if function.owner is not None and scene.is_module_class(function.owner):
+            return True
+        function = function.parent
+    return False
+
+
+def in_forward(
+    scene: Scene, function: Function, seen: frozenset[str] = frozenset(), steps: int = 6
+) -> bool:
+    """Whether the forward of some Module calls the function: graph mode may compile it."""
+    if function.name in ("forward", "__call__"):
+        return True
+    if function.name == "__init__" or function.key in seen or not steps:
+        return False
+    if function.parent is not None and in_forward(scene, function.parent, seen, steps - 1):
+        return True
+    seen = seen | {function.key}
+    callers = {id(c): c for _, _, c in call_sites(scene, function) if c is not None}
+    return any(in_forward(scene, c, seen, steps - 1) for c in callers.values())
+
+
+def is_for_effect(scene: Scene, function: Function, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether some caller throws the result away, or hands it to one who does."""
+    if function.key in seen:
+        return False
+    for file, call, caller in call_sites(scene, function):
+        statement = file.parents.get(id(call))
+        if isinstance(statement, ast.Expr):
+            return True
+        handed = isinstance(statement, ast.Return) and caller is not None
+        if handed and caller is not None and is_for_effect(scene, caller, seen | {function.key}):
+            return True
+    return False
+
+
+def call_sites(scene: Scene, function: Function) -> list[CallSite]:
+    """The calls in the project that surely or possibly mean a function."""
+    program = scene.inference.program
+    if "sites" not in program.notes:
+        program.notes["sites"] = _all_sites(scene)
+    found: dict[str, list[CallSite]] = program.notes["sites"]
+    return found.get(function.key, [])
+
+
+def _all_sites(scene: Scene) -> dict[str, list[CallSite]]:
+    inference = scene.inference
+    found: dict[str, list[CallSite]] = {}
+    forwards: dict[str, str] = {}
+    for sites in inference.program.calls.values():
+        for file, call, caller in sites:
+            for atom in inference.kinds.get(id(call.func), ()):
+                key = atom.name
+                if "::" not in key:
+                    continue
+                if atom.kind == "Module":
+                    if key not in forwards:
+                        members = inference.member(key, "forward")
+                        forwards[key] = next((m.name for m in members), "")
+                    key = forwards[key]
+                elif atom.kind == "class":
+                    owner = inference.class_of(key)
+                    init = owner.methods.get("__init__") if owner is not None else None
+                    key = init.key if init is not None else ""
+                elif atom.kind not in ("function", "method"):
+                    continue
+                found.setdefault(key, []).append((file, call, caller))
+    return found

@@ -1,0 +1,100 @@
+"""In: a write. Out: why it would be missed: by a reader in its function, or by a caller."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.program import Function
+from migrate.rules.alias_walk import (
+    changes_object,
+    findings,
+    owner_parameter,
+    scene_of,
+)
+from migrate.rules.called_from import call_sites, in_forward, in_module_class
+from migrate.rules.storage import SAME
+from migrate.scene import Scene
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Who would miss a write: a name, or a caller."""
+
+    code: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What may become of a write.
+
+    ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
+    variable must be bound to the result as well.
+    """
+
+    missed: Missed | None = None
+    assigned: bool = False
+    renewed: bool = False
+
+
+def fate(scene: Scene, node: ast.AST) -> Fate:
+    """Decide about the write that ``node`` is."""
+    function = _around(scene, node)
+    found = findings(scene, function)
+    key = id(node)
+    seen = found.seen.get(key)
+    if seen is not None:
+        return Fate(Missed("INP203", f"read later as {seen}"))
+    given = dict(found.given.get(key, {}))
+    assigned = key in found.assigned
+    if function is not None:
+        given.pop(owner_parameter(function), None)
+    if not given or function is None:
+        return Fate(None, assigned, key in found.renewed)
+    problem = lent(scene, function, max(given.values()), assigned, frozenset())
+    if problem is not None:
+        return Fate(problem)
+    return Fate(None, assigned or changes_object(scene, function), key in found.renewed)
+
+
+def _around(scene: Scene, node: ast.AST) -> Function | None:
+    """The innermost function or lambda."""
+    current = scene.parent(node)
+    while current is not None:
+        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return scene.file.functions.get(id(current))
+        current = scene.parent(current)
+    return None
+
+
+def lent(
+    scene: Scene, function: Function, how: int, assigned: bool, seen: frozenset[int]
+) -> Missed | None:
+    """A tensor that a caller lent is changed: whether some caller would miss that."""
+    if id(function) in seen:
+        return None
+    sites = call_sites(scene, function)
+    nothing = changes_object(scene, function)
+    if nothing and how != SAME:
+        return Missed("INP206", "a part of the caller's tensor, which the caller may read")
+    for file, call, caller in sites:
+        there = scene_of(scene, file)
+        found = findings(there, caller)
+        line = f"{file.path}:{call.lineno}"
+        if id(call) in found.seen:
+            return Missed("INP206", f"the caller's tensor, read later at {line} as "
+                          f"{found.seen[id(call)]}")  # fmt: skip
+        if nothing and caller is not None and in_forward(there, caller):
+            return Missed("INP206", f"the caller's tensor, in the Module at {line}")
+        again = dict(found.given.get(id(call), {}))
+        if caller is None or not again:
+            continue
+        again.pop(owner_parameter(caller), None)
+        if again:
+            more = lent(there, caller, max(again.values()), nothing, seen | {id(function)})
+            if more is not None:
+                return more
+    if sites or nothing or assigned or in_module_class(scene, function):
+        return None
+    return Missed("INP206", "the caller's tensor, and nothing shows who calls it")

@@ -1,0 +1,217 @@
+"""In: what names and containers hold, and a write. Out: what each may hold after it.
+
+A *region* stands for the tensors (or the container) made at one place: the one made last, or all
+made before it. A name holds references to regions; a reference goes stale when its region is
+written under another name. ``docs/inplace.md`` has the proof that rests on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Region = tuple[Hashable, ...]
+SAME, VIEW, MAYBE = 0, 1, 2
+ELEMENTS = "[]"
+DEEPEST = 6
+
+
+class Ref(NamedTuple):
+    """One tensor that a name may hold.
+
+    ``stale`` is the write that it did not see, or 0. ``how``: the very object (SAME), a part or
+    another shape of it (VIEW), or what an unknown function made of it (MAYBE).
+    """
+
+    region: Region
+    stale: int = 0
+    how: int = SAME
+
+
+Refs = frozenset[Ref]
+NO_REFS: Refs = frozenset()
+
+
+def made_as(refs: Refs, how: int) -> Refs:
+    """The same regions, at best as ``how``."""
+    return frozenset(r if r.how >= how else r._replace(how=how) for r in refs)
+
+
+def regions(refs: Refs) -> frozenset[Region]:
+    return frozenset(r.region for r in refs)
+
+
+def root(region: Region) -> Region:
+    """The region that holds the one that holds ... this one."""
+    while region[0] in ("field", "item"):
+        inner = region[1]
+        assert isinstance(inner, tuple)
+        region = inner
+    return region
+
+
+def lender(region: Region) -> str:
+    """The parameter that is the tensor, or a container of it; "" when there is none."""
+    while region[0] == "item" or (region[0] == "field" and region[2] == ELEMENTS):
+        region = region[1]  # type: ignore[assignment]
+    return str(region[1]) if region[0] == "param" else ""
+
+
+def is_held(region: Region) -> bool:
+    """Whether an object or a container that is not of this function's making holds the tensor."""
+    return region[0] in ("field", "outer")
+
+
+def _depth(region: Region) -> int:
+    return 1 + _depth(region[1]) if region[0] in ("field", "item") else 0  # type: ignore[arg-type]
+
+
+def _above(region: Region) -> tuple[Region, ...]:
+    """A region and the values it was unpacked from."""
+    found = [region]
+    while region[0] == "item":
+        region = region[1]  # type: ignore[assignment]
+        found.append(region)
+    return tuple(found)
+
+
+def _old(region: Region) -> Region:
+    """The region of what was made here in earlier rounds of a loop."""
+    if region[0] == "new":
+        return ("old", *region[1:])
+    return (region[0], _old(region[1]), *region[2:])  # type: ignore[arg-type]
+
+
+@dataclass
+class State:
+    """What the names and the containers hold at one point of a function."""
+
+    names: dict[str, Refs] = field(default_factory=dict)
+    inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.names), dict(self.inside))
+
+    def make(self, place: Hashable) -> Ref:
+        """A new tensor or container; what was made at this place before is now an old one."""
+        region: Region = ("new", place)
+        self._replace(lambda r: _aged(r, region))
+        moved = [(r, f) for r, f in self.inside if root(r) == region]
+        for where, name in moved:
+            old = (_old(where), name)
+            self.inside[old] = self.inside.get(old, NO_REFS) | self.inside.pop((where, name))
+        return Ref(region)
+
+    def write(self, target: Refs, by: int, assigned: bool = False) -> None:
+        """Everything that may share storage with the target goes stale.
+
+        ``assigned`` keeps who holds the very object: it is the object that changes.
+        """
+        hit = {above for r in target for above in _above(r.region)}
+        own = regions(target)
+        sure = regions(frozenset(r for r in target if r.how == SAME))
+        sure -= regions(frozenset(r for r in target if r.how != SAME))
+
+        def change(ref: Ref) -> Ref:
+            touched = ref.region in hit or not own.isdisjoint(_above(ref.region))
+            whole = assigned and ref.how == SAME and ref.region in sure
+            seen = ref.stale > 0 or not touched or whole
+            return ref if seen else ref._replace(stale=by)
+
+        self._replace(change)
+
+    def _replace(self, change: object) -> None:
+        assert callable(change)
+        for names in (self.names, self.inside):
+            for key, refs in names.items():
+                new = frozenset(change(r) for r in refs)
+                if new != refs:
+                    names[key] = new  # type: ignore[index]
+
+    # -- containers and objects -------------------------------------------------------------
+
+    def get(self, holders: Refs, name: str) -> Refs:
+        """What an attribute or the elements of these hold."""
+        found: set[Ref] = set()
+        for holder in holders:
+            known = self.inside.get((holder.region, name))
+            if name == ELEMENTS:
+                for (region, key), refs in self.inside.items():
+                    if region == holder.region and key.startswith("['"):
+                        found |= refs
+            if known is not None:
+                found |= known
+                continue
+            if holder.region[0] in ("new", "old"):
+                found |= self.inside.get((holder.region, ELEMENTS), NO_REFS)
+                if name == ELEMENTS:
+                    continue
+            found |= self._first_seen(holder, name)
+        return frozenset(found)
+
+    def _first_seen(self, holder: Ref, name: str) -> Refs:
+        """What an object that was not made here holds from the beginning."""
+        if _depth(holder.region) >= DEEPEST:
+            return frozenset((holder,))
+        unsure = holder.how == MAYBE and name != ELEMENTS
+        owner: Region = ("maybe", holder.region) if unsure else holder.region
+        ref = Ref(("field", owner, name), holder.stale)
+        self.inside.setdefault((owner, name), frozenset((ref,)))
+        if name == ELEMENTS:
+            ref = ref._replace(how=holder.how)
+        return self.inside[(owner, name)] if unsure else frozenset((ref,))
+
+    def put(self, holders: Refs, name: str, value: Refs, anew: bool = False) -> None:
+        """Store a value; ``anew`` replaces what was there (one holder, one attribute)."""
+        for holder in holders:
+            key = (holder.region, name)
+            if anew and len(holders) == 1 and holder.region[0] != "old":
+                self.inside[key] = value
+                continue
+            before = self.get(frozenset((holder,)), name)
+            again = {r.region for r in before if r.region[0] not in ("old", "field")}
+            twice = frozenset(r._replace(how=MAYBE) for r in value if r.region in again)
+            self.inside[key] = before | value | twice
+
+    def reach(self, refs: Refs) -> Refs:
+        """These and all that they hold."""
+        found, todo = set(refs), list(refs)
+        if not self.inside or not todo:
+            return refs
+        holders: dict[Region, list[Refs]] = {}
+        for (region, _), held in self.inside.items():
+            holders.setdefault(region, []).append(held)
+        while todo:
+            for held in holders.get(todo.pop().region, ()):
+                todo += held - found
+                found |= held
+        return frozenset(found)
+
+    def escaping(self) -> Refs:
+        """What is held by objects that outlive the function."""
+        found: set[Ref] = set()
+        for (region, _), refs in self.inside.items():
+            if root(region)[0] in ("param", "outer", "escaped"):
+                found |= self.reach(refs)
+        return frozenset(found)
+
+
+def _aged(ref: Ref, region: Region) -> Ref:
+    return ref._replace(region=_old(ref.region)) if root(ref.region) == region else ref
+
+
+def joined(states: Iterable[State | None]) -> State | None:
+    """What holds after any of several ways; None when there is none."""
+    alive = [s for s in states if s is not None]
+    if len(alive) < 2:
+        return alive[0] if alive else None
+    result = State()
+    for name in {n for s in alive for n in s.names}:
+        result.names[name] = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
+    for key in {k for s in alive for k in s.inside}:
+        holder = frozenset((Ref(key[0]),))
+        result.inside[key] = NO_REFS.union(
+            *(s.inside[key] if key in s.inside else s.get(holder, key[1]) for s in alive)
+        )
+    return result

@@ -1,0 +1,63 @@
+"""In: the name of a torch function, method or layer. Out: whether its result may share storage.
+
+The names are those whose schema in native_functions.yaml declares an alias, those that gave back
+the storage of an input for some sample of PyTorch's own database of operators, and those that take
+an input as it is when nothing is to be done. Every other torch function makes a new tensor.
+"""
+
+from __future__ import annotations
+
+_VIEWS = frozenset(
+    """
+adjoint alias as_strided broadcast_to chunk coalesce conj contiguous detach diagonal dsplit expand
+expand_as flatten hsplit imag indices lift_fresh matrix_H moveaxis movedim narrow permute
+pin_memory positive ravel real reshape reshape_as resolve_conj resolve_neg select slice split
+split_with_sizes squeeze swapaxes swapdims t tensor_split to transpose unbind unflatten unfold
+unsqueeze unsafe_chunk unsafe_split values view view_as view_as_complex view_as_real vsplit
+H T mH mT data atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod conj_physical
+meshgrid alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout sum_to_size
+einsum combinations type type_as float double half bfloat16 int long short char byte bool cfloat
+cdouble cpu cuda xpu npu to_dense as_tensor asarray from_numpy numpy requires_grad_ detach_
+diagonal_view identity checkpoint annotate rearrange as_subclass untyped_storage storage sort msort
+topk squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ nested_tensor pack_padded_sequence
+parameters named_parameters buffers named_buffers modules named_modules children named_children
+state_dict get_parameter get_buffer get_submodule cast
+""".split()
+)
+_LAYERS = frozenset(
+    """
+Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout
+Sequential ModuleList Module
+""".split()
+)
+# of these only the object is asked, never its values
+METADATA = frozenset(
+    """
+shape dtype device ndim size dim numel requires_grad is_cuda is_floating_point element_size stride
+is_contiguous nelement itemsize names layout ndimension data_ptr is_complex get_device nbytes
+is_leaf grad_fn
+""".split()
+)
+NOT_WRITING = frozenset(("requires_grad_", "share_memory_", "retain_grad_"))
+
+
+def shares(name: str) -> bool:
+    """Whether what a torch name gives when called may share storage with its arguments."""
+    owner, _, last = name.rpartition(".")
+    if owner.startswith("torch.nn") and last[:1].isupper():
+        return last in _LAYERS
+    return last in _VIEWS
+
+
+def is_view_name(attribute: str) -> bool:
+    """Whether an attribute of a Tensor is a view of it."""
+    return attribute in ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+def is_written(method: str) -> bool:
+    """Whether a Tensor method changes its receiver, by its name."""
+    return (
+        method.endswith("_")
+        and not method.startswith("_")
+        and (not method.endswith("__") and method not in NOT_WRITING)
+    )

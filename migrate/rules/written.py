@@ -1,0 +1,146 @@
+"""In: a call, an augmented assignment or an indexed assignment. Out: the tensor that it changes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.receivers.calling import bound_to
+from migrate.receivers.kinds import is_all
+from migrate.rules.torch_sharing import is_written
+from migrate.scene import Scene
+
+_NO_TENSOR = frozenset(
+    "list tuple dict Size str int float bool Module Optimizer Object class".split()
+)
+
+
+class Holder(Enum):
+    """What holds the tensor that is changed."""
+
+    NAME = "a variable of the function"
+    ITEM = "a part of such a variable"
+    OUTER = "a variable of somebody else"
+    PLACE = "an attribute, or a part of one"
+    ELEMENT = "an element of a container"
+    TEMPORARY = "a value without a name"
+
+
+@dataclass(frozen=True)
+class Target:
+    """``expr`` is the tensor changed; ``name`` the variable, where one can be bound anew."""
+
+    holder: Holder
+    expr: ast.expr
+    name: str = ""
+
+
+def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
+    """The argument or receiver that a call surely changes."""
+    func = node.func
+    if isinstance(func, ast.Attribute) and is_written(func.attr):
+        kinds = scene.kind_names(func.value)
+        if not kinds & _NO_TENSOR and not any(a.kind == "ref" for a in scene.kind(func)):
+            return func.value
+    if not node.args:
+        return None
+    for atom in scene.kind(func):
+        if atom.kind == "Module" and "inplace" in atom.keys:
+            return node.args[0]
+        if atom.kind == "ref" and atom.name.startswith("torch."):
+            last = atom.name.rpartition(".")[2]
+            if is_written(last) and not atom.name.startswith("torch.Tensor."):
+                return node.args[0]
+            if atom.name.startswith("torch.nn.functional.") and works_inplace(scene, node, True):
+                return node.args[0]
+    return None
+
+
+def works_inplace(scene: Scene, node: ast.Call, surely: bool) -> bool:
+    """Whether ``inplace`` is True, or (not ``surely``) may be."""
+    for atom in scene.kind(node.func):
+        if atom.kind == "ref":
+            for value in bound_to("inplace", node, scene.table, atom.name):
+                if isinstance(value, ast.Constant):
+                    return value.value is True
+                return not surely
+    return False
+
+
+def is_chain(scene: Scene, node: ast.expr) -> bool:
+    """Whether an expression is itself a method in place: ``y.mul_(2)`` in ``y.mul_(2).add_(1)``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and written_by(scene, node) is node.func.value
+    )
+
+
+def target_of(scene: Scene, expr: ast.expr) -> Target:
+    """Who holds the tensor that ``expr`` is."""
+    whole = expr
+    while True:
+        if isinstance(expr, ast.Attribute) and expr.attr == "data":
+            expr = expr.value
+        elif is_chain(scene, expr):
+            assert isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute)
+            expr = expr.func.value
+        else:
+            break
+    if isinstance(expr, ast.Name):
+        return Target(_of_name(scene, expr), expr, expr.id)
+    if isinstance(expr, ast.Attribute):
+        view = is_all(scene.kind(expr.value), "Tensor")
+        return Target(Holder.TEMPORARY if view else Holder.PLACE, whole if view else expr)
+    if isinstance(expr, ast.Subscript):
+        return _of_item(scene, expr)
+    return Target(Holder.TEMPORARY, whole)
+
+
+def _of_name(scene: Scene, node: ast.Name) -> Holder:
+    function = scene.function(node)
+    if function is None or node.id in function.locals or _in_comprehension(scene, node):
+        return Holder.NAME
+    return Holder.OUTER
+
+
+def _in_comprehension(scene: Scene, node: ast.Name) -> bool:
+    current = scene.parent(node)
+    while current is not None and not isinstance(current, ast.stmt):
+        for clause in getattr(current, "generators", ()):
+            if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(clause.target)):
+                return True
+        current = scene.parent(current)
+    return False
+
+
+def _of_item(scene: Scene, node: ast.Subscript) -> Target:
+    """``y[i]``, ``y[i][j]``, ``self.buf[i]`` of Tensors; an element of a list or dict."""
+    base = node.value
+    while isinstance(base, ast.Subscript) and is_all(scene.kind(base.value), "Tensor"):
+        if not is_all(scene.kind(base.slice), "int"):
+            return Target(Holder.TEMPORARY, node.value)
+        base = base.value
+    if not _may_be_tensor(scene, base):
+        return Target(Holder.ELEMENT, node)
+    if isinstance(base, ast.Attribute) and base.attr == "data":
+        base = base.value
+    if isinstance(base, ast.Name):
+        inner = _of_name(scene, base)
+        holder = Holder.ITEM if inner is Holder.NAME else Holder.OUTER
+        return Target(holder, base, base.id)
+    if isinstance(base, ast.Attribute) and not is_all(scene.kind(base.value), "Tensor"):
+        return Target(Holder.PLACE, base)
+    if isinstance(base, ast.Subscript):
+        return Target(Holder.ELEMENT, base)
+    return Target(Holder.TEMPORARY, base)
+
+
+def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
+    names = scene.kind_names(node)
+    return "Tensor" in names or not names & _NO_TENSOR
+
+
+def surely_tensor(scene: Scene, node: ast.expr) -> bool:
+    return is_all(scene.kind(node), "Tensor")
