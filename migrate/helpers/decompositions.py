@@ -249,7 +249,7 @@ def eig(A):
 
 
 def geqrf(input):
-    """torch.geqrf: (R with the reflectors below, tau); a row may have the other sign; no gradient."""
+    """torch.geqrf: (R with the reflectors below, tau), no gradient; signs of rows may differ."""
     if input.size == 0:
         rows, columns = input.shape[-2:]
         return input, ops.zeros((*input.shape[:-2], min(rows, columns)), input.dtype)

@@ -154,14 +154,18 @@ def tensorsolve(A, B, dims=None):
 
 
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """torch.linalg.matrix_norm by rows and columns; spectral and nuclear norms go to ops."""
+    """torch.linalg.matrix_norm by rows and columns, or by singular values."""
     if dtype is not None:
         input = input.astype(dtype)
     if ord == "fro" or (input.size == 0 and ord in ("nuc", 2)):
         return vector_norm(input, 2, tuple(dim), keepdim)
     rows, columns = dim[0] % input.ndim, dim[1] % input.ndim
     if ord in ("nuc", 2, -2):
-        return ops.matrix_norm(input, ord, (rows, columns), keepdim)
+        values = ops.svd(ops.movedim(input, (rows, columns), (-2, -1)), False, False)
+        result = values.sum(-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+        for axis in sorted((rows, columns)) if keepdim else ():
+            result = result.unsqueeze(axis)
+        return result
     first, last = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = input.abs().sum(first, keepdims=True)
     result = ops.amax(sums, last, True) if ord > 0 else ops.amin(sums, last, True)
