@@ -16,9 +16,8 @@ from migrate.errors import Problem
 from migrate.inputs import Failure, Inputs, read_all
 from migrate.notebook import Notebook, put_back
 from migrate.placement import Placement, place
-from migrate.receivers.inference import Inference
 from migrate.result import Entry
-from migrate.rewrite import Options, Rewritten
+from migrate.rewrite import Analysed, Options, Rewritten
 from migrate.source import Source, read
 from migrate.tree import Found, Kind, Tree, walk
 
@@ -161,7 +160,7 @@ def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
     return place(sources, style, {file.path for file in tree.files} - ours)
 
 
-def _build(sources: Mapping[str, Source], rows: table.Table) -> Inference:
+def _build(sources: Mapping[str, Source], rows: table.Table) -> Analysed:
     try:
         return rewrite.analyse(sources, rows)
     except Exception as error:
@@ -172,7 +171,7 @@ def _build(sources: Mapping[str, Source], rows: table.Table) -> Inference:
 
 
 def _convert_one(
-    built: Inference,
+    built: Analysed,
     path: str,
     target: Literal["portable", "mint"],
     placement: Placement,

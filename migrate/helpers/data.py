@@ -4,6 +4,27 @@ import numpy as np
 from mindspore import Tensor, ops
 
 
+class ConcatDataset:
+    """Reproduces torch.utils.data.ConcatDataset: several datasets one behind the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+
+    def __len__(self):
+        return sum(len(dataset) for dataset in self.datasets)
+
+    def __getitem__(self, index):
+        index = index + len(self) if index < 0 else index
+        for dataset in self.datasets:
+            if index < len(dataset):
+                return dataset[index]
+            index -= len(dataset)
+        raise IndexError("index out of range")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
 class Dataset:
     """Reproduces torch.utils.data.Dataset: items by index; two of them can be added."""
 
@@ -34,24 +55,6 @@ class TensorDataset(Dataset):
 
     def __len__(self):
         return self.tensors[0].shape[0]
-
-
-class ConcatDataset(Dataset):
-    """Reproduces torch.utils.data.ConcatDataset: several datasets one behind the other."""
-
-    def __init__(self, datasets):
-        self.datasets = list(datasets)
-
-    def __len__(self):
-        return sum(len(dataset) for dataset in self.datasets)
-
-    def __getitem__(self, index):
-        index = index + len(self) if index < 0 else index
-        for dataset in self.datasets:
-            if index < len(dataset):
-                return dataset[index]
-            index -= len(dataset)
-        raise IndexError("index out of range")
 
 
 class Subset(Dataset):
