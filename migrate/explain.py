@@ -109,4 +109,6 @@ def _evidence(row: Row, rows: Table) -> str:
         return "stale: the row has changed (torch2ms table verify --changed)"
     text = f"{found.verdict}, {found.elements:,} numbers compared in {found.calls} calls"
     text += f", {' and '.join(found.modes) or 'no mode'}, gradient {found.gradient}"
-    return f"{text}, worst error {found.error:.1e} of {found.limit:.1e} allowed"
+    text += f", worst error {found.error:.1e} of {found.limit:.1e} allowed, {found.ulp:.0f} ULP"
+    parts = (("holds", found.holds), ("raises", found.refuses), ("differs", found.differs))
+    return "; ".join([text, *(f"{word} on {', '.join(some)}" for word, some in parts if some)])

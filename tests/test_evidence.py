@@ -299,6 +299,20 @@ def test_evidence_is_kept_and_flagged_rows_need_none(table: Table) -> None:
     assert path.read_bytes() == first
 
 
+def test_the_message_says_which_rows_and_what_to_run(folder: Path, table: Table) -> None:
+    assert "2 rows were never executed" in store.freshness(table).message
+    keys = store.executable(table)
+    store.write(table, [recorded(table, key) for key in keys])
+    assert store.freshness(table).message == ""
+    store.write(table, [recorded(table, "torch.relu", "DIVERGED")])
+    assert "1 rows went red when they were executed: torch.relu" in store.freshness(table).message
+    path = folder / "torch.toml"
+    path.write_text(path.read_text().replace("helpers.one", "helpers.two"))
+    message = store.freshness(open_table(folder)).message
+    assert "1 rows have changed since they were executed: torch.relu" in message
+    assert "torch2ms table verify --changed" in message
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [

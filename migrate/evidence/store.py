@@ -138,14 +138,41 @@ def executable(table: Table) -> tuple[str, ...]:
     return tuple(keys)
 
 
+@dataclass(frozen=True)
+class Freshness:
+    """Keys of executable rows whose evidence does not stand: none, outdated, or not passed."""
+
+    missing: tuple[str, ...]
+    changed: tuple[str, ...]
+    red: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and the command that mends it; "" when nothing is."""
+        parts = [
+            (self.missing, "were never executed"),
+            (self.changed, "have changed since they were executed"),
+            (self.red, "went red when they were executed"),
+        ]
+        lines = [f"{len(k)} rows {what}: {', '.join(k)}" for k, what in parts if k]
+        return "\n".join([*lines, "run: torch2ms table verify --changed"]) if lines else ""
+
+
+def freshness(table: Table) -> Freshness:
+    """Which rows have to be executed; reads the recorded evidence, runs nothing."""
+    recorded, keys = read(table), executable(table)
+    missing = tuple(key for key in keys if key not in recorded)
+    changed = tuple(k for k in keys if k in recorded and not is_fresh(table, k, recorded))
+    known = {*missing, *changed}
+    red = tuple(key for key in keys if key not in known and not recorded[key].passed)
+    return Freshness(missing, changed, red)
+
+
 def stale(table: Table) -> tuple[str, ...]:
     """The keys of executable rows without fresh evidence that passed."""
-    recorded = read(table)
-    return tuple(
-        key
-        for key in executable(table)
-        if not is_fresh(table, key, recorded) or not recorded[key].passed
-    )
+    found = freshness(table)
+    waiting = {*found.missing, *found.changed, *found.red}
+    return tuple(key for key in executable(table) if key in waiting)
 
 
 def write(table: Table, fresh: Iterable[RowEvidence]) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from migrate.parity.coarse import COARSE
+from migrate.parity.coarse import ABSOLUTE, COARSE
 
 # Operators whose results are rounded; moving numbers about is exact, and so is choosing them.
 ROUNDING = (
@@ -86,7 +86,7 @@ class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
 
     @property
     def coarse(self) -> bool:
-        return any(name in COARSE for name in self.names)
+        return any(name in COARSE or name in ABSOLUTE for name in self.names)
 
 
 def reduction_length(name: str, args: tuple[Any, ...], result: Any) -> float:
@@ -133,7 +133,7 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         name = base_name(func)
-        if name not in COARSE or not isinstance(args[0], torch.Tensor):
+        if not (name in COARSE or name in ABSOLUTE) or not isinstance(args[0], torch.Tensor):
             return func(*args, **(kwargs or {}))
         size = coarseness(name, args[0])  # before an in-place operator overwrites its input
         result = func(*args, **(kwargs or {}))
@@ -142,11 +142,14 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
             # uniform on (-a, a) has the root mean square a / sqrt(3)
             draw = (torch.rand(first.shape, generator=self.generator) * 2 - 1) * math.sqrt(3.0)
             first.add_((draw * size).to(first.dtype) * first.abs())
+            first.add_(draw.to(first.dtype) * ABSOLUTE.get(name, 0.0))
         return result
 
 
 def coarseness(name: str, argument: torch.Tensor) -> torch.Tensor:
     """Relative error of MindSpore's kernel at each element of its argument (float32)."""
+    if name not in COARSE:
+        return torch.zeros(argument.shape)
     (low, high), parts = COARSE[name]
     place = (argument.detach().float() - low) / (high - low) * len(parts)
     index = torch.nan_to_num(place).floor().clamp(0, len(parts) - 1).long()
