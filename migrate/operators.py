@@ -45,6 +45,8 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
         return shift if _tensor(scene, node.left) else ""
     if not _tensor(scene, node.right):
         return ""
+    if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
+        return "__matmul__"
     atoms = without_none(scene.kind(node.left))
     arrays = bool(atoms) and all(
         a.kind == "instance" and a.name.startswith("numpy.") for a in atoms

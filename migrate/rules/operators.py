@@ -1,8 +1,9 @@
 """In: an operator on a Tensor that MindSpore takes otherwise. Out: its name; the edit that helps.
 
 Measured: ``~`` of whole numbers gives a bool, a number of numpy on the left makes an array (without
-gradient) of the Tensor, an index that is a range is read as a tuple in graph mode; shifts, arrays
-as an index and formats raise. All other operators, promotions and conversions agree.
+gradient) of the Tensor, an index that is a range is read as a tuple in graph mode, a matrix product
+over no elements is what lay in memory; shifts, arrays as an index and formats raise. All other
+operators, promotions and conversions agree.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ _ELEMENTWISE = frozenset(
     "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum "
     "mean".split()
 )
-_ROWS = {"__invert__": "torch.bitwise_not", "__lshift__": "torch.bitwise_left_shift",
-         "__rshift__": "torch.bitwise_right_shift"}  # fmt: skip
+_ROWS = {
+    "__invert__": "torch.bitwise_not",
+    "__lshift__": "torch.bitwise_left_shift",
+    "__matmul__": "torch.matmul",
+    "__rshift__": "torch.bitwise_right_shift",
+}
 
 
 def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
