@@ -139,8 +139,8 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
         result = func(*args, **(kwargs or {}))
         first = result[0] if isinstance(result, (tuple, list)) else result
         if first.is_floating_point() and first.shape == size.shape:
-            # uniform on (-a, a) has the root mean square a / sqrt(3)
-            draw = (torch.rand(first.shape, generator=self.generator) * 2 - 1) * math.sqrt(3.0)
+            # up or down by the whole size: a draw near zero would hide the error of a lone number
+            draw = torch.randint(0, 2, first.shape, generator=self.generator) * 2.0 - 1.0
             first.add_((draw * size).to(first.dtype) * first.abs())
             first.add_(draw.to(first.dtype) * ABSOLUTE.get(name, 0.0))
         return result
