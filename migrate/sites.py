@@ -20,6 +20,12 @@ FORWARD = "torch.nn.Module.forward"
 APPLY = "torch.autograd.Function.apply"
 
 
+OF_OPTIMIZERS = {
+    "param_groups": "torch.optim.Optimizer.param_groups",
+    "get_last_lr": "torch.optim.lr_scheduler.LRScheduler.get_last_lr",
+}
+
+
 class Form(Enum):
     """What kind of reference a site is."""
 
@@ -237,7 +243,12 @@ def _defined(scene: Scene, key: str, attribute: str) -> bool:
 
 
 def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[Reference]:
-    """An unknown receiver whose attribute is called by the name of a Tensor method."""
+    """An unknown receiver whose attribute is called by the name of a Tensor method.
+
+    What only optimizers and their schedules have goes to a helper that looks at the object.
+    """
+    if node.attr in OF_OPTIMIZERS:
+        return [Reference(node, OF_OPTIMIZERS[node.attr], Form.MEMBER)]
     name = unknown_receivers.method(scene, node, atoms)
     return [Reference(node, name, Form.UNSURE)] if name else []
 

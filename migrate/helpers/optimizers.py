@@ -6,6 +6,7 @@ Formulas: the algorithm boxes of torch.optim's reference pages.
 
 import mindspore as ms
 from mindspore import Parameter, Tensor, ops
+from mindspore.experimental import optim
 from mindspore.experimental.optim.optimizer import Optimizer
 
 
@@ -48,8 +49,8 @@ class Adam(Optimizer):
             start = self.group_start_id[index]
             beta1, beta2 = group["betas"]
             rate, decay = group["lr"], group["weight_decay"]
-            first = 1 - ops.pow(Tensor(beta1, ms.float32), step)
-            second = ops.sqrt(1 - ops.pow(Tensor(beta2, ms.float32), step))
+            first = 1 - ops.pow(beta1, step)
+            second = ops.sqrt(1 - ops.pow(beta2, step))
             for i in range(len(group["params"])):
                 weight, gradient = self.parameters[start + i], gradients[start + i]
                 mean, square = self.exp_avg[start + i], self.exp_avg_sq[start + i]
@@ -69,4 +70,129 @@ class Adam(Optimizer):
                     ops.assign(self.max_exp_avg_sq[start + i], root)
                 step_size = ops.sqrt(root) / second + group["eps"]
                 ops.assign(weight, value - (rate / first) * new_mean / step_size)
+        return True
+
+
+class AdamW(Adam):
+    """Reproduces torch.optim.AdamW where a schedule changes its betas while it trains."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=1e-2,
+        amsgrad=False,
+        *,
+        maximize=False,
+    ):
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            decoupled_weight_decay=True,
+        )
+
+
+def decay_kept_apart(optimizer, decoupled):
+    """Each group's decay, which ``decayed`` applies; the optimizer itself applies none of them."""
+    decays = [group["weight_decay"] if decoupled else 0.0 for group in optimizer.param_groups]
+    for group in optimizer.param_groups if decoupled else ():
+        group["weight_decay"] = 0.0
+    return tuple(decays)
+
+
+def decayed(optimizer, decays):
+    """Take each group's decoupled decay off its weights."""
+    for index, group in enumerate(optimizer.param_groups):
+        start = optimizer.group_start_id[index]
+        for i in range(len(group["params"])):
+            if decays[index] != 0:
+                weight = optimizer.parameters[start + i]
+                ops.assign(weight, weight * (1 - group["lr"] * decays[index]))
+    return True
+
+
+class NAdam(optim.NAdam):
+    """Reproduces torch.optim.NAdam with decoupled_weight_decay and maximize."""
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0.0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        maximize=False,
+    ):
+        super().__init__(params, lr, betas, eps, weight_decay, momentum_decay)
+        self.maximize = maximize
+        self.decays = decay_kept_apart(self, decoupled_weight_decay)
+
+    def construct(self, gradients):
+        decayed(self, self.decays)
+        return super().construct(tuple([-g if self.maximize else g for g in gradients]))
+
+
+class RAdam(optim.RAdam):
+    """Reproduces torch.optim.RAdam with decoupled_weight_decay and maximize."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0.0,
+        decoupled_weight_decay=False,
+        *,
+        maximize=False,
+    ):
+        super().__init__(params, lr, betas, eps, weight_decay)
+        self.maximize = maximize
+        self.decays = decay_kept_apart(self, decoupled_weight_decay)
+
+    def construct(self, gradients):
+        decayed(self, self.decays)
+        return super().construct(tuple([-g if self.maximize else g for g in gradients]))
+
+
+class SparseAdam(Optimizer):
+    """Reproduces torch.optim.SparseAdam for the dense gradients of an embedding.
+
+    Rows whose gradient is zero throughout count as not looked up: nothing of theirs changes.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        self.exp_avg = self.parameters.clone(prefix="exp_avg", init="zeros")
+        self.exp_avg_sq = self.parameters.clone(prefix="exp_avg_sq", init="zeros")
+        self.state_step = Parameter(Tensor(0.0, ms.float32), "state_step", requires_grad=False)
+
+    def construct(self, gradients):
+        step = ops.assign_add(self.state_step, Tensor(1.0, ms.float32))
+        for index, group in enumerate(self.param_groups):
+            start = self.group_start_id[index]
+            beta1, beta2 = group["betas"]
+            rate = group["lr"] * ops.sqrt(1 - ops.pow(beta2, step)) / (1 - ops.pow(beta1, step))
+            for i in range(len(group["params"])):
+                weight, gradient = self.parameters[start + i], gradients[start + i]
+                mean, square = self.exp_avg[start + i], self.exp_avg_sq[start + i]
+                gradient = -gradient if group["maximize"] else gradient
+                size = gradient.abs().reshape(gradient.shape[0], -1).sum(-1)
+                used = (size != 0).reshape((-1,) + (1,) * (gradient.ndim - 1))
+                new_mean = mean + (1 - beta1) * (gradient - mean)
+                new_square = square + (1 - beta2) * (gradient * gradient - square)
+                change = rate * new_mean / (ops.sqrt(new_square) + group["eps"])
+                ops.assign(weight, ops.where(used, weight - change, weight * 1.0))
+                ops.assign(mean, ops.where(used, new_mean, mean * 1.0))
+                ops.assign(square, ops.where(used, new_square, square * 1.0))
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
@@ -20,6 +21,7 @@ def decide_call(
     chosen = choose(scene.table, name, call.args, call.keywords, scene.kind_names, scene.target)
     if isinstance(chosen, NotChosen):
         return chosen
+    chosen = _cycled(scene, name, chosen)
     if any(c.row.rule for c in chosen):
         return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
@@ -34,6 +36,15 @@ def decide_call(
             keep=True,
         )
     return edits[0]
+
+
+def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
+    """Where a schedule of the program changes momenta: optimizers that read them at every step."""
+    rows = {row.key: row for row in scene.table.rows(name)}
+    other = rows.get(f"{name}:cycled")
+    if other is None or not any(map(scene.inference.mentions, (b"OneCycleLR", b"CyclicLR"))):
+        return chosen
+    return [replace(one, row=other) if one.row.key == name else one for one in chosen]
 
 
 def template_of(scene: Scene, row: Row) -> str:

@@ -1,0 +1,98 @@
+"""In: an optimizer of mindspore.experimental.optim. Out: its groups and state as torch has them.
+
+MindSpore keeps learning rates in Parameters; torch's code reads and writes Python numbers.
+"""
+
+import mindspore as ms
+from mindspore import Parameter, Tensor, ops
+from mindspore.experimental.optim.optimizer import Optimizer
+
+
+def number(value):
+    """A setting as a Python number: the shortest that is this float32; others stay."""
+    if not isinstance(value, Tensor):
+        return value
+    return float(str(value.value())) if value.dtype == ms.float32 else value.item()
+
+
+COMPILED = ("betas", "momentum", "weight_decay", "dampening", "eps", "nesterov", "maximize")
+
+
+class ParameterGroup(dict):
+    """A group of an optimizer: rates are read as Python numbers, and written where they count."""
+
+    def __init__(self, group):
+        super().__init__({key: number(value) for key, value in group.items() if key != "params"})
+        super().__setitem__("params", group["params"])
+        self.group = group
+
+    def __getitem__(self, key):
+        return number(self.group[key])
+
+    def get(self, key, default=None):
+        return self[key] if key in self.group else default
+
+    def __setitem__(self, key, value):
+        value = number(value)
+        super().__setitem__(key, value)
+        kept = self.group.get(key)
+        if isinstance(kept, Parameter):
+            ops.assign(kept, Tensor(value, kept.dtype))
+        elif key not in COMPILED or kept == value or ms.get_context("mode") != ms.GRAPH_MODE:
+            self.group[key] = value
+        else:
+            raise NotImplementedError(f"{key} is compiled into the train step; build a new one")
+
+    def setdefault(self, key, default=None):
+        if key not in self.group:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args, **settings):
+        for key, value in dict(*args, **settings).items():
+            self[key] = value
+
+
+def param_groups(optimizer):
+    """Reproduces ``param_groups`` of torch.optim.Optimizer; other objects keep their own."""
+    if not isinstance(optimizer, Optimizer):
+        return optimizer.param_groups
+    return [ParameterGroup(group) for group in optimizer.param_groups]
+
+
+def numbers(values):
+    """Rates as Python numbers."""
+    return [number(value) for value in values]
+
+
+def state_of(optimizer):
+    """The Parameters that an optimizer keeps besides the weights and rates, by name."""
+    weights = {id(weight) for weight in optimizer.parameters}
+    held = list(optimizer.get_parameters())
+    for value in vars(optimizer).values():  # NAdam keeps some in a plain list
+        held += [one for one in value if isinstance(one, Parameter)] if type(value) is list else []
+    rates = {id(rate) for rate in optimizer.lrs}
+    return {one.name: one for one in held if id(one) not in weights and id(one) not in rates}
+
+
+def optimizer_state(optimizer):
+    """Reproduces ``state_dict()`` of torch.optim.Optimizer; states have MindSpore's names."""
+    groups, start = [], 0
+    for group in param_groups(optimizer):
+        end = start + len(group["params"])
+        groups.append({**group, "params": list(range(start, end))})
+        start = end
+    state = {name: one.value().copy() for name, one in state_of(optimizer).items()}
+    return {"state": state, "param_groups": groups}
+
+
+def load_optimizer_state(optimizer, state_dict):
+    """Reproduces ``load_state_dict()`` for what ``optimizer_state`` gave."""
+    kept = state_of(optimizer)
+    missing = sorted(set(kept) ^ set(state_dict["state"]))
+    if missing:
+        raise ValueError(f"the state is of another optimizer: {missing}")
+    for name, value in state_dict["state"].items():
+        ops.assign(kept[name], value)
+    for group, saved in zip(param_groups(optimizer), state_dict["param_groups"]):
+        group.update({key: value for key, value in saved.items() if key != "params"})
