@@ -2,7 +2,7 @@
 
 import mindspore as ms
 from mindspore import nn, ops
-from torch_helpers import gradient_or_zeros, no_gradient
+from torch_helpers import gradient_or_zeros, matmul, no_gradient
 
 
 class Swish(nn.Cell):
@@ -46,7 +46,7 @@ class Round(nn.Cell):
 class LinearFunction(nn.Cell):
     # bias is an optional argument
     def construct(self, input, weight, bias=None):
-        output = input.matmul(weight.t())
+        output = matmul(input, weight.t())
         if bias is not None:
             output += bias.unsqueeze(0).expand_as(output)
         return output
@@ -55,9 +55,9 @@ class LinearFunction(nn.Cell):
         """Three gradients; torch asks for those it needs."""
         grad_input = grad_weight = grad_bias = None
         if True:
-            grad_input = grad_output.matmul(weight)
+            grad_input = matmul(grad_output, weight)
         if True:
-            grad_weight = grad_output.t().matmul(input)
+            grad_weight = matmul(grad_output.t(), input)
         if bias is not None:
             grad_bias = grad_output.sum(0)
         return (gradient_or_zeros(grad_input, input), gradient_or_zeros(grad_weight, weight), gradient_or_zeros(grad_bias, bias))

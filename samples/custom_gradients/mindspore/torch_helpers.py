@@ -13,3 +13,9 @@ def no_gradient(input):
 def gradient_or_zeros(gradient, input):
     """The gradient of an input for bprop; zeros where backward has None for it."""
     return no_gradient(input) if gradient is None else gradient
+
+
+def matmul(input, other):
+    """torch.matmul; a product over no elements is zero, where MindSpore leaves it undefined."""
+    product = ops.matmul(input, other)
+    return product if input.shape[-1] else ops.zeros_like(product)

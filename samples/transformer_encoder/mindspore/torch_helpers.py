@@ -34,6 +34,12 @@ def zeros_(tensor):
     return overwrite(tensor, ops.zeros(tensor.shape, tensor.dtype))
 
 
+def matmul(input, other):
+    """torch.matmul; a product over no elements is zero, where MindSpore leaves it undefined."""
+    product = ops.matmul(input, other)
+    return product if input.shape[-1] else ops.zeros_like(product)
+
+
 def register_buffer(cell, name, tensor, persistent=True):
     """torch.nn.Module.register_buffer, in a form that graph mode may also assign.
 

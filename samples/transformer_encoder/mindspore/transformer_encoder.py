@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common import initializer
-from torch_helpers import bitwise_not, normal_, register_buffer, trunc_normal_, zeros_
+from torch_helpers import bitwise_not, matmul, normal_, register_buffer, trunc_normal_, zeros_
 
 
 @dataclass
@@ -46,14 +46,14 @@ class SelfAttention(nn.Cell):
         qkv = self.qkv(x).view(B, T, 3, self.heads, self.head_dim).permute(2, 0, 3, 1, 4)
         q, k, v = qkv[0], qkv[1], qkv[2]
 
-        scores = q @ k.swapaxes(-2, -1) * self.scale  # (B, heads, T, T)
+        scores = matmul(q, k.swapaxes(-2, -1)) * self.scale  # (B, heads, T, T)
         if self.causal:
             scores = scores.masked_fill(self.future[:T, :T], float("-inf"))
         if padding is not None:
             scores = scores.masked_fill(padding[:, None, None, :], -1e9)
         weights = self.attn_drop(scores.softmax(axis=-1))
 
-        out = ops.matmul(weights, v).swapaxes(1, 2).view(B, T, C)
+        out = matmul(weights, v).swapaxes(1, 2).view(B, T, C)
         return self.proj(out)
 
 

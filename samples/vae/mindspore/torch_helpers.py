@@ -11,7 +11,9 @@ def log_at_least(x):
 
 
 def reduced_by(loss, reduction):
-    """The loss of each element, their mean, or their sum."""
+    """The loss of each element, their mean, or their sum; of no elements NaN or 0."""
+    if loss.size == 0 and reduction != "none":
+        return ops.full((), float("nan") if reduction == "mean" else 0.0, dtype=loss.dtype)
     if reduction == "mean":
         return loss.mean()
     return loss.sum() if reduction == "sum" else loss
