@@ -25,6 +25,8 @@ _MOVED = (
 )
 _ALIASES = {
     "torch.nn.modules.Module": "torch.nn.Module",
+    "torch.fft.Tensor": "torch.Tensor",
+    "torch.nn.functional.Tensor": "torch.Tensor",
     "torch.hub.load_url": "torch.hub.load_state_dict_from_url",
 }
 

@@ -85,8 +85,9 @@ class Table:
 
         Whatever lies below a namespace is covered; other patterns cover names that torch has.
         """
-        fitting = (one for one in self._patterns if fnmatchcase(name, one))
-        return tuple(one for one in fitting if one.endswith(".*") or self.kind(name))[:1]
+        fitting = [one for one in self._patterns if fnmatchcase(name, one)]
+        depth = name.count(".") if self.kind(name) else -1
+        return tuple(one for one in fitting if one.endswith(".*") or one.count(".") == depth)[:1]
 
     def member(self, owner: str, attribute: str) -> str:
         """The name whose rows answer for an attribute of a class's instances.
@@ -183,9 +184,10 @@ class Table:
 
     @cached_property
     def _cases(self) -> Mapping[str, Case]:
-        folders = [self.folder / "cases", *(path.parent / "cases" for path in self.user_files)]
+        own = [path.parent / "cases" / path.name for path in self.user_files]
+        ours = sorted((self.folder / "cases").glob("*.toml"))
         found: dict[str, Case] = {}
-        for path in [file for folder in folders for file in sorted(folder.glob("*.toml"))]:
+        for path in [*ours, *(file for file in own if file.is_file())]:
             for key, values in read_toml(path).items():
                 found[key] = make_case(key, values, path)
         return found

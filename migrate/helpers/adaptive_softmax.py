@@ -63,4 +63,6 @@ class AdaptiveLogSoftmaxWithLoss(nn.Cell):
     def construct(self, input, target):
         rows = input if input.ndim == 2 else input.expand_dims(0)
         picked = self.log_prob(rows).gather_elements(1, target.reshape((-1, 1)))
-        return picked.reshape(target.shape), -picked.mean()
+        nothing = ops.full((), float("nan"), dtype=picked.dtype)
+        loss = -picked.mean() if picked.size > 0 else nothing
+        return picked.reshape(target.shape), loss
