@@ -130,7 +130,7 @@ def scheduler_state(scheduler):
 
 
 def load_scheduler_state(scheduler, state_dict):
-    """Reproduces ``load_state_dict()`` for what ``scheduler_state`` gave; rates stay as they are."""
+    """Reproduces ``load_state_dict()`` for what ``scheduler_state`` gave; rates stay."""
     for key, value in state_dict.items():
         kept = getattr(scheduler, key, None)
         if key == "_schedulers":

@@ -18,7 +18,8 @@ from migrate.sites import direct_name
 from migrate.source import Source
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
-         "torch.enable_grad", "torch.set_grad_enabled")  # fmt: skip
+         "torch.enable_grad", "torch.set_grad_enabled",
+         "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")  # fmt: skip
 STOPPING = QUIET[:3]
 
 
@@ -29,16 +30,40 @@ def no_grad(
     parent = scene.parent(call)
     if isinstance(parent, ast.withitem):
         statement = scene.parent(parent)
-        if isinstance(statement, ast.With) and len(statement.items) == 1:
+        if isinstance(statement, ast.With) and all(
+            _quiet(scene, item.context_expr) for item in statement.items
+        ):
             return _header(scene, site, statement, chosen)
     if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return decorators.dropped(scene, site, call, chosen.row)
     return Refusal(
         site,
         "LOP301",
-        "gradient switches have no counterpart as objects",
+        "contexts of torch have no counterpart as objects",
         "use it as a with-statement or decorator",
     )
+
+
+def autocast(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """As a context or decorator: removed, where torch on a CPU computes in float32 as well."""
+    if _lowers(call):
+        return Refusal(
+            site,
+            "LOP105",
+            "torch computes in bfloat16 here, for which MindSpore has no products on CPUs",
+            "delete it and compute in float32",
+        )
+    return no_grad(scene, site, call, receiver, chosen)
+
+
+def _lowers(call: ast.Call) -> bool:
+    """``autocast("cpu")``: a lower precision on CPUs too, unless it is switched off."""
+    named = {k.arg: k.value for k in call.keywords}
+    device, enabled = named.get("device_type", next(iter(call.args), None)), named.get("enabled")
+    off = isinstance(enabled, ast.Constant) and enabled.value is False
+    return isinstance(device, ast.Constant) and device.value == "cpu" and not off
 
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
@@ -58,11 +83,11 @@ def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
 def contexts(scene: Scene) -> Iterator[Edit]:
     """What goes with a removed context: its body moves left, its results are cut off."""
     for node in scene.file.nodes:
-        if isinstance(node, ast.With) and len(node.items) == 1:
-            name = _quiet(scene, node.items[0].context_expr)
-            if name:
+        if isinstance(node, ast.With):
+            names = [_quiet(scene, item.context_expr) for item in node.items]
+            if all(names):
                 yield from _dedent(scene, node)
-                if name in STOPPING and _differentiated(scene, node):
+                if set(names) & set(STOPPING) and _differentiated(scene, node):
                     yield from _cut_names(scene, node)
         elif isinstance(node, ast.FunctionDef):
             stopping = any(_quiet(scene, d) in STOPPING for d in node.decorator_list)
@@ -74,7 +99,8 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = direct_name(scene, node.func) or ""
-    return name if name in QUIET and scene.table.rows(name) else ""
+    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
+    return name if quiet else ""
 
 
 def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:

@@ -12,6 +12,7 @@ from migrate.scene import Scene
 
 Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
 RULES: Mapping[str, Rule] = {
+    "autocast": autograd.autocast,
     "no_grad": autograd.no_grad,
 }
 
