@@ -50,6 +50,7 @@ def convert(
     helpers: o.HelperStyle = None,
     target: o.TargetStyle = o.Target.portable,
     exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
     force: o.Force = False,
     jobs: o.Jobs = 0,
     version: o.Version = False,
@@ -66,16 +67,44 @@ def convert(
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
       torch2ms convert notes.ipynb -o out --diff
     """
-    from migrate import settings
     from migrate.commands.convert import Options, run
+    from migrate.commands.own import given
     from migrate.project import Request
 
-    found = settings.nearest(source if source.is_dir() else source.parent, Path.cwd())
+    own = given(source, exclude, mappings)
     request = Request(
         source, out, target.value, helpers.value if helpers else "",
-        (*found.exclude, *(exclude or ())), jobs, found.mappings,
+        own.exclude, jobs, own.mappings,
     )  # fmt: skip
     raise typer.Exit(run(request, Options(diff, strict, force)))
+
+
+@app.command()
+def scan(
+    source: o.Input,
+    format: o.ScanFormat = "text",
+    target: o.TargetStyle = o.Target.portable,
+    exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
+    every: o.Every = False,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
+) -> None:
+    """Assess code before any work: what convert would do, the hard places first.
+
+    Plans the whole conversion and writes nothing. Exit codes are those of convert.
+
+    \b
+    Examples:
+      torch2ms scan project/
+      torch2ms scan project/ --format json > scan.json
+    """
+    from migrate.commands.own import given
+    from migrate.commands.scan import Options, run
+
+    own = given(source, exclude, mappings)
+    options = Options(target.value, format, own.exclude, own.mappings, jobs, every)
+    raise typer.Exit(run(source, options))
 
 
 @app.command()
@@ -133,17 +162,20 @@ def report(
 @app.command()
 def explain(
     name: o.Name,
+    mappings: o.Mappings = None,
     version: o.Version = False,
 ) -> None:
-    """Say what becomes of a torch name, and why.
+    """Say what becomes of a torch name, why, and how that was checked; or what a flag means.
 
     \b
-    Example:
+    Examples:
       torch2ms explain torch.nn.BatchNorm2d
+      torch2ms explain API104
     """
     from migrate.commands.explain import run
+    from migrate.commands.own import given
 
-    raise typer.Exit(run(name))
+    raise typer.Exit(run(name, given(Path.cwd(), None, mappings).mappings))
 
 
 @app.command()
@@ -159,22 +191,39 @@ def doctor(
 @table_app.command("list")
 def list_rows(
     names: o.Parts = None,
+    mappings: o.Mappings = None,
     version: o.Version = False,
 ) -> None:
     """List the rows: torch name, target, state of the evidence."""
+    from migrate.commands.own import given
     from migrate.commands.table import show
 
-    raise typer.Exit(show(tuple(names or ())))
+    raise typer.Exit(show(tuple(names or ()), given(Path.cwd(), None, mappings).mappings))
 
 
 @table_app.command()
 def lint(
+    mappings: o.Mappings = None,
     version: o.Version = False,
 ) -> None:
     """Check the rows and cases without running them."""
+    from migrate.commands.own import given
     from migrate.commands.table import lint as run
 
-    raise typer.Exit(run())
+    raise typer.Exit(run(given(Path.cwd(), None, mappings).mappings))
+
+
+@table_app.command()
+def docs(
+    out: o.Pages,
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """Write the table as one searchable page (table.html), and the pages made from the program."""
+    from migrate.commands.own import given
+    from migrate.commands.table import docs as run
+
+    raise typer.Exit(run(out, given(Path.cwd(), None, mappings).mappings))
 
 
 @table_app.command()
@@ -191,13 +240,20 @@ def facts(
 def verify_rows(
     names: o.Keys = None,
     changed: o.Changed = False,
+    mappings: o.Mappings = None,
     jobs: o.Pairs = 1,
     version: o.Version = False,
 ) -> None:
-    """Run the cases of rows on both frameworks and write mappings/evidence."""
+    """Run the cases of rows on both frameworks and write mappings/evidence.
+
+    Rows of your own alone, where there are any and no row is named; their evidence goes into the
+    folder evidence beside them.
+    """
+    from migrate.commands.own import given
     from migrate.commands.table import verify as run
 
-    raise typer.Exit(run(tuple(names or ()), changed, jobs))
+    own = given(Path.cwd(), None, mappings).mappings
+    raise typer.Exit(run(tuple(names or ()), changed, jobs, own))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -127,7 +127,7 @@ def _name(table: Table, row: Row) -> Iterator[Finding]:
     elif root != "torch" and not written and row.to and not row.flag:
         yield Finding("has no signature", "the facts cover torch only", "add signature = ...")
     stem = Path(row.file).stem
-    if stem.partition(".")[0] != root:
+    if stem.partition(".")[0] != root and Path(row.file) not in table.user_files:
         why = "a file holds the names of one package"
         yield Finding(f"stands in {stem}.toml", why, "move it")
 
@@ -214,7 +214,9 @@ def _case_problems(table: Table) -> Iterator[Problem]:
             near = difflib.get_close_matches(key, table.raw, n=1, cutoff=0.8)
             hint = f"did you mean {near[0]}?" if near else "write the row or remove the case"
             yield Problem("case", case.file, key, "there is no such row", "it is never run", hint)
-    for path in sorted((table.folder / "cases").glob("*.toml")):
+    own = [path.parent / "cases" / path.name for path in table.user_files]
+    ours = sorted((table.folder / "cases").glob("*.toml"))
+    for path in [*ours, *(file for file in own if file.is_file())]:
         for key, values in read_toml(path).items():
             yield from _unknown_keys(table, key, frozenset(values), CASE_KEYS, str(path))
 

@@ -15,7 +15,7 @@ outcomes result errors deep source syntax facts row table template_lint ref_lint
 quoted program index calls receivers imports template_text substitution templates choice layout
 scene operators unknown_receivers sites flags rules import_edits plan helper_copy emit training
 blocks comments accounts rewrite tree outputs mentions notebook inputs placement parallel assembly project
-record settings weights parity evidence scan explain doctor report commands cli __main__
+record settings own_rows weights parity evidence scan explain doctor report commands cli __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")

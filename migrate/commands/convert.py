@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
 from migrate import outputs, project, record
 from migrate.commands import findings
+from migrate.commands.progress import progress
 from migrate.outputs import Output
-
-Progress = Callable[[int, int], None]
-_SLOW = 40  # files from which progress is worth a line
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,8 @@ class Options:
 
 def run(request: project.Request, options: Options) -> int:
     """Convert, write, say what happened. Gives the exit code; raises Problem (nothing written)."""
-    with _progress() as progress:
-        conversion = project.convert(request, progress)
+    with progress("converting") as shown:
+        conversion = project.convert(request, shown)
     stream = sys.stderr if options.diff else sys.stdout
     writes = not options.diff and not (options.strict and conversion.status)
     # The record comes last: where it lies, everything that it names lies as well.
@@ -56,23 +53,3 @@ def run(request: project.Request, options: Options) -> int:
 def _say(stream: TextIO, lines: Iterable[str]) -> None:
     for line in lines:
         print(line, file=stream)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on a terminal, a line now and then elsewhere; nothing for a few files."""
-    if not sys.stderr.isatty():
-        yield _lines
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("converting", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _lines(done: int, total: int) -> None:
-    step = max(1, total // 10)
-    if total >= _SLOW and (done // step != (done - 1) // step or done == total):
-        print(f"converting: {done} of {total} files", file=sys.stderr)

@@ -74,6 +74,10 @@ Exclude = Annotated[
         metavar="GLOB", help="Leave out, as in .gitignore; '!GLOB' takes back in. Repeatable."
     ),
 ]
+Mappings = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Rows of your own (docs/table.md). Repeatable."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files of OUT.")]
 Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")]
 
@@ -108,8 +112,19 @@ Format = Annotated[
     Literal["html", "json"] | None, typer.Option(help="Default: by the ending of FILE, else html.")
 ]
 
+# scan
+ScanFormat = Annotated[Literal["text", "json", "md"], typer.Option(help="Of what is printed.")]
+Every = Annotated[bool, typer.Option("--all", help="List every place and every name.")]
+
 # explain, table
-Name = Annotated[str, typer.Argument(help="A torch name: torch.nn.Conv2d, or Conv2d.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|CODE",
+        help="A torch name (torch.nn.Conv2d, or Conv2d), or the code of a flag (API104).",
+    ),
+]
+Pages = Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Where the pages go.")]
 Parts = Annotated[list[str] | None, typer.Argument(help="Parts of names.")]
 Keys = Annotated[list[str] | None, typer.Argument(help="Rows; default: all.")]
 Changed = Annotated[bool, typer.Option("--changed", help="Only rows whose evidence is stale.")]

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from migrate import table
 from migrate.commands.extras import need
 from migrate.errors import Problem
 
 
-def load() -> table.Table:
+def load(mappings: tuple[Path, ...] = ()) -> table.Table:
+    """Our rows and those of the user's files. Raises Problem when a file cannot be read."""
     try:
-        return table.load()
+        return table.load(mappings)
     except table.TableError as error:
         where, _, why = str(error).partition(": ")
         raise Problem(where, "mappings cannot be read", why, "correct that file") from error
 
 
-def show(parts: tuple[str, ...]) -> int:
+def show(parts: tuple[str, ...], mappings: tuple[Path, ...] = ()) -> int:
     """Print the rows whose key holds one of ``parts``."""
-    known = load()
+    known = load(mappings)
     rows = [row for name in known.names for row in known.rows(name)]
     chosen = [row for row in rows if not parts or any(part in row.key for part in parts)]
     for row in chosen:
@@ -29,11 +31,11 @@ def show(parts: tuple[str, ...]) -> int:
     return 0 if chosen else 1
 
 
-def lint() -> int:
+def lint(mappings: tuple[Path, ...] = ()) -> int:
     """Print the problems of the table; 1 when there are any."""
     from migrate.table_lint import lint as problems
 
-    found = problems(load())
+    found = problems(load(mappings))
     for problem in found:
         print(problem.message)
     print(f"{len(found)} problems", file=sys.stderr)
@@ -56,11 +58,27 @@ def facts() -> int:
     return 0
 
 
-def verify(names: tuple[str, ...], changed: bool, jobs: int) -> int:
-    """Execute the cases of rows; 1 when one of them is red."""
+def verify(
+    names: tuple[str, ...], changed: bool, jobs: int, mappings: tuple[Path, ...] = ()
+) -> int:
+    """Execute the cases of rows (without names: the user's, if any); 1 when one of them is red."""
     need("numpy", "mindspore", "torch")
     from migrate.evidence.verify import verify as run
 
-    summary = run(load(), names, changed, jobs, lambda line: print(line, file=sys.stderr))
+    known = load(mappings)
+    names = names or tuple(key for key in known.raw if known.files[key] in known.user_files)
+    summary = run(known, names, changed, jobs, lambda line: print(line, file=sys.stderr))
     print(summary.text)
     return 0 if summary.passed else 1
+
+
+def docs(folder: Path, mappings: tuple[Path, ...] = ()) -> int:
+    """Write the pages that are made from table and program, and print where they lie."""
+    from migrate.commands.pages import pages
+    from migrate.outputs import write_atomically
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(load(mappings)).items():
+        write_atomically(folder / name, text.encode("utf-8"))
+        print(folder / name)
+    return 0

@@ -113,8 +113,23 @@ def read(table: Table) -> dict[str, RowEvidence]:
     for path in sorted({evidence_file(table, key) for key in table.raw}):
         if path.is_file():
             rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-            found.update({key: _record(key, values) for key, values in rows.items()})
+            found.update(
+                {
+                    key: _record(key, values)
+                    for key, values in rows.items()
+                    # a user's row replaces ours, and our evidence says nothing of it
+                    if key not in table.raw or evidence_file(table, key) == path
+                }
+            )
     return found
+
+
+def versions(table: Table, key: str) -> Mapping[str, str]:
+    """The packages that the evidence of a row's file was made with."""
+    path = evidence_file(table, key)
+    if not path.is_file():
+        return {}
+    return dict(json.loads(path.read_text(encoding="utf-8"))["versions"])
 
 
 def _record(key: str, values: Mapping[str, Any]) -> RowEvidence:
@@ -177,12 +192,15 @@ def stale(table: Table) -> tuple[str, ...]:
 
 def write(table: Table, fresh: Iterable[RowEvidence]) -> tuple[Path, ...]:
     """Merge evidence into the files: sorted, one row a line, rows that are gone removed."""
-    recorded = read(table)
-    recorded.update({one.key: one for one in fresh})
+    new = {one.key: one for one in fresh}
+    recorded = {**read(table), **new}
     by_file: dict[Path, dict[str, RowEvidence]] = {}
     for key, one in recorded.items():
         if key in table.raw:
             by_file.setdefault(evidence_file(table, key), {})[key] = one
+    if table.user_files:  # ours stays as it is
+        own = {evidence_file(table, key) for key in new if table.files[key] in table.user_files}
+        by_file = {path: rows for path, rows in by_file.items() if path in own}
     for path, rows in by_file.items():
         path.parent.mkdir(exist_ok=True)
         scratch = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,0 +1,80 @@
+"""In: a name as a user types it. Out: the full torch name, and the rows that answer for it."""
+
+from __future__ import annotations
+
+import difflib
+
+from migrate.errors import Problem
+from migrate.row import Row
+from migrate.table import Table
+
+_SPACES = (
+    "torch.nn.", "torch.", "torch.nn.functional.", "torch.Tensor.", "torch.optim.",
+    "torch.linalg.", "torch.nn.init.", "torch.utils.data.", "torch.nn.Module.",
+)  # fmt: skip
+_SHORT = {"nn": "torch.nn", "F": "torch.nn.functional", "Tensor": "torch.Tensor"}
+
+
+def full_name(name: str, rows: Table) -> str:
+    """The name with its namespace ("Conv2d", "nn.Conv2d", "F.relu").
+
+    Raises:
+        Problem: torch has no such name, with a suggestion.
+    """
+    root, _, rest = name.partition(".")
+    longer = (f"{_SHORT[root]}.{rest}",) if rest and root in _SHORT else ()
+    if rows.rows(name) or (name.startswith("torch") and rows.kind(name)):
+        return name
+    guesses = [*longer, *(f"{space}{name}" for space in _SPACES)]
+    for full in guesses:
+        if rows.keys(full) or rows.kind(full):  # not a pattern: torch.optim.* fits any word
+            return full
+    near = suggestions(name, rows)
+    raise Problem(
+        name, "unknown name", "neither torch nor the table has it",
+        f"did you mean {' or '.join(near)}?" if near else "give the full name: torch.nn.Conv2d",
+    )  # fmt: skip
+
+
+def suggestions(name: str, rows: Table) -> tuple[str, ...]:
+    """The nearest names: spelled nearly so, or with this last part in another namespace."""
+    guesses = (rows.suggest(full) for full in (name, *(space + name for space in _SPACES)))
+    found = [one for one in dict.fromkeys(guesses) if one]
+    folded = {one.lower(): one for one in rows.torch.names}
+    for space in ("", *_SPACES):
+        if exact := folded.get((space + name).lower()):
+            found.insert(0, exact)
+    if not found:
+        last = name.rpartition(".")[2].lower()
+        found = [folded[n] for n in difflib.get_close_matches(last, list(folded), 2, 0.7)]
+    return tuple(dict.fromkeys(found))[:3]
+
+
+def owner_of(name: str, rows: Table) -> str:
+    """The class that a name is a member of, "" for a name of a module."""
+    space = name.rpartition(".")[0]
+    return space if rows.kind(space) == "class" else ""
+
+
+def answering(name: str, rows: Table) -> tuple[tuple[Row, ...], str]:
+    """The rows that decide a name, and why they do when they stand under another name."""
+    if found := rows.rows(name):
+        key = found[0].key
+        if "*" in key:
+            return found, f"{key} answers for all names like it"
+        public = rows.torch.canonical(name)
+        return found, f"another name of {public}" if public != name else ""
+    owner, last = owner_of(name, rows), name.rpartition(".")[2]
+    if not owner:
+        return (), ""
+    if owner == "torch.Tensor" and last.endswith("_") and not last.endswith("__"):
+        return rows.rows(name[:-1]), (
+            f"in place: the form of {last[:-1]} is assigned, x = ...; flagged where another name "
+            "of the same storage is read afterwards"
+        )
+    if owner in ("torch.Tensor", "torch.nn.Module"):
+        return (), ""
+    held = rows.member(owner, last)
+    if found := rows.rows(held):
+        return found, f"inherited from {held.rpartition('.')[0]}"
+    return rows.rows(owner), f"a member of {owner}: what becomes of the class decides"
