@@ -221,9 +221,9 @@ class Worker:
 
 
 def answers_of(deadly: set[str], runs: list[MindSporeRun], folder: Path) -> list[str]:
-    both: Any = pools.Pools(Worker(set()), Worker(deadly))  # type: ignore[arg-type]
-    asked = pools.ask_mindspore(both, runs, folder / "row.journal")
-    return [one.get("result", one.get("error")) for one in pools.collect(both, asked)]
+    pool: Any = Worker(deadly)
+    asked = pools.ask_mindspore(pool, runs, folder / "row.journal")
+    return [one.get("result", one.get("error")) for one in pools.collect(pool, asked)]
 
 
 def test_a_crash_costs_its_run_and_no_other(tmp_path: Path) -> None:

@@ -229,7 +229,8 @@ def by_kind(outcomes: Sequence[Outcome]) -> Kinds:
     """A kind differs when one comparison does, refuses when a run raised, and holds otherwise."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(outcome.kind, []).append(outcome)
+        if outcome.measure.verdict is not Verdict.NOT_RUN:  # an empty shape has nothing to compare
+            groups.setdefault(outcome.kind, []).append(outcome)
     differs = {
         kind: tuple(one for one in some if not good(one) and not _raised(one))
         for kind, some in groups.items()

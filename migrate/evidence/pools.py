@@ -23,10 +23,11 @@ JOBS_A_WORKER = 120  # what MindSpore compiled stays in memory until its process
 
 @dataclass(frozen=True)
 class Pools:
-    """The worker processes of both frameworks."""
+    """The worker processes of both frameworks; each job of ``fresh`` has a process of its own."""
 
     torch: ProcessPool
     mindspore: ProcessPool
+    fresh: ProcessPool
 
     def __enter__(self) -> Pools:
         # both load at once, while the first rows are converted
@@ -35,7 +36,7 @@ class Pools:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for pool in (self.torch, self.mindspore):
+        for pool in (self.torch, self.mindspore, self.fresh):
             pool.stop()
             pool.join()
 
@@ -46,6 +47,7 @@ def open_pools(jobs: int) -> Pools:
     return Pools(
         ProcessPool(1, initializer=workers.start_torch, context=context),
         ProcessPool(jobs, JOBS_A_WORKER, workers.start_mindspore, context=context),
+        ProcessPool(1, 1, workers.start_mindspore, context=context),
     )
 
 
@@ -77,19 +79,17 @@ class Asked:
     future: Any
 
 
-def ask_mindspore(pools: Pools, runs: Sequence[MindSporeRun], journal: Path) -> Asked:
+def ask_mindspore(pool: ProcessPool, runs: Sequence[MindSporeRun], journal: Path) -> Asked:
     """Start the runs of one row, one after the other in one worker."""
     if not runs:
         return Asked(runs, journal, None)
     # the worker ends a run that hangs by itself; this limit is for a worker that cannot
     limit = SECONDS_A_JOB + sum(run.seconds for run in runs)
-    future = pools.mindspore.schedule(
-        workers.mindspore_job, args=(list(runs), journal), timeout=limit
-    )
+    future = pool.schedule(workers.mindspore_job, args=(list(runs), journal), timeout=limit)
     return Asked(runs, journal, future)
 
 
-def collect(pools: Pools, asked: Asked) -> list[dict[str, Any]]:
+def collect(pool: ProcessPool, asked: Asked) -> list[dict[str, Any]]:
     """The answers to all runs, in order; runs behind a crash or a hang are asked anew."""
     runs = list(asked.runs)
     answers: dict[int, dict[str, Any]] = {}
@@ -115,7 +115,7 @@ def collect(pools: Pools, asked: Asked) -> list[dict[str, Any]]:
             answers.update(dict.fromkeys(set(given_up) - {first}, NOT_TRIED))
             waiting = [i for i in waiting if i not in answers]
         again = attempt.journal.with_suffix(f".{number}")
-        attempt = ask_mindspore(pools, [runs[i] for i in waiting], again)
+        attempt = ask_mindspore(pool, [runs[i] for i in waiting], again)
     return [answers[i] for i in range(len(runs))]
 
 
