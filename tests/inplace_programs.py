@@ -18,6 +18,26 @@ _VIEWS = ("torch.flatten({0})", "torch.reshape({0}, (-1,))", "torch.unsqueeze({0
 _CHANGE = ("{0}.add_(3)", "{0}.mul_(2)", "{0}.sub_(1)", "{0} += 2", "{0} *= 3", "{0}.clamp_(0, 4)")
 _WRITE = ("{0}[0] = 5", "{0}[0] += 1")
 _WHOLE = ("{0}.zero_()", "{0}.fill_(2)", "{0}.copy_({0} * 3)")
+_BOXES = (
+    "[{0}, {0} + 1][0]", "dict(k={0})['k']", "{0}.chunk(1)[0]", "({0} if flag else {0} * 2)",
+    "list(zip([{0}], [{0} + 1]))[0][0]", "{0}[..., 0]", "{0}.expand_as({0})",
+)  # fmt: skip
+_IN_BOXES = (
+    "for t in ({0},): t.mul_(2)", "[t.add_(1) for t in [{0}]]", "box = [{0}, {0} + 1]; box[0] += 1",
+    "{0}[..., 0].fill_(2)", "{0}.mul_(2).add_(1)", "{0}.eq_(0)", "{0}[...] = {0} * 2",
+)  # fmt: skip
+_CALLS = ("same({0})", "grown({0})", "flat({0})", "either({0}, {0} * 2)")
+_CALLED = ("raised({0})", "grown({0})", "first({0})", "part({0})", "{0} = grown({0})")
+# functions that a program may call, each inside the program that does
+HELPERS = {
+    "same": "def same(t): return t",
+    "grown": "def grown(t):\n        t.add_(1)\n        return t",
+    "flat": "def flat(t): return t.reshape(-1)",
+    "either": "def either(s, t):\n        if flag:\n            return s\n        return t",
+    "raised": "def raised(t):\n        t.mul_(2)\n        t += 1",
+    "first": "def first(t):\n        t[0] = 3",
+    "part": "def part(t):\n        v = t.view(-1)\n        v.sub_(1)",
+}
 _LAYERS = ("F.relu({0}, inplace=True)", "F.relu({0}, True)", "torch.relu_({0})")
 
 
@@ -36,6 +56,8 @@ ELEMENTS = Grammar(changed=_CHANGE + _WRITE)
 WRITES = Grammar(changed=_CHANGE + _WHOLE)
 LAYERS = Grammar(changed=_CHANGE + _LAYERS)
 FUNCTIONS = Grammar(bound=_FRESH + _SHARED + _VIEWS)
+BOXES = Grammar(bound=_FRESH + _SHARED + _BOXES, changed=_CHANGE + _IN_BOXES)
+CALLS = Grammar(bound=_FRESH + _FRESH + _SHARED + _CALLS, changed=_CHANGE + _CALLED)
 
 
 def program(name: str, random: Random, grammar: Grammar) -> str:
@@ -51,6 +73,8 @@ def program(name: str, random: Random, grammar: Grammar) -> str:
         else:
             lines.append(_line(random, grammar, known, NAMES))
     lines.append(f"return ({', '.join(sorted(known))},)")
+    text = "".join(lines)
+    lines = [h for n, h in HELPERS.items() if f"{n}(" in text] + lines
     return f"def {name}(x: torch.Tensor, flag: bool):\n" + "".join(f"    {n}\n" for n in lines)
 
 

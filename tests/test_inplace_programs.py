@@ -130,6 +130,8 @@ GRAMMARS = {
     "elements": programs.ELEMENTS,
     "writes": programs.WRITES,
     "functions": programs.FUNCTIONS,
+    "boxes": programs.BOXES,
+    "calls": programs.CALLS,
 }
 
 

@@ -170,7 +170,7 @@ class Calls(Writes):
             shared = made_as(handed, VIEW) if _layer_shares(atom) else NO_REFS
             return shared | self.made(node)
         if atom.kind == "builtin":
-            return self._builtin(atom.name, node, args)
+            return self._builtin(atom.name, node, [*args, *named.values()])
         if atom.kind == "class":
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
@@ -266,6 +266,8 @@ class Calls(Writes):
         if any(hit & regions(other) for other in others):
             self.found.seen.setdefault(id(node), "another argument")
         self.note_given(node, refs)
+        if assigns and any(r.how == VIEW for r in refs):  # MindSpore cannot assign to a view
+            self.found.seen.setdefault(id(node), "a part of another tensor")
         for name, seen in self.flight:
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(id(node), name)
