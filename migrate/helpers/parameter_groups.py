@@ -96,3 +96,25 @@ def load_optimizer_state(optimizer, state_dict):
         ops.assign(kept[name], value)
     for group, saved in zip(param_groups(optimizer), state_dict["param_groups"]):
         group.update({key: value for key, value in saved.items() if key != "params"})
+
+
+def trainable(params):
+    """Of parameters, or groups of them, those that require a gradient: what torch would train."""
+    if isinstance(params, Parameter):
+        return [params] if params.requires_grad else []
+    if isinstance(params, dict):
+        return {**params, "params": trainable(params["params"])}
+    kept = [trainable(one) if isinstance(one, dict) else one for one in params]
+    return [one for one in kept if isinstance(one, dict) or one.requires_grad]
+
+
+def trained(cell, *names):
+    """The trainable parameters of a Cell but for those of the named members.
+
+    No gradient reaches these: torch leaves them alone, weight decay would move them here.
+    """
+    members = [getattr(cell, name) for name in names if hasattr(cell, name)]
+    apart = {
+        id(p) for m in members for p in ([m] if isinstance(m, Parameter) else m.get_parameters())
+    }
+    return [p for p in cell.trainable_params() if id(p) not in apart]

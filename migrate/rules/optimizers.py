@@ -1,17 +1,21 @@
-"""In: ``model.parameters()`` inside the call of an optimizer. Out: ``model.trainable_params()``.
+"""In: the call of an optimizer. Out: in it the parameters that torch would train, no others.
 
-Torch's optimizers pass over parameters without a gradient; MindSpore's would move frozen ones.
+Torch's optimizers pass over parameters without a gradient; MindSpore's would move frozen ones, and
+decay the weights of those that no gradient reaches.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules import untrained
 from migrate.scene import Scene
 
 PARAMETERS = "torch.nn.Module.parameters"
+FREEZES = (b"requires_grad", b"from_pretrained")
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
@@ -19,17 +23,74 @@ def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     call = scene.parent(node)
     if name != PARAMETERS or not isinstance(call, ast.Call) or call.args or call.keywords:
         return False
-    around: ast.AST | None = scene.parent(call)
+    return _optimizer(scene, call) is not None
+
+
+def _optimizer(scene: Scene, node: ast.AST) -> ast.Call | None:
+    """The call of an optimizer that an expression is a part of."""
+    around: ast.AST | None = scene.parent(node)
     while isinstance(around, (ast.expr, ast.keyword, ast.comprehension)):
         if isinstance(around, ast.Call) and is_all(scene.kind(around), "Optimizer"):
-            return True
+            return around
         around = scene.parent(around)
-    return False
+    return None
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
     """The method of the Cell that leaves frozen parameters out."""
     span, site = scene.source.span(node), scene.site(name, node)
+    call = scene.parent(node)
+    assert isinstance(call, ast.Call)
+    around = _optimizer(scene, call)
+    left_out = untrained.members(scene, node.value, around) if around is not None else ()
+    if left_out:
+        text, root = scene.spelling.local("helpers.trained")
+        place = Site(name, scene.source.span(call), site.line, site.column)
+        names = ", ".join(map(repr, left_out))
+        parts = (f"{text}(", Piece(scene.source.span(node.value)), f", {names})")
+        return Edit(place, Outcome.HELPER, parts, PARAMETERS, frozenset((root,)))
     attribute = Span(span.end - len(node.attr), span.end)
     place = Site(name, attribute, site.line, site.column)
     return Edit(place, Outcome.CONVERTED, ("trainable_params",), PARAMETERS)
+
+
+def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
+    """``SGD(params)`` where the program freezes some: ``SGD(trainable(params))``."""
+    given = _parameters(call) if _builds(scene, call) else None
+    freezes = any(map(scene.inference.mentions, FREEZES))
+    if given is None or not freezes or edit.parts is None or _says_so(scene, given):
+        return edit
+    span = scene.source.span(given)
+    text, root = scene.spelling.local("helpers.trainable")
+    parts: list[str | Piece] = []
+    for part in edit.parts:
+        own = isinstance(part, Piece) and part.span == span
+        parts += [f"{text}(", Piece(span), ")"] if own else [part]
+    return replace(edit, parts=tuple(parts), outcome=Outcome.HELPER, needs=edit.needs | {root})
+
+
+def _builds(scene: Scene, node: ast.Call) -> bool:
+    """Whether the call builds one of torch's optimizers."""
+    refs = {a.name for a in scene.kind(node.func) if a.kind == "ref"}
+    rows = bool(refs) and all(scene.table.rows(n) and not scene.table.rows(n)[0].flag for n in refs)
+    return rows and is_all(scene.kind(node), "Optimizer")
+
+
+def _parameters(node: ast.Call) -> ast.expr | None:
+    named = next((k.value for k in node.keywords if k.arg == "params"), None)
+    first = node.args[0] if node.args else named
+    return None if isinstance(first, ast.Starred) else first
+
+
+def _says_so(scene: Scene, given: ast.expr) -> bool:
+    """``model.parameters()`` itself, which becomes trainable_params(), or a choice by the flag."""
+    inside = [n for n in ast.walk(given) if isinstance(n, ast.Attribute)]
+    if any(n.attr == "requires_grad" for n in inside):
+        return True
+    if not isinstance(given, (ast.Call, ast.List)):
+        return False
+    loads = [n for n in ast.walk(given) if isinstance(n, ast.Attribute) and n.attr == "parameters"]
+    groups = given.elts if isinstance(given, ast.List) else [given]
+    return len(loads) == len(groups) and all(
+        is_all(scene.kind(n.value), "Module") and applies(scene, n, PARAMETERS) for n in loads
+    )
