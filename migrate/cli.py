@@ -241,7 +241,7 @@ def verify_rows(
     names: o.Keys = None,
     changed: o.Changed = False,
     mappings: o.Mappings = None,
-    jobs: o.Pairs = 1,
+    jobs: o.Pairs = 2,
     version: o.Version = False,
 ) -> None:
     """Run the cases of rows on both frameworks and write mappings/evidence.
