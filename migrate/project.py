@@ -71,7 +71,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         lost = found.failures[0]
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
     placement = _place(request, tree, found)
-    rows = _load(request.mappings)
+    rows = _load(request.mappings, request.target)
     built = _build(sources, rows)
 
     def convert_one(path: str) -> Rewritten | Failure:
@@ -100,9 +100,9 @@ def _as_failure(path: str, result: Failure | parallel.Died) -> Failure:
     return result if isinstance(result, Failure) else _died(path, str(result))
 
 
-def _load(mappings: tuple[Path, ...]) -> table.Table:
+def _load(mappings: tuple[Path, ...], target: str = "portable") -> table.Table:
     try:
-        return table.load(mappings)
+        return table.load(mappings, target=target)
     except table.TableError as error:
         where, _, why = str(error).partition(": ")
         raise Problem(where, "mappings cannot be read", why, "correct that file") from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.facts import Facts, HelperFiles, Param, Signature
+from migrate.mint import for_mint
 from migrate.row import POLICY_DROP, Case, Row, TableError, make_case, make_row
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
@@ -231,10 +232,13 @@ def mappings_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "mappings"
 
 
-def load(user_mappings: Sequence[Path] = (), folder: Path | None = None) -> Table:
+def load(
+    user_mappings: Sequence[Path] = (), folder: Path | None = None, target: str = "portable"
+) -> Table:
     """Read every mappings file; a user's row replaces ours of the same key.
 
     Raises TableError naming file and key. ``folder`` is for tests; by default the shipped one.
+    ``target`` "mint": rows are those of mindspore.mint where they have such a template.
     """
     folder = folder or mappings_folder()
     raw: dict[str, Mapping[str, Any]] = {}
@@ -252,6 +256,7 @@ def load(user_mappings: Sequence[Path] = (), folder: Path | None = None) -> Tabl
     facts = folder / "facts"
     helpers = HelperFiles(Path(__file__).resolve().parent / "helpers")
     torch, mindspore = Facts(facts / TORCH_FACTS), Facts(facts / MINDSPORE_FACTS)
+    raw = for_mint(raw) if target == "mint" else raw
     return Table(raw, files, torch, mindspore, helpers, folder, tuple(user_mappings))
 
 

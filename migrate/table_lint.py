@@ -140,18 +140,18 @@ def _totality(table: Table, row: Row) -> Iterator[Finding]:
             "that changes what the call does",
             f"use it or only = {{ {name} = ... }}",
         )
-    if not row.to:
-        return
-    used = set(argument_uses(row.to, torch_arguments(row)))
     omitted = {arg for arg, value in row.when.items() if value == "omitted"}
-    covered = used | set(row.only) | row.drop | omitted | POLICY_DROP | POLICY_REFUSE
-    for name in torch_arguments(row):
-        if name not in covered:
-            yield Finding(
-                f"says nothing of the argument {name}",
-                "a call that gives it would lose it",
-                f'use it in the template, or only = {{ {name} = "..." }}, or drop = ["{name}"]',
-            )
+    covered = set(row.only) | row.drop | omitted | POLICY_DROP | POLICY_REFUSE
+    for part in ("to", "mint"):
+        template = getattr(row, part)
+        used = set(argument_uses(template, torch_arguments(row)))
+        for name in torch_arguments(row) if template else ():
+            if name not in covered | used:
+                yield Finding(
+                    f"{part} says nothing of the argument {name}",
+                    "a call that gives it would lose it",
+                    f'use it in the template, or only = {{ {name} = "..." }}, or drop = ["{name}"]',
+                )
 
 
 def _conditions(table: Table, row: Row) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1] / "migrate"
 
 # From first to last; a folder counts as one. A module imports only from those before it.
 ORDER = """
-outcomes result errors deep source syntax facts row table template_lint ref_lint table_lint names
+outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint names
 quoted program index calls receivers imports template_text substitution templates choice layout
 scene operators unknown_receivers sites flags rules import_edits plan helper_copy emit training
 blocks comments accounts rewrite tree outputs mentions notebook inputs placement parallel assembly project
