@@ -39,6 +39,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """
     dims = tuple(range(input.ndim)) if dim is None else dim
     dims = (dims,) if isinstance(dims, int) else dims
+    input = input if input.is_floating_point() else input.astype(ms.float32)
     slopes = []
     for i, axis in enumerate(dims):
         step = spacing[i] if isinstance(spacing, (list, tuple)) else spacing

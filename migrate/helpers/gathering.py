@@ -8,9 +8,11 @@ from migrate.helpers.scattering import scatter_reduce
 
 def scatter(input, dim, index, src, *, reduce=None):
     """torch.scatter: ``src`` is a tensor at least as large as ``index``, or a number."""
+    shape = input.shape
     if input.ndim == 0:
+        # the kernels refuse tensors without axes
+        input, index = input.reshape((1,)), index.reshape((1,))
         src = src.reshape((1,)) if isinstance(src, ms.Tensor) else src
-        return scatter(input.reshape((1,)), 0, index.reshape((1,)), src, reduce=reduce)[0]
     if isinstance(src, ms.Tensor) and src.ndim == index.ndim:
         src = src[tuple([slice(0, length) for length in index.shape])].astype(input.dtype)
     elif isinstance(src, ms.Tensor):
@@ -18,10 +20,12 @@ def scatter(input, dim, index, src, *, reduce=None):
     else:
         src = ops.full(index.shape, src, dtype=input.dtype)
     if reduce is None:
-        return ops.tensor_scatter_elements(input, index, src, dim)
-    if reduce == "add":
-        return ops.tensor_scatter_elements(input, index, src, dim, "add")
-    return scatter_reduce(input, dim, index, src, "prod")
+        result = ops.tensor_scatter_elements(input, index, src, dim)
+    elif reduce == "add":
+        result = ops.tensor_scatter_elements(input, index, src, dim, "add")
+    else:
+        result = scatter_reduce(input, dim, index, src, "prod")
+    return result.reshape(shape)
 
 
 def scatter_add(input, dim, index, src):

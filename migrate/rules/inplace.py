@@ -182,11 +182,12 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
     assert edit.parts is not None
     last, source = edit.site.name.rpartition(".")[2], scene.source
     held = piece(source, receiver, True)
-    if last == "zero_" or (last == "fill_" and is_all(scene.kind(call.args[0]), "int", "float")):
+    values = [*call.args, *(k.value for k in call.keywords)]
+    if last == "zero_" or (last == "fill_" and is_all(scene.kind(values[0]), "int", "float")):
         text, root = scene.spelling.local(
             "mindspore.ops.zeros_like" if last == "zero_" else "mindspore.ops.full_like"
         )
-        more = (", ", piece(source, call.args[0], False)) if call.args else ()
+        more = (", ", piece(source, values[0], False)) if values else ()
         parts: Parts = (f"{text}(", piece(source, receiver, False), *more, ")")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
     if last == "copy_" and call.args and isinstance(receiver, ast.Name):
