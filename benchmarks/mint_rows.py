@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from migrate import table
@@ -22,8 +23,15 @@ SPACES = {
     "torch.nn.functional.": ("mindspore.mint.nn.functional.",),
     "torch.": ("mindspore.mint.",),
 }
-# Same name and arguments, another meaning: training with mint.optim changes nothing on CPU.
-LEFT_OUT = ("torch.optim.", "torch.distributed.", "torch.Tensor.to", "torch.Tensor.type")
+# Same name, another meaning: training with mint.optim changes nothing on CPU, Tensor.unfold slides
+# windows over one axis and nn.functional.unfold takes patches.
+LEFT_OUT = (
+    "torch.Tensor.unfold",
+    "torch.optim.",
+    "torch.distributed.",
+    "torch.Tensor.to",
+    "torch.Tensor.type",
+)
 
 
 def main() -> None:
@@ -55,7 +63,7 @@ def candidate(rows: table.Table, row: Row) -> str:
         return ""  # Tensor's own method serves both targets
     for name in _names(row.name):
         for target in rows.target_signatures(name):
-            made = "" if says_nothing(target) else _template(row, name, target)
+            made = "" if says_nothing(target) else _template(row, name, _renamed(row, target))
             if made and not list(lint_template(rows, row, "mint", made)):
                 return made
     return ""
@@ -70,6 +78,23 @@ def _names(name: str) -> Iterator[str]:
     yield from (f"{one}{name.removeprefix(space)}" for one in SPACES[space])
 
 
+def _renamed(row: Row, target: Signature) -> Signature:
+    """The target with torch's names where one parameter alone, in the same place, has another."""
+    own = next(iter(row.signatures), None)
+    if own is None:
+        return target
+    shift = 1 if row.kind == "method" else 0
+    params = list(target.params)
+    names = {param.name for param in params}
+    for index, mine in enumerate(own.params):
+        place = index + shift
+        free = place < len(params) and own.param(params[place].name) is None
+        if free and mine.name not in names and mine.kind == params[place].kind == "any":
+            params[place] = replace(params[place], name=mine.name)
+    changed = sum(a != b for a, b in zip(params, target.params, strict=True))
+    return replace(target, params=tuple(params)) if changed == 1 else target
+
+
 def _template(row: Row, name: str, target: Signature) -> str:
     wanted = {param.name: param for one in row.signatures for param in one.params}
     left_out = {*row.drop, *POLICY_DROP, *POLICY_REFUSE} - {"generator"}
@@ -78,7 +103,9 @@ def _template(row: Row, name: str, target: Signature) -> str:
     left_out |= {
         arg
         for arg, values in row.only.items()
-        if target.param(arg) is None and arg in wanted and values == (wanted[arg].default,)
+        if target.param(arg) is None
+        and arg in wanted
+        and values in ((wanted[arg].default,), ("None",))
     }
     slots = {param.name: param for param in target.params}
     given = [arg for arg in wanted if arg in slots and arg not in POLICY_DROP and arg != "out"]
