@@ -33,7 +33,7 @@ class Binding(Frame):
         """Assign a kind to a target: a name, an attribute, a tuple of targets."""
         self.world.kinds[id(target)] = value
         if isinstance(target, ast.Name):
-            self.bound(target.id, indirect(value))
+            self.bound(target.id, indirect(self.recalled(target, value)))
         elif isinstance(target, ast.Attribute):
             self.kind(target.value)
             self.stored(target, indirect(value))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from migrate import calls
+from migrate.program import Function
 from migrate.receivers import datasets, python_results, values
-from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
+from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     MODULE,
     NOTHING,
@@ -31,7 +32,7 @@ from migrate.table import Signature, Table
 MODULE_ONLY = ("parameters", "named_parameters", "named_modules", "named_buffers")
 
 
-class Calling(Binding):
+class Calling(Given):
     """Evaluates calls; what a call proves or changes is noted in the frame."""
 
     def _Call(self, node: ast.Call) -> Kind:
@@ -96,7 +97,7 @@ class Calling(Binding):
         if atom.kind == "method":
             function = world.function_of(atom.name)
             if function is not None:
-                return world.returns(function, node)
+                return self._returned(function, node)
             if atom.name.startswith("torch.Tensor."):
                 return self._torch_call(atom.name, node, args)
             if atom.name.endswith((".append", ".extend", ".insert")):
@@ -104,7 +105,7 @@ class Calling(Binding):
             return values.call_method(atom, args, world)
         if atom.kind == "function":
             function = world.function_of(atom.name)
-            return world.returns(function, node) if function else UNKNOWN
+            return self._returned(function, node) if function else UNKNOWN
         if atom.kind == "class":
             return values.instance_of(atom, args, world)
         if atom.kind == "Module":
@@ -128,6 +129,12 @@ class Calling(Binding):
         if atom.kind == "foreign":
             return python_results.foreign(atom.name, args)
         return kind("instance") if atom.kind == "instance" else UNKNOWN
+
+    def _returned(self, function: Function, node: ast.Call) -> Kind:
+        """The result of a function of the project, whose body shows what it was given."""
+        found = self.world.returns(function, node)
+        self._shown_by(function, node)
+        return found
 
     def _member_lookup(self, name: str, node: ast.Call) -> Kind:
         """``getattr(x, "name")`` with a literal name."""
@@ -224,6 +231,7 @@ class Calling(Binding):
         ):
             for arg in node.args[:1]:
                 self.saw_tensor(arg)
+        self._into_module(node)
 
     def _mapped(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """``map(f, items)``: an iterator over what ``f`` gives for an element."""

@@ -8,7 +8,8 @@ The rules of evidence, all of which must hold:
 4. No object of a library that some file of the project imports does: where none imports numpy,
    pandas or anything unknown, no arrays and frames are around; where numpy is, ``dim=`` still
    tells, as its methods say ``axis``, and ``x.size(0)``, as theirs is no method.
-5. Modules have it neither (``float``, ``to``), or the project builds and imports none.
+5. Modules have it neither (``float``, ``to``), or the project builds and imports none, or a
+   Module is called with it.
 6. What is combined with a Tensor by an operator is no array (mixing them fails on most devices).
 """
 
@@ -33,13 +34,15 @@ Methods = Mapping[str, tuple[Signature, ...]]
 
 @dataclass(frozen=True)
 class Question:
-    """A call ``x.name(...)``; ``used``: its result is; ``beside``: x stands beside a Tensor."""
+    """A call ``x.name(...)``; ``used``: its result is; ``beside``: x stands beside a Tensor;
+    ``given``: a Module is called with it."""
 
     name: str
     call: ast.Call
     used: bool
     beside: bool
     kinds_of: KindsOf
+    given: bool = False
 
 
 @dataclass(eq=False)
@@ -59,7 +62,8 @@ class Elimination:
             return ""
         if asked.name in self._registered or self._held(asked.name) or self._owned(asked):
             return ""
-        if _admits(rivals.python(), asked) or (asked.name in self._module_methods and self.modules):
+        module = asked.name in self._module_methods and self.modules and not asked.given
+        if _admits(rivals.python(), asked) or module:
             return ""
         others = [root for root, methods in self.libraries if _admits(methods, asked)]
         if others and not (asked.beside and set(others) <= {"numpy"}):
@@ -67,6 +71,8 @@ class Elimination:
         if others:
             return f"it is combined with a Tensor, so that {asked.name} is not that of an array"
         brings = [root for root, methods in self.libraries if asked.name in methods]
+        if asked.given:
+            return "a Module is called with it"
         if brings:
             return f"{asked.name} of {', '.join(brings)} does not take these arguments"
         return f"nothing else in the files converted has a method {asked.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from migrate.receivers import moves
 from migrate.receivers.annotations import annotated
 from migrate.receivers.branches import Branches
 from migrate.receivers.frame import Environment
@@ -61,8 +62,22 @@ class Flow(Branches):
 
     def _Assign(self, node: ast.Assign) -> None:
         value = self.kind(node.value)
+        moved = moves.of_itself(node)
+        before = {n: (n in self.fresh, self.origins.get(n)) for n in moved}
         for target in node.targets:
             self.bind(target, value)
+        for name, (fresh, origin) in before.items():
+            if self.env.get(name) != UNKNOWN:
+                continue
+            self.fresh |= {name} if fresh else set()
+            self.origins.pop(name, None)
+            if origin is not None:
+                self.origins[name] = origin
+            self.moved[name] = moved[name]
+        for name, (origin, call) in moves.of_elements(node).items():
+            unpacked = name in self.origins
+            (self.origins if unpacked else self.elements)[name] = origin
+            self.moved[name] = call
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         self.kind(node.annotation)

@@ -29,7 +29,10 @@ class Frame:
     ``env`` holds what the variables are at this point, ``evidence`` what their use proved of
     ``fresh`` parameters (not bound anew so far); ``variables`` joins all that a name was ever bound
     to. ``near`` are fresh parameters combined with Tensors, ``assumed`` says for methods of unknown
-    receivers why they can only be Tensors.
+    receivers why they can only be Tensors. For variables of which nothing is known ``origins``
+    names the target that bound them, ``elements`` the one that bound what they hold, ``moved`` the
+    call that moved it (to a device); ``traced`` is what use proved of such a target, ``known`` what
+    an earlier walk proved; ``shown`` is what use proved of parameters in all walks.
     """
 
     world: World
@@ -41,6 +44,12 @@ class Frame:
     fresh: set[str] = field(default_factory=set)
     near: set[str] = field(default_factory=set)
     assumed: dict[int, str] = field(default_factory=dict)
+    origins: dict[str, int] = field(default_factory=dict)
+    elements: dict[str, int] = field(default_factory=dict)
+    moved: dict[str, ast.Call] = field(default_factory=dict)
+    traced: dict[int, Kind] = field(default_factory=dict)
+    known: dict[int, Kind] = field(default_factory=dict)
+    shown: dict[str, Kind] = field(default_factory=dict)
 
     def kind(self, node: ast.expr | None) -> Kind:
         """The kind of an expression; every expression inside it is evaluated as well."""
@@ -72,8 +81,28 @@ class Frame:
                 self.env[node.id] = self.world.kinds[id(node)] = proved
                 if node.id in self.fresh and node.id not in self.examined:
                     self.evidence[node.id] = proved
+                self._trace(node, proved)
         elif self.world.kinds.get(id(node), UNKNOWN) <= UNKNOWN:
             self.world.kinds[id(node)] = proved
+            holder = node.value if isinstance(node, ast.Subscript) else None
+            if isinstance(holder, ast.Name) and holder.id in self.elements:
+                self.traced.setdefault(self.elements[holder.id], proved)
+
+    def _trace(self, node: ast.expr, proved: Kind) -> None:
+        """What is proved of a variable holds where it was bound."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if name in self.origins and name not in self.examined:
+            self.traced.setdefault(self.origins[name], proved)
+
+    def recalled(self, target: ast.Name, value: Kind) -> Kind:
+        """The kind that a target is bound to: what a later use proved, where it says nothing."""
+        self.origins.pop(target.id, None)
+        self.elements.pop(target.id, None)
+        self.moved.pop(target.id, None)
+        if value != UNKNOWN:
+            return value
+        self.origins[target.id] = id(target)
+        return self.known.get(id(target), value)
 
     def saw_beside(self, node: ast.expr, other: Kind) -> None:
         """An operator combines ``node`` with something."""
@@ -86,7 +115,9 @@ class Frame:
     def examined(self) -> frozenset[str]:
         """Names that the function tests for their type: use in one branch proves nothing there."""
         found = set()
-        for node in ast.walk(self.function.node) if self.function is not None else ():
+        file = self.world.program.files[self.path]
+        top = self.function.node if self.function is not None else file.source.tree
+        for node in ast.walk(top):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
                 callee = node.func
                 name = getattr(callee, "attr", "") or getattr(callee, "id", "")

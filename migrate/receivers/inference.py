@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from migrate.names import covered_roots, root_of
@@ -71,6 +72,10 @@ class Inference:
             flow = self._modules[path] = Flow(self, path, None)
             self._hoist(file, flow)
             flow.run(file.source.tree.body)
+            if flow.traced:
+                again = self._modules[path] = Flow(self, path, None, known=flow.traced)
+                self._hoist(file, again)
+                again.run(file.source.tree.body)
         return self._modules[path]
 
     def _hoist(self, file: File, flow: Flow) -> None:
@@ -153,6 +158,8 @@ class Inference:
         flow.variables, flow.fresh = dict(given), set(given)
         if last is not None:
             flow.near, flow.assumed = last.near, last.assumed
+            flow.known = {**last.known, **last.traced}
+            flow.shown = {**last.shown, **last.evidence}
         known = len(flow.near)
         self._flows[id(function)] = flow
         body = function.node.body
@@ -165,8 +172,10 @@ class Inference:
             for n, k in flow.evidence.items()
             if n in given and without_none(given[n]) <= UNKNOWN
         }
-        if proved or len(flow.near) > known:
+        news = flow.traced.keys() - flow.known.keys()
+        if proved or news or len(flow.near) > known:
             return self._walk(function, {**given, **proved}, before, flow)
+        flow.shown |= flow.evidence
         flow.done = True
         return flow
 
@@ -184,6 +193,11 @@ class Inference:
             return written
         silent = flow.done and isinstance(node, ast.FunctionDef)
         return result or (NONE if silent else UNKNOWN)
+
+    def shown(self, function: Function) -> Mapping[str, Kind]:
+        """What the body of a function proves of its parameters."""
+        flow = self._flows.get(id(function))
+        return {**flow.shown, **flow.evidence} if flow is not None else {}
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """Walk a lambda with known parameters."""

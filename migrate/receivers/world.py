@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Protocol
 
 from migrate.program import Class, Function, Program
@@ -48,6 +49,8 @@ class World(Protocol):
     def is_function(self, key: str) -> bool: ...
 
     def returns(self, function: Function, call: ast.Call | None = None) -> Kind: ...
+
+    def shown(self, function: Function) -> Mapping[str, Kind]: ...
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind: ...
 
