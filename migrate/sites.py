@@ -20,12 +20,6 @@ FORWARD = "torch.nn.Module.forward"
 APPLY = "torch.autograd.Function.apply"
 
 
-OF_OPTIMIZERS = {
-    "param_groups": "torch.optim.Optimizer.param_groups",
-    "get_last_lr": "torch.optim.lr_scheduler.LRScheduler.get_last_lr",
-}
-
-
 class Form(Enum):
     """What kind of reference a site is."""
 
@@ -247,8 +241,8 @@ def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[R
 
     What only optimizers and their schedules have goes to a helper that looks at the object.
     """
-    if node.attr in OF_OPTIMIZERS:
-        return [Reference(node, OF_OPTIMIZERS[node.attr], Form.MEMBER)]
+    if name := unknown_receivers.of_training(scene, node):
+        return [Reference(node, name, Form.MEMBER)]
     name = unknown_receivers.method(scene, node, atoms)
     return [Reference(node, name, Form.UNSURE)] if name else []
 

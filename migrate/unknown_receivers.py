@@ -1,4 +1,4 @@
-"""In: an attribute of something unknown. Out: the Tensor method that it may mean."""
+"""In: an attribute of something unknown. Out: what of torch it may mean, or surely means."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from migrate import calls
 from migrate.receivers.elimination import tensor_signatures
-from migrate.receivers.kinds import Atom
+from migrate.receivers.kinds import Atom, is_all
 from migrate.scene import Scene
 
 _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
@@ -15,6 +15,26 @@ _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "b
 # methods of Tensors that are called for what they do
 _EFFECTS = frozenset({"backward", "register_hook", "register_post_accumulate_grad_hook",
                       "retain_grad", "resize"})  # fmt: skip
+
+
+OF_OPTIMIZERS = {
+    "param_groups": "torch.optim.Optimizer.param_groups",
+    "get_last_lr": "torch.optim.lr_scheduler.LRScheduler.get_last_lr",
+}
+
+
+def of_training(scene: Scene, node: ast.Attribute) -> str:
+    """The full name of what only optimizers and schedules have, or are given by Modules."""
+    if node.attr != "parameters":
+        return OF_OPTIMIZERS.get(node.attr, "")
+    around = scene.parent(node)
+    if not isinstance(around, ast.Call) or around.func is not node or around.args:
+        return ""
+    while isinstance(around, (ast.expr, ast.keyword, ast.comprehension)):
+        if isinstance(around, ast.Call) and is_all(scene.kind(around), "Optimizer"):
+            return "torch.nn.Module.parameters"
+        around = scene.parent(around)
+    return ""
 
 
 def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import untrained
+from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
 
 PARAMETERS = "torch.nn.Module.parameters"
@@ -57,8 +58,9 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
 def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
     """``SGD(params)`` where the program freezes some: ``SGD(trainable(params))``."""
     given = _parameters(call) if _builds(scene, call) else None
-    freezes = any(map(scene.inference.mentions, FREEZES))
-    if given is None or not freezes or edit.parts is None or _says_so(scene, given):
+    if given is None or edit.parts is None or not mentions(scene, *FREEZES):
+        return edit
+    if _says_so(scene, given):
         return edit
     span = scene.source.span(given)
     text, root = scene.spelling.local("helpers.trainable")
@@ -92,5 +94,6 @@ def _says_so(scene: Scene, given: ast.expr) -> bool:
     loads = [n for n in ast.walk(given) if isinstance(n, ast.Attribute) and n.attr == "parameters"]
     groups = given.elts if isinstance(given, ast.List) else [given]
     return len(loads) == len(groups) and all(
-        is_all(scene.kind(n.value), "Module") and applies(scene, n, PARAMETERS) for n in loads
+        scene.kind_names(n.value) <= {"Module", "None", "unknown"} and applies(scene, n, PARAMETERS)
+        for n in loads
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
 from migrate.rules.autograd import STOPPING
+from migrate.rules.neighbours import mentions, neighbours
 from migrate.scene import Scene
 from migrate.sites import RENAMED, direct_name
 
@@ -24,7 +25,7 @@ _DECAYING = ("torch.optim.AdamW", "torch.optim.Muon")
 
 def members(scene: Scene, model: ast.expr, call: ast.Call) -> tuple[str, ...]:
     """The names of untrained members, where the optimizer of the call decays weights."""
-    if not _decays(scene, call) or any(map(scene.inference.mentions, _BLIND)):
+    if not _decays(scene, call) or mentions(scene, *_BLIND):
         return ()
     found = {n for o in _classes(scene, model) for n in _held(scene, o) if _untrained(scene, o, n)}
     return tuple(sorted(found))
@@ -38,7 +39,7 @@ def _classes(scene: Scene, model: ast.expr) -> list[Class]:
     atoms = list(without_none(scene.kind(model)))
     if len(atoms) != 1 or atoms[0].kind != "Module":
         return []
-    files = scene.inference.program.files.values()
+    files = neighbours(scene)
     every = [o for f in files for o in f.classes.values() if _is_plain(scene, o)]
     near = [o for o in every if o.path == scene.file.path]
     known = [o for o in every if o.key == atoms[0].name]
@@ -74,7 +75,7 @@ def _held(scene: Scene, owner: Class) -> Iterator[str]:
 
 def _untrained(scene: Scene, owner: Class, name: str) -> bool:
     stored = 0
-    for file in scene.inference.program.files.values():
+    for file in neighbours(scene):
         for node in file.nodes:
             if isinstance(node, ast.Constant) and node.value == name:
                 return False
