@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.scattering import scatter_reduce
 
 
@@ -152,7 +153,8 @@ def gather(input, dim, index, *, sparse_grad=False):
 
 def masked_scatter(input, mask, source):
     """torch.masked_scatter: the elements of ``source``, in order, where ``mask`` is true."""
-    place = mask.broadcast_to(input.shape).reshape((-1,))
+    shape = broadcast_shapes(input.shape, mask.shape)
+    input, place = input.broadcast_to(shape), mask.broadcast_to(shape).reshape((-1,))
     turn = ops.cumsum(place.astype(ms.int64), 0) - 1
     taken = source.reshape((-1,)).index_select(0, ops.maximum(turn, 0))
     return ops.where(place, taken, input.reshape((-1,))).reshape(input.shape)
