@@ -42,7 +42,9 @@ class Definition:
 
 
 def inline(
-    names: Iterable[str], rename: Mapping[str, str] | None = None
+    names: Iterable[str],
+    rename: Mapping[str, str] | None = None,
+    present: frozenset[str] = frozenset(),
 ) -> tuple[str, frozenset[str]]:
     """The text of helpers to stand in a converted file, and the import roots that it needs.
 
@@ -50,6 +52,7 @@ def inline(
         names: "batch_norm" or "helpers.batch_norm".
         rename: other names for what the text binds or imports (see ``bound``), where the file uses
             those names itself: ``{"Conv2d": "torch_Conv2d", "nn": "ms_nn"}``.
+        present: import roots that the file binds already, by the name that the helpers use.
 
     Returns:
         (text, roots). The text starts with a marker comment and ends with a newline. A root is
@@ -61,11 +64,16 @@ def inline(
     """
     chosen = _closure(names)
     other = rename or {}
-    roots = frozenset(root for item in chosen for root in item.imports)
+    roots = frozenset(root for item in chosen for root in item.imports) - present
     shared = frozenset(root for root in roots if _is_shared(root))
     head = [_INLINE, *_import_lines(roots - shared, other)]
     parts = [_renamed(item, other) for item in chosen]
     return "\n".join(head) + "\n\n\n" + "\n\n\n".join(parts) + "\n", shared
+
+
+def imported(names: Iterable[str]) -> dict[str, str]:
+    """The import roots of these helpers by the names they are bound to."""
+    return {_binding(root): root for item in _closure(names) for root in item.imports}
 
 
 def bound(names: Iterable[str]) -> frozenset[str]:

@@ -124,6 +124,19 @@ def _sole(scene: Scene, statement: ast.stmt, removed: set[int]) -> bool:
     return False
 
 
+def leading(scene: Scene) -> dict[str, str]:
+    """What the imports at the top of the file bind: names with what they stand for."""
+    found: dict[str, str] = {}
+    for node in scene.source.tree.body:
+        if isinstance(node, ast.Import):
+            found |= {a.asname or a.name: a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+        elif not _is_docstring(node) and not _guarded(node):
+            break
+    return found
+
+
 def leading_end(scene: Scene) -> int:
     """The offset behind the docstring and imports at the top of the file (start of a line)."""
     last: ast.stmt | None = None

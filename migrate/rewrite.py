@@ -207,16 +207,23 @@ def _helper_names(scene: Scene, helpers: Sequence[str]) -> list[str]:
 def _inline(scene: Scene, helpers: Sequence[str]) -> tuple[str, frozenset[str]]:
     """The text of the helpers, with other names where the file uses theirs itself."""
     rename = {}
+    roots = helper_copy.imported(helpers)
+    own = import_edits.leading(scene)
+    present = frozenset(root for name, root in roots.items() if own.get(name) == root)
     for name in helper_copy.bound(helpers):
         root = {"ms": "mindspore"}.get(name, f"mindspore.{name}")
-        usual = (
-            scene.spelling.local(root)[0]
-            if name in _SHARED
-            else scene.spelling.helper(f"helpers.{name}")
-        )
+        module = roots.get(name, ".")
+        if module in present:
+            continue
+        if name in _SHARED:
+            usual = scene.spelling.local(root)[0]
+        elif "." in module:
+            usual = scene.spelling.helper(f"helpers.{name}")
+        else:
+            usual = scene.spelling.local(module)[0]
         if usual != name:
             rename[name] = usual
-    return helper_copy.inline(helpers, rename)
+    return helper_copy.inline(helpers, rename, present)
 
 
 _SHARED = ("ms", "nn", "ops", "mint", "amp", "dataset", "numpy", "Tensor", "Parameter")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
-from migrate.rules import by_name
+from migrate.rules import by_name, checkpoints
 from migrate.scene import Scene
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -21,7 +21,10 @@ def decide_call(
     chosen = choose(scene.table, name, call.args, call.keywords, scene.kind_names, scene.target)
     if isinstance(chosen, NotChosen):
         return chosen
-    chosen = _cycled(scene, name, chosen)
+    saved = checkpoints.chosen_for(scene, site, name, call, _cycled(scene, name, chosen))
+    if isinstance(saved, Refusal):
+        return saved
+    chosen = saved
     if any(c.row.rule for c in chosen):
         return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
