@@ -251,3 +251,13 @@ def test_a_journal_that_was_cut_short_keeps_what_is_whole(tmp_path: Path) -> Non
     path.write_bytes(whole + pickle.dumps({"result": 2})[:-4])
     assert workers.read_journal(path) == [{"result": 1}]
     assert workers.read_journal(tmp_path / "none.journal") == []
+
+
+def test_overflow_is_where_torch_has_it_in_float32() -> None:
+    torch_run = pytest.importorskip("migrate.evidence.torch_run")
+    plain = np.array([1, np.inf, np.nan, 3.4e38], np.float32)
+    exact = np.array([1.00000001, 1e41, 5.0, 1.8e308])
+    found = torch_run.within_range(exact, plain)
+    assert found[0] == exact[0] and found[3] == np.float64(plain[3])
+    assert np.isinf(found[1]) and np.isnan(found[2])
+    assert torch_run.within_range(exact, exact) is exact

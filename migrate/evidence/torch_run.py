@@ -89,7 +89,7 @@ def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
 
     def limits(pick: Pick, index: int) -> Spec:
         mine, exact = pick(plain)[index], pick(wide)[index]
-        reference = array(exact)
+        reference = within_range(array(exact), array(mine))
         described = leaf(mine, str(len(arrays)))
         arrays.append(reference)
         if not (mine.is_floating_point() or mine.is_complex()) or random:
@@ -112,6 +112,14 @@ def _measured(call: Callable[[Any], Taken], model: Any) -> dict[str, Any]:
         "random": random,
         "reference": why,
     }
+
+
+def within_range(reference: Array, plain: Array) -> Array:
+    """The float64 numbers, but torch's own where float32 cannot hold them or is not finite."""
+    if plain.dtype != np.float32 or reference.dtype != np.float64 or plain.shape != reference.shape:
+        return reference
+    beyond = ~np.isfinite(plain) | (np.abs(reference) > np.finfo(np.float32).max)
+    return np.asarray(np.where(beyond, plain.astype(np.float64), reference))
 
 
 def _gradient(name: str) -> Pick:
