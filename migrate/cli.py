@@ -215,6 +215,7 @@ def lint(
 
 @table_app.command()
 def docs(
+    context: typer.Context,
     out: o.Pages,
     mappings: o.Mappings = None,
     version: o.Version = False,
@@ -223,7 +224,8 @@ def docs(
     from migrate.commands.own import given
     from migrate.commands.table import docs as run
 
-    raise typer.Exit(run(out, given(Path.cwd(), None, mappings).mappings))
+    whole = context.find_root().command
+    raise typer.Exit(run(out, whole, given(Path.cwd(), None, mappings).mappings))
 
 
 @table_app.command()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from migrate import table
 from migrate.commands.extras import need
@@ -72,13 +74,17 @@ def verify(
     return 0 if summary.passed else 1
 
 
-def docs(folder: Path, mappings: tuple[Path, ...] = ()) -> int:
-    """Write the pages that are made from table and program, and print where they lie."""
+def docs(folder: Path, commands: Any, mappings: tuple[Path, ...] = ()) -> int:
+    """Write the pages made from table and command line, and print where they lie."""
     from migrate.commands.pages import pages
     from migrate.outputs import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages(load(mappings)).items():
-        write_atomically(folder / name, text.encode("utf-8"))
+    for name, text in pages(load(mappings), commands).items():
+        write_atomically(folder / name, partial(_write, text))
         print(folder / name)
     return 0
+
+
+def _write(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ def differences(row: Row, rows: Table) -> Iterator[str]:
     for name, values in row.only.items():
         yield f"{name} other than {' or '.join(values)} is flagged, or decided by another row"
     for name, kind in row.when.items():
-        yield f"holds where {name} is {kind}"
+        yield f"this row is for calls where {name} is {kind}"
     if row.drop:
         yield f"no effect here, left out: {', '.join(sorted(row.drop))}"
     if row.returns:
@@ -73,7 +73,8 @@ def _argument(slot: Param, value: ast.expr, own: dict[str, Param]) -> Iterator[s
     used = [n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in own]
     text = ast.unparse(value)
     if text in own:
-        if slot.name != text and slot.name not in ("input", "self"):
+        first = next(iter(own)) == text  # the tensor, which nobody names
+        if slot.name != text and not first and slot.name not in ("input", "self"):
             yield f"{text} is called {slot.name}"
         yield from _defaults(own[text], slot)
     elif used:
@@ -115,7 +116,7 @@ def _helper(name: str, row: Row, rows: Table) -> Iterator[str]:
     first = said.split("\n\n")[0].replace("\n", " ") if said else "no description"
     yield f"{name} is copied into the output: {first}"
     last = row.name.rpartition(".")[2]
-    spaces = ("nn",) if row.kind == "class" else ("ops", "Tensor")
+    spaces = {"class": ("nn",), "method": ("Tensor",)}.get(row.kind, ("ops",))
     for native in (f"mindspore.{space}.{last}" for space in spaces):
         for theirs in rows.mindspore.signatures(native)[:1]:
             yield f"{native} exists and is not used{_lacks(row, theirs)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from migrate.errors import Problem
+from migrate.names import canonical
 from migrate.row import Row
 from migrate.table import Table
 
@@ -22,13 +23,16 @@ def full_name(name: str, rows: Table) -> str:
         Problem: torch has no such name, with a suggestion.
     """
     root, _, rest = name.partition(".")
-    longer = (f"{_SHORT[root]}.{rest}",) if rest and root in _SHORT else ()
+    longer: tuple[str, ...] = (f"{_SHORT[root]}.{rest}",) if rest and root in _SHORT else ()
     if rows.rows(name) or (name.startswith("torch") and rows.kind(name)):
         return name
-    guesses = [*longer, *(f"{space}{name}" for space in _SPACES)]
+    guesses: list[str] = [*longer, *(f"{space}{name}" for space in _SPACES)]
     for full in guesses:
         if rows.keys(full) or rows.kind(full):  # not a pattern: torch.optim.* fits any word
             return full
+    owner = owner_of(name, rows)
+    if owner and rows.rows(rows.member(owner, name.rpartition(".")[2])):
+        return name  # the method of a base
     near = suggestions(name, rows)
     raise Problem(
         name, "unknown name", "neither torch nor the table has it",
@@ -39,7 +43,7 @@ def full_name(name: str, rows: Table) -> str:
 def suggestions(name: str, rows: Table) -> tuple[str, ...]:
     """The nearest names: spelled nearly so, or with this last part in another namespace."""
     guesses = (rows.suggest(full) for full in (name, *(space + name for space in _SPACES)))
-    found = [one for one in dict.fromkeys(guesses) if one]
+    found = [one for one in dict.fromkeys(guesses) if one and _alike(one, name)]
     folded = {one.lower(): one for one in rows.torch.names}
     for space in ("", *_SPACES):
         if exact := folded.get((space + name).lower()):
@@ -48,6 +52,12 @@ def suggestions(name: str, rows: Table) -> tuple[str, ...]:
         last = name.rpartition(".")[2].lower()
         found = [folded[n] for n in difflib.get_close_matches(last, list(folded), 2, 0.7)]
     return tuple(dict.fromkeys(found))[:3]
+
+
+def _alike(one: str, name: str) -> bool:
+    """Whether the last parts are alike: long namespaces in common do not count."""
+    a, b = (text.rpartition(".")[2].lower() for text in (one, name))
+    return difflib.SequenceMatcher(None, a, b).ratio() > 0.6
 
 
 def owner_of(name: str, rows: Table) -> str:
@@ -64,13 +74,30 @@ def answering(name: str, rows: Table) -> tuple[tuple[Row, ...], str]:
             return found, f"{key} answers for all names like it"
         public = rows.torch.canonical(name)
         return found, f"another name of {public}" if public != name else ""
+    public = _public(name, rows)
+    if public != name:
+        return answering(public, rows)[0], f"another name of {public}"
+    return _member(name, rows)
+
+
+def _public(name: str, rows: Table) -> str:
+    """torch.Tensor for the copies of it that other modules import: torch.fft.Tensor."""
+    owner = owner_of(name, rows)
+    if owner:
+        return f"{canonical(owner, rows)}.{name.rpartition('.')[2]}"
+    return canonical(name, rows)
+
+
+def _member(name: str, rows: Table) -> tuple[tuple[Row, ...], str]:
     owner, last = owner_of(name, rows), name.rpartition(".")[2]
     if not owner:
         return (), ""
-    if owner == "torch.Tensor" and last.endswith("_") and not last.endswith("__"):
-        return rows.rows(name[:-1]), (
-            f"in place: the form of {last[:-1]} is assigned, x = ...; flagged where another name "
-            "of the same storage is read afterwards"
+    if owner == "torch.nn.Module" and last in ("__call__", "forward"):
+        return rows.rows(owner), "calling a Cell calls construct, which forward becomes"
+    if owner == "torch.Tensor" and last.endswith("_"):
+        return rows.rows(name.rstrip("_")), (
+            f"in place: the form of {last.rstrip('_')} is assigned, x = ...; flagged where another "
+            "name of the same storage is read afterwards"
         )
     if owner in ("torch.Tensor", "torch.nn.Module"):
         return (), ""

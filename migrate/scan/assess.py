@@ -14,7 +14,7 @@ from migrate import __version__, project
 from migrate.assembly import Conversion
 from migrate.evidence import store
 from migrate.outcomes import Outcome
-from migrate.result import Entry, FileResult, Frozen, Ledger
+from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger
 from migrate.scan.work import WORK, Work, work_of
 from migrate.table import Table
 
@@ -113,12 +113,16 @@ def assess(
     nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
     request = project.Request(source, nowhere, target, "", exclude, jobs, mappings)
     conversion = project.convert(request, progress)
+    return Scan(_assessment(conversion, source, rows, target), conversion.status)
+
+
+def _assessment(conversion: Conversion, source: Path, rows: Table, target: str) -> Assessment:
     record = conversion.record
     files = [file for file in record.files if file.ledger.total or file.cells]
     ledger = record.ledger
     found = sorted(_places(conversion, source), key=_hardest_first)
-    cells = [_is_clean(file, cell.line, cell.end_line) for file in files for cell in file.cells]
-    made = Assessment(
+    cells = [_is_clean(file, cell) for file in files for cell in file.cells]
+    return Assessment(
         tool_version=__version__,
         source=str(source),
         target=target,
@@ -136,11 +140,11 @@ def assess(
         unread=tuple(f"{f.where}: {f.what}: {f.why}" for f in conversion.failures),
         skipped=dict(Counter(f.reason for f in record.files if f.status == "skipped")),
     )
-    return Scan(made, conversion.status)
 
 
-def _is_clean(file: FileResult, first: int, last: int) -> bool:
-    return not any(e.outcome is Outcome.FLAGGED and first <= e.line <= last for e in file.entries)
+def _is_clean(file: FileResult, cell: CellPlace) -> bool:
+    lines = (entry.line for entry in file.entries if entry.outcome is Outcome.FLAGGED)
+    return not any(cell.line <= line <= cell.end_line for line in lines)
 
 
 def _places(conversion: Conversion, source: Path) -> Iterator[Place]:

@@ -1,0 +1,67 @@
+"""In: table and command line. Out: whether the pages made from them are whole and up to date."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+import typer
+
+from migrate import cli
+from migrate.commands.pages import MARKER, commands_page
+from migrate.table import load
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    from migrate.explain.browse import browse
+
+    return browse(load())
+
+
+def test_commands_page_is_up_to_date() -> None:
+    made = commands_page(typer.main.get_command(cli.app))
+    assert made.startswith(MARKER)
+    assert (DOCS / "commands.md").read_text(encoding="utf-8") == made, (
+        "docs/commands.md is old; write it again: torch2ms table docs -o docs"
+    )
+
+
+def test_commands_page_names_every_option() -> None:
+    root = typer.main.get_command(cli.app)
+    text = commands_page(root)
+    options = [p for c in root.commands.values() for p in c.params if p.param_type_name == "option"]  # type: ignore[attr-defined]
+    missing = [p.opts for p in options if p.name != "version" and f"{p.opts[-1]}" not in text]
+    assert not missing
+    assert "## `torch2ms table verify [NAMES" in text
+
+
+def test_every_row_is_on_the_page(page: str) -> None:
+    rows = load()
+    ids = [unescape(one) for one in re.findall(r'<tr id="([^"]*)"', page)]
+    assert sorted(ids) == sorted(rows.raw)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_page_needs_no_network(page: str) -> None:
+    assert "default-src 'none'" in page
+    assert not re.findall(r'(?:src|href)="', page)
+    assert len(page) < 3_000_000
+
+
+def test_the_page_says_what_was_not_executed(page: str) -> None:
+    row = page.partition('<tr id="torch.nn.Conv2d"')[2].partition("</tr>")[0]
+    assert "mint, not executed here: <code>mindspore.mint.nn.Conv2d(" in row
+    flagged = page.partition('<tr id="torch.fx.*"')[2].partition("</tr>")[0]
+    assert 'data-kind="flagged" data-proof=""' in flagged
+
+
+def test_the_command_writes_both(tmp_path: Path, run) -> None:
+    done = run("table", "docs", "-o", tmp_path / "new" / "pages")
+    assert done.code == 0
+    written = sorted(path.name for path in (tmp_path / "new" / "pages").iterdir())
+    assert written == ["commands.md", "table.html"]
