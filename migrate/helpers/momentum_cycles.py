@@ -90,6 +90,20 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs)]
 
 
+def phases_of_one_cycle(steps, share, three):
+    """(end of the phase, rate at its start and end, momentum at its start and end) of each."""
+    first, last = float(share * steps) - 1, steps - 1
+    up = (first, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    if not three:
+        return [up, (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+    second = float(2 * share * steps) - 2
+    return [
+        up,
+        (second, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        (last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]
+
+
 class OneCycleLR(LRScheduler):
     """Reproduces torch.optim.lr_scheduler.OneCycleLR, which lets the momentum cycle as well."""
 
@@ -112,18 +126,7 @@ class OneCycleLR(LRScheduler):
     ):
         self.total_steps = epochs * steps_per_epoch if total_steps is None else total_steps
         self.strategy = anneal_strategy
-        first, last = float(pct_start * self.total_steps) - 1, self.total_steps - 1
-        # (end of the phase, rate at its start and end, momentum at its start and end)
-        self.phases = [
-            (first, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-            (last, "max_lr", "min_lr", "base_momentum", "max_momentum"),
-        ]
-        if three_phase:
-            second = float(2 * pct_start * self.total_steps) - 2
-            self.phases[1:] = [
-                (second, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                (last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
-            ]
+        self.phases = phases_of_one_cycle(self.total_steps, pct_start, three_phase)
         self.momenta = momentum_of_groups(optimizer) if cycle_momentum else []
         if last_epoch == -1:
             highest = for_each_group(max_lr, optimizer)

@@ -4,10 +4,19 @@ They stand where mindspore.experimental.optim has no such optimizer or another u
 Formulas: the algorithm boxes of torch.optim's reference pages.
 """
 
+import math
+
 import mindspore as ms
 from mindspore import Parameter, Tensor, ops
 from mindspore.experimental import optim
 from mindspore.experimental.optim.optimizer import Optimizer
+
+
+def shortfall(beta, step):
+    """1 - beta ** step, without the cancellation that float32 has near 1."""
+    if isinstance(beta, Tensor):
+        return -ops.expm1(step * ops.log(beta))
+    return -ops.expm1(step * math.log(beta)) if beta > 0 else step * 0.0 + 1.0
 
 
 class Adam(Optimizer):
@@ -49,8 +58,8 @@ class Adam(Optimizer):
             start = self.group_start_id[index]
             beta1, beta2 = group["betas"]
             rate, decay = group["lr"], group["weight_decay"]
-            first = 1 - ops.pow(beta1, step)
-            second = ops.sqrt(1 - ops.pow(beta2, step))
+            first = shortfall(beta1, step)
+            second = ops.sqrt(shortfall(beta2, step))
             for i in range(len(group["params"])):
                 weight, gradient = self.parameters[start + i], gradients[start + i]
                 mean, square = self.exp_avg[start + i], self.exp_avg_sq[start + i]
@@ -182,7 +191,7 @@ class SparseAdam(Optimizer):
         for index, group in enumerate(self.param_groups):
             start = self.group_start_id[index]
             beta1, beta2 = group["betas"]
-            rate = group["lr"] * ops.sqrt(1 - ops.pow(beta2, step)) / (1 - ops.pow(beta1, step))
+            rate = group["lr"] * ops.sqrt(shortfall(beta2, step)) / shortfall(beta1, step)
             for i in range(len(group["params"])):
                 weight, gradient = self.parameters[start + i], gradients[start + i]
                 mean, square = self.exp_avg[start + i], self.exp_avg_sq[start + i]

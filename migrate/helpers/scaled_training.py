@@ -122,7 +122,8 @@ class ScaledTrainStep(nn.TrainOneStepCell):
             gradients, norm = clip_by_total_norm(
                 gradients, self.chosen, float(self.max_norm), self.norm_type
             )
-        if finite or not self.scaler.enabled:
+        updates = finite if self.scaler.enabled else True  # not `or`: a graph joins no types
+        if updates:
             outputs = followed_by(outputs, self.optimizer(gradients))
         outputs = followed_by(outputs, self.scaler.adjust(finite))
         if not self.returns_norm:
