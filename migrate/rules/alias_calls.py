@@ -192,7 +192,7 @@ class Calls(Writes):
         last = name.rpartition(".")[2]
         if last in _HELD:
             held = self.state.get(receiver, "parameters")
-            if not last.startswith(("named_", "state_")):
+            if not last.startswith("named_"):
                 made = self.made(node)
                 self.state.put(made, ELEMENTS, held)
                 return made

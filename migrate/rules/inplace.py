@@ -144,7 +144,8 @@ def _into_item(
                        "give the index a name first")  # fmt: skip
     if target.holder is Holder.ELEMENT:
         if found.assigned:
-            return _assigned(scene, receiver, edit)
+            whole = "helpers.assign" in edit.needs
+            return edit if whole else _assigned(scene, receiver, edit)
     elif not _is_basic(scene, receiver.slice):
         return Refusal(
             edit.site,
