@@ -92,6 +92,18 @@ def binds(nodes: Iterable[ast.AST], own: str = "self") -> set[str]:
     return found
 
 
+def leaves(item: ast.stmt) -> bool:
+    """Whether a statement may end the round of the loop (or the call) that it stands in."""
+    if isinstance(item, (ast.Continue, ast.Break, ast.Return)):
+        return True
+    if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    inner = [s for block in blocks(item) for s in block]
+    if isinstance(item, (ast.For, ast.AsyncFor, ast.While)):  # break and continue are its own
+        return any(isinstance(n, ast.Return) for s in inner for n in ast.walk(s))
+    return any(map(leaves, inner))
+
+
 def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The lists of statements right below a statement or module."""
     for name in ("body", "orelse", "finalbody"):

@@ -20,7 +20,7 @@ from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, bodies, marks
 from migrate.training.placing import Place, place
 from migrate.training.slices import Region, region
-from migrate.training.steps import Step, step
+from migrate.training.steps import Step, carries, step
 from migrate.training.variables import variables
 from migrate.training.wording import edits
 
@@ -142,7 +142,8 @@ def _one(
     cell = plain(view, found, names, OWN) if group.fused else None
     if cell is None:
         cell = written(view, found, names, own, where.cell, f"{TORCH}.nn.Module")
-    made = step(view, group, cell, names, own, OWN)
+    carried = not where.behind and carries(group, names.loop, function)
+    made = step(view, group, cell, names, own, OWN, carried)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
 
 

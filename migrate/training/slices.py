@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.receivers.kinds import without_none
-from migrate.training.effects import binds, blocks, dotted, reads, uses
+from migrate.training.effects import binds, blocks, dotted, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 
@@ -117,9 +117,16 @@ def _told(view: View) -> set[str]:
         for method in _TELLING:
             for call, _ in view.file.calls.get(method, ()):
                 if isinstance(call.func, ast.Attribute) and not view.is_optimizer(call.func.value):
-                    found.add(dotted(call.func.value))
+                    found |= {dotted(call.func.value), _root(call.func.value)}
         view._memo["told"] = found - {""}
     return view._memo["told"]
+
+
+def _root(node: ast.expr) -> str:
+    """``net`` of ``net[0].head``: a part that is a Module belongs to one; self is no Module."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) and node.id != "self" else ""
 
 
 def _from_model(
@@ -192,9 +199,12 @@ def _cut(
     if not inside and not models(view, losses, own):
         return "nothing in front of it calls a Module on the way to the loss"
     after = candidates[candidates.index(inside[0]) :] if inside else []
-    found = _sort(view, inside, after, touched, own)
+    found = _sort(view, inside, after, losses, touched, own)
     if isinstance(found, str):
         return found
+    gone = next((s for s in found.moved if leaves(s)), None)
+    if gone is not None:
+        return f"line {gone.lineno} may leave before the update, depending on the loss"
     odd = [n for s in found.inside for n in ast.walk(s) if isinstance(n, _LEAVES)]
     if odd:
         return f"line {getattr(odd[0], 'lineno', '')} leaves the computation of the loss"
@@ -225,7 +235,12 @@ def _switched(item: ast.stmt) -> set[str]:
 
 
 def _sort(
-    view: View, inside: list[ast.stmt], after: list[ast.stmt], touched: set[int], own: str
+    view: View,
+    inside: list[ast.stmt],
+    after: list[ast.stmt],
+    losses: tuple[ast.expr, ...],
+    touched: set[int],
+    own: str,
 ) -> _Cut | str:
     """Which of the statements between belong inside, which move, which stay."""
     found = _Cut()
@@ -240,7 +255,9 @@ def _sort(
                 return f"line {item.lineno} uses the Module between loss and update"
             found.moved.append(item)
         elif changed(item, own) & (reads(before, own) | binds(before, own)):
-            found.inside.append(item)
+            rest = [*(s for s in inside if s.lineno > item.lineno), *losses]
+            needed = changed(item, own) & (reads(rest, own) | binds(before, own))
+            (found.inside if needed else found.moved).append(item)
         elif changed(item, own) & reads(found.moved, own):
             return f"line {item.lineno} changes what line {found.moved[0].lineno} reads"
         else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from migrate.program import Function
 from migrate.training.cells import LossCell
-from migrate.training.effects import dotted, reads
+from migrate.training.effects import binds, dotted, reads
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 from migrate.training.variables import Variables, changed_in
@@ -21,7 +22,13 @@ class Step:
 
 
 def step(
-    view: View, group: Group, cell: LossCell, names: Variables, own: str, module: str
+    view: View,
+    group: Group,
+    cell: LossCell,
+    names: Variables,
+    own: str,
+    module: str,
+    carried: bool = False,
 ) -> Step | Unclear:
     """Which train step does it, with what it is built from."""
     optimizer = group.optimizers[0]
@@ -30,6 +37,7 @@ def step(
     if not group.fused:
         if group.scaler:
             return Unclear(group.backwards[0], "scaled gradients are added up")
+        aux += ", carried=True" if carried else ""
         return Step(f"{module}.AccumulatingTrainStep({cell.build}, {optimizer}{aux})")
     if len(clips) > 1:
         return Unclear(clips[1], "gradients are clipped more than once")
@@ -52,6 +60,21 @@ def step(
         return Step(f"{module}.ClippedTrainStep({cell.build}, {optimizer}{given})", results)
     name = "TrainOneStep" if aux else "TrainOneStepCell"
     return Step(f"{module}.{name}({cell.build}, {optimizer})")
+
+
+def carries(group: Group, loop: ast.stmt | None, function: Function | None) -> bool:
+    """Whether gradients may be left from an earlier call of the function.
+
+    The optimizer comes from elsewhere, and nothing clears its gradients right before the loop.
+    """
+    if group.fused or function is None or not isinstance(function.node.body, list):
+        return False
+    if set(group.optimizers) & binds(function.node.body):
+        return False
+    around = group.backwards[0].on
+    before = around[: around.index(loop)] if loop in around else around
+    line = loop.lineno if loop is not None else group.backwards[0].statement.lineno
+    return not any(z.on == before and z.statement.lineno < line for z in group.zeros)
 
 
 def _clipping(

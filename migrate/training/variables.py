@@ -77,11 +77,14 @@ def _free(region: Region, own: str) -> list[str]:
 
 
 def _flat(items: Sequence[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
-    """Statements one after another, those of a with-block as well."""
+    """Statements one after another, those of a with-block or loop as well."""
     for item in items:
         if isinstance(item, ast.With):
             yield from (i.context_expr for i in item.items)
             yield from _flat(item.body)
+        elif isinstance(item, (ast.For, ast.AsyncFor)):
+            yield from (item.iter, item.target)
+            yield from _flat([*item.body, *item.orelse])
         else:
             yield item
 
