@@ -23,10 +23,17 @@ OF_OPTIMIZERS = {
 }
 
 
+# what is converted already imports torch no longer
+_IMPORTS = (b"import torch", b"from torch ", b"from torch.")
+
+
 def of_training(scene: Scene, node: ast.Attribute) -> str:
     """The full name of what only optimizers and schedules have, or are given by Modules."""
+    if node.attr in OF_OPTIMIZERS:
+        ours = any(map(scene.inference.mentions, _IMPORTS))
+        return OF_OPTIMIZERS[node.attr] if ours else ""
     if node.attr != "parameters":
-        return OF_OPTIMIZERS.get(node.attr, "")
+        return ""
     around = scene.parent(node)
     if not isinstance(around, ast.Call) or around.func is not node or around.args:
         return ""
