@@ -8,7 +8,8 @@ from dataclasses import replace
 from migrate import layout
 from migrate.choice import Chosen, NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
-from migrate.rules import by_name, checkpoints
+from migrate.rules import by_name, checkpoints, optimizers
+from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -38,14 +39,14 @@ def decide_call(
             "annotate the arguments",
             keep=True,
         )
-    return edits[0]
+    return optimizers.unfrozen(scene, call, edits[0])
 
 
 def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
     """Where a schedule of the program changes momenta: optimizers that read them at every step."""
     rows = {row.key: row for row in scene.table.rows(name)}
     other = rows.get(f"{name}:cycled")
-    if other is None or not any(map(scene.inference.mentions, (b"OneCycleLR", b"CyclicLR"))):
+    if other is None or not mentions(scene, b"OneCycleLR", b"CyclicLR"):
         return chosen
     return [replace(one, row=other) if one.row.key == name else one for one in chosen]
 
