@@ -41,7 +41,8 @@ def on_mindspore(module):
 
     net = module.build()
     parameters = list(net.get_parameters())
-    for parameter, value in zip(parameters, weights([(p.name, p.shape) for p in parameters])):
+    drawn = weights([(p.name, p.shape) for p in parameters])
+    for parameter, value in zip(parameters, drawn, strict=True):
         parameter.set_data(ms.Tensor(value))
     return module.run(net, [(ms.Tensor(x), ms.Tensor(y)) for x, y in batches()])
 

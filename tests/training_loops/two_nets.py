@@ -14,7 +14,7 @@ def run(nets, data):
     opt_m = torch.optim.SGD(maker.parameters(), lr=0.1)
     opt_j = torch.optim.SGD(judge.parameters(), lr=0.1)
     losses = []
-    for x, y in data:
+    for x, _ in data:
         one, zero = torch.ones(x.size(0), 1), torch.zeros(x.size(0), 1)
         opt_m.zero_grad()
         made = maker(x)
