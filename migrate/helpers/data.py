@@ -3,6 +3,8 @@
 import numpy as np
 from mindspore import Tensor, ops
 
+from migrate.helpers.samplers import BatchSampler, RandomSampler, SequentialSampler
+
 
 class ConcatDataset:
     """Reproduces torch.utils.data.ConcatDataset: several datasets one behind the other."""
@@ -70,6 +72,41 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+class ChainDataset(IterableDataset):
+    """Reproduces torch.utils.data.ChainDataset: iterable datasets one behind the other."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            yield from dataset
+
+    def __len__(self):
+        return sum(len(dataset) for dataset in self.datasets)
+
+
+class StackDataset(Dataset):
+    """Reproduces torch.utils.data.StackDataset: item i holds item i of every dataset."""
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ValueError("a StackDataset holds a tuple or a dictionary of datasets, not both")
+        self.datasets = args or kwargs
+        lengths = {len(dataset) for dataset in (args or kwargs.values())}
+        if len(lengths) > 1:
+            raise ValueError("all datasets of a StackDataset have the same length")
+        self._length = lengths.pop()
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __len__(self):
+        return self._length
+
+
 def random_split(dataset, lengths, generator=None):
     """Reproduces torch.utils.data.random_split; lengths or fractions, other random numbers."""
     if all(0 < length < 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-6:
@@ -82,96 +119,6 @@ def random_split(dataset, lengths, generator=None):
     order = np.random.permutation(len(dataset)).tolist()
     ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
     return [Subset(dataset, order[e - n : e]) for e, n in zip(ends, lengths)]
-
-
-class Sampler:
-    """Reproduces torch.utils.data.Sampler: an iterable of indices."""
-
-    def __init__(self, data_source=None):
-        self.data_source = data_source
-
-
-class SequentialSampler(Sampler):
-    """Reproduces torch.utils.data.SequentialSampler."""
-
-    def __iter__(self):
-        return iter(range(len(self.data_source)))
-
-    def __len__(self):
-        return len(self.data_source)
-
-
-class RandomSampler(Sampler):
-    """Reproduces torch.utils.data.RandomSampler with other random numbers."""
-
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
-        super().__init__(data_source)
-        self.replacement = replacement
-        self.num_samples = len(data_source) if num_samples is None else num_samples
-
-    def __iter__(self):
-        size = len(self.data_source)
-        if self.replacement:
-            return iter(np.random.randint(0, size, self.num_samples).tolist())
-        rounds = -(-self.num_samples // size)
-        order = [i for _ in range(rounds) for i in np.random.permutation(size).tolist()]
-        return iter(order[: self.num_samples])
-
-    def __len__(self):
-        return self.num_samples
-
-
-class SubsetRandomSampler(Sampler):
-    """Reproduces torch.utils.data.SubsetRandomSampler with other random numbers."""
-
-    def __init__(self, indices, generator=None):
-        super().__init__(indices)
-
-    def __iter__(self):
-        return iter([self.data_source[i] for i in np.random.permutation(len(self.data_source))])
-
-    def __len__(self):
-        return len(self.data_source)
-
-
-class WeightedRandomSampler(Sampler):
-    """Reproduces torch.utils.data.WeightedRandomSampler with other random numbers."""
-
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
-        super().__init__()
-        weights = np.asarray([float(weight) for weight in weights])
-        self.chances, self.num_samples = weights / weights.sum(), num_samples
-        self.replacement = replacement
-
-    def __iter__(self):
-        size = len(self.chances)
-        chosen = np.random.choice(size, self.num_samples, self.replacement, self.chances)
-        return iter(chosen.tolist())
-
-    def __len__(self):
-        return self.num_samples
-
-
-class BatchSampler(Sampler):
-    """Reproduces torch.utils.data.BatchSampler: lists of indices."""
-
-    def __init__(self, sampler, batch_size, drop_last):
-        super().__init__()
-        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
-
-    def __iter__(self):
-        batch = []
-        for index in self.sampler:
-            batch.append(index)
-            if len(batch) == self.batch_size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        whole, rest = divmod(len(self.sampler), self.batch_size)
-        return whole + (1 if rest and not self.drop_last else 0)
 
 
 def default_collate(batch):
@@ -191,6 +138,17 @@ def default_collate(batch):
     if hasattr(first, "_fields"):
         return type(first)(*columns)
     return columns
+
+
+def default_convert(data):
+    """Reproduces torch.utils.data.default_convert: arrays become Tensors, also in containers."""
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SU":
+        return Tensor(np.asarray(data))
+    if isinstance(data, dict):
+        return {key: default_convert(item) for key, item in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    return [default_convert(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 class DataLoader:
@@ -237,7 +195,7 @@ class DataLoader:
     def __iter__(self):
         if self.batch_size is None and self.batch_sampler is None:
             items = self.dataset if self.iterable else (self.dataset[i] for i in self.sampler)
-            return iter(items if self.collate_fn is None else map(self.collate_fn, items))
+            return map(self.collate_fn or default_convert, items)
         return map(self.collate_fn or default_collate, self._items())
 
     def __len__(self):
