@@ -65,3 +65,28 @@ def test_the_command_writes_both(tmp_path: Path, run) -> None:
     assert done.code == 0
     written = sorted(path.name for path in (tmp_path / "new" / "pages").iterdir())
     assert written == ["commands.md", "table.html"]
+
+
+def test_what_the_readme_shows_is_what_the_commands_say(run, monkeypatch) -> None:
+    monkeypatch.chdir(DOCS.parent)
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    scan, explained = (part.partition("```")[0] for part in text.split("```text\n")[1:3])
+    for block, said in (
+        (scan, run("scan", "samples/trap/torch").out),
+        (explained, run("explain", "leaky_relu").out),
+    ):
+        assert block.strip()
+        missing = [line for line in block.splitlines() if line not in said.splitlines()]
+        assert not missing
+
+
+def test_the_row_of_contributing_is_as_it_was_added() -> None:
+    text = (DOCS.parent / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    added = [line[1:] for line in text.splitlines() if line[:1] == "+" and line[:2] != "++"]
+    rows = load()
+    row, case = rows.row("torch.is_same_size"), rows.case("torch.is_same_size")
+    assert row is not None
+    assert case is not None
+    assert f'to = "{row.to}"' in added
+    assert added.count('["torch.is_same_size"]') == 1
+    assert all(f'"{call}"' in "\n".join(added) for call in case.calls)
