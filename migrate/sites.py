@@ -205,7 +205,7 @@ def _module_member(scene: Scene, atom: Atom, attribute: str) -> str:
         for row in table.rows(base):
             if attribute in row.weights or attribute in row.attrs:
                 return f"{base}.{attribute}"
-        if table.rows(f"{base}.{attribute}"):
+        if table.keys(f"{base}.{attribute}"):  # a pattern for the namespace is not meant
             return f"{base}.{attribute}"
     full = f"torch.nn.Module.{attribute}"
     if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:

@@ -161,6 +161,8 @@ class Results:
     def _instance(self, name: str, space: str) -> Kind:
         if space in ("torch.nn", "einops.layers.torch", "torchvision.ops"):
             return kind("Module", name)
+        if name == "torch.optim.swa_utils.AveragedModel":
+            return kind("Module", name)
         if space == "torch.optim":
             return kind("Optimizer", name)
         return kind("torch", name)
