@@ -10,6 +10,7 @@ import typer
 
 from migrate import __version__
 from migrate.commands import options as o
+from migrate.commands.table_app import table_app
 from migrate.errors import Problem
 
 app = typer.Typer(
@@ -23,7 +24,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 clean; 1 something is flagged, or parity fails; 2 usage or unreadable "
     "input; 3 an internal error.",
 )
-table_app = typer.Typer(no_args_is_help=True, help="The mapping table: facts, lints, evidence.")
 app.add_typer(table_app, name="table")
 
 
@@ -32,13 +32,6 @@ def torch2ms(
     version: o.Version = False,
 ) -> None:
     """Moves PyTorch code to MindSpore and proves the move, Cell by Cell."""
-
-
-@table_app.callback()
-def table(
-    version: o.Version = False,
-) -> None:
-    """The mapping table: facts, lints, evidence."""
 
 
 @app.command()
@@ -186,76 +179,6 @@ def doctor(
     from migrate.commands.doctor import run
 
     raise typer.Exit(run())
-
-
-@table_app.command("list")
-def list_rows(
-    names: o.Parts = None,
-    mappings: o.Mappings = None,
-    version: o.Version = False,
-) -> None:
-    """List the rows: torch name, target, state of the evidence."""
-    from migrate.commands.own import given
-    from migrate.commands.table import show
-
-    raise typer.Exit(show(tuple(names or ()), given(Path.cwd(), None, mappings).mappings))
-
-
-@table_app.command()
-def lint(
-    mappings: o.Mappings = None,
-    version: o.Version = False,
-) -> None:
-    """Check the rows and cases without running them."""
-    from migrate.commands.own import given
-    from migrate.commands.table import lint as run
-
-    raise typer.Exit(run(given(Path.cwd(), None, mappings).mappings))
-
-
-@table_app.command()
-def docs(
-    context: typer.Context,
-    out: o.Pages,
-    mappings: o.Mappings = None,
-    version: o.Version = False,
-) -> None:
-    """Write the table as one searchable page (table.html), and the pages made from the program."""
-    from migrate.commands.own import given
-    from migrate.commands.table import docs as run
-
-    whole = context.find_root().command
-    raise typer.Exit(run(out, whole, given(Path.cwd(), None, mappings).mappings))
-
-
-@table_app.command()
-def facts(
-    version: o.Version = False,
-) -> None:
-    """Write mappings/facts again from the installed torch and MindSpore."""
-    from migrate.commands.table import facts as run
-
-    raise typer.Exit(run())
-
-
-@table_app.command("verify")
-def verify_rows(
-    names: o.Keys = None,
-    changed: o.Changed = False,
-    mappings: o.Mappings = None,
-    jobs: o.Pairs = 2,
-    version: o.Version = False,
-) -> None:
-    """Run the cases of rows on both frameworks and write mappings/evidence.
-
-    Rows of your own alone, where there are any and no row is named; their evidence goes into the
-    folder evidence beside them.
-    """
-    from migrate.commands.own import given
-    from migrate.commands.table import verify as run
-
-    own = given(Path.cwd(), None, mappings).mappings
-    raise typer.Exit(run(tuple(names or ()), changed, jobs, own))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
