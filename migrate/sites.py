@@ -18,6 +18,7 @@ RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 
 FORWARD = "torch.nn.Module.forward"
 APPLY = "torch.autograd.Function.apply"
+SCHEDULES = "torch.optim.lr_scheduler."
 
 
 class Form(Enum):
@@ -148,6 +149,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     atoms = without_none(scene.kind(node.value))
     forms = [_member(scene, atom, node.attr) for atom in atoms]
     names = {name for name in forms if name}
+    if names and all(name.startswith(SCHEDULES) for name in names):
+        names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
     if not names:
         return _unsure(scene, node, atoms) if not forms or "unknown" in _kinds(atoms) else []
     if all(a.kind == "Module" for a in atoms):
