@@ -116,6 +116,8 @@ def _helper(name: str, row: Row, rows: Table) -> Iterator[str]:
     first = said.split("\n\n")[0].replace("\n", " ") if said else "no description"
     yield f"{name} is copied into the output: {first}"
     last = row.name.rpartition(".")[2]
+    if not row.name.startswith("torch."):
+        return  # another library's word: the name says nothing
     spaces = {"class": ("nn",), "method": ("Tensor",)}.get(row.kind, ("ops",))
     for native in (f"mindspore.{space}.{last}" for space in spaces):
         for theirs in rows.mindspore.signatures(native)[:1]:
