@@ -18,6 +18,7 @@ _WHEN = {
     "list": {"tuple", "list", "Size"}, "plain list": {"list"},
     "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
+SELECTION = "selection"  # the condition: an operand may have no elements
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 
 
@@ -53,14 +54,36 @@ def choose(
     keywords: Sequence[ast.keyword],
     kinds_of: Callable[[ast.expr], frozenset[str]],
     target: str,
+    selects: Callable[[Row, BoundCall], bool] = lambda row, bound: False,
 ) -> list[Chosen] | NotChosen:
-    """The candidates, surest first; more than one when the types do not tell them apart."""
+    """The candidates, surest first; more than one when the types do not tell them apart.
+
+    ``selects``: whether the operands that a row wants to be selections are; such a row goes first.
+    """
     rows = table.rows(name)
     if not rows:
         return _unknown(table, name)
     if len(rows) == 1 and rows[0].flag:
         row = rows[0]
         return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
+    special = [row for row in rows if SELECTION in row.when.values()]
+    for row in special:
+        bound, _ = calls.choose(args, keywords, row.signatures, kinds_of)
+        for one in bound:
+            admitted = _conditions(row, one, kinds_of) and _refused(row, one, target) is None
+            if admitted and selects(row, one):
+                return [Chosen(row, one, sure=True)]
+    return _plain([r for r in rows if r not in special], args, keywords, kinds_of, target)
+
+
+def _plain(
+    rows: Sequence[Row],
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+    kinds_of: Callable[[ast.expr], frozenset[str]],
+    target: str,
+) -> list[Chosen] | NotChosen:
+    """The candidates among rows that ask nothing of how many elements there are."""
     found: list[Chosen] = []
     single = len({row.signatures for row in rows}) == 1
     ref = next((row.ref for row in rows if row.ref), "")
@@ -127,6 +150,8 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
     """Whether the row's ``when`` holds: NO, MAYBE or YES."""
     mark = calls.YES
     for name, wanted in row.when.items():
+        if wanted == SELECTION:
+            continue  # asked by ``choose``, as it takes more than the kind
         value = bound.values.get(name)
         if wanted in ("given", "omitted"):
             if (value is not None) != (wanted == "given"):

@@ -19,7 +19,7 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal", "list without None"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
-        *("plain list", "number"),
+        *("plain list", "number", "selection"),
     }
 )
 
@@ -158,7 +158,8 @@ def _conditions(table: Table, row: Row) -> Iterator[Finding]:
     arguments = torch_arguments(row)
     for part, names in (("only", row.only), ("when", row.when), ("drop", row.drop)):
         for name in names:
-            if name not in arguments and arguments:
+            receiver = part == "when" and name == "self" and row.when[name] == "selection"
+            if name not in arguments and arguments and not receiver:
                 near = difflib.get_close_matches(name, arguments, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(arguments)}"
                 yield Finding(f"{part} names {name!r}", "torch has no such argument here", hint)

@@ -6,11 +6,13 @@ import ast
 from dataclasses import replace
 
 from migrate import layout
-from migrate.choice import Chosen, NotChosen, choose
+from migrate.calls import BoundCall
+from migrate.choice import SELECTION, Chosen, NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.rules import by_name, checkpoints, optimizers
 from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
+from migrate.selections import is_selection
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
 
@@ -19,7 +21,10 @@ def decide_call(
     scene: Scene, site: Site, name: str, call: ast.Call, receiver: ast.expr | None
 ) -> Edit | Refusal | NotChosen:
     """The edit of a call; NotChosen when no row admits it (the caller may know another way)."""
-    chosen = choose(scene.table, name, call.args, call.keywords, scene.kind_names, scene.target)
+    chosen = choose(
+        scene.table, name, call.args, call.keywords, scene.kind_names, scene.target,
+        lambda row, bound: _selects(scene, row, bound, receiver),
+    )  # fmt: skip
     if isinstance(chosen, NotChosen):
         return chosen
     saved = checkpoints.chosen_for(scene, site, name, call, _cycled(scene, name, chosen))
@@ -40,6 +45,13 @@ def decide_call(
             keep=True,
         )
     return optimizers.unfrozen(scene, call, edits[0])
+
+
+def _selects(scene: Scene, row: Row, bound: BoundCall, receiver: ast.expr | None) -> bool:
+    """Whether what the row wants to be a selection may be one."""
+    names = [name for name, wanted in row.when.items() if wanted == SELECTION]
+    operands = [receiver if name == "self" else bound.values.get(name) for name in names]
+    return all(isinstance(one, ast.expr) and is_selection(scene, one) for one in operands)
 
 
 def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:

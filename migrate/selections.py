@@ -1,0 +1,166 @@
+"""In: an expression of an analysed file. Out: whether a mask chose it, so that it may be empty.
+
+MindSpore's reductions of no elements give whatever lies in memory; rows with the condition
+``selection`` (docs/table.md) are for such operands, and all others keep the plain call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.program import Function
+from migrate.scene import Scene
+
+_KEY = "selections"
+_SELECTING = frozenset({"masked_select", "nonzero", "argwhere"})
+# Whole numbers as many as elsewhere: they choose an order or a place, not how many.
+_COUNTED = frozenset({"randperm", "arange", "argsort", "argmax", "argmin", "randint", "tensor",
+                      "multinomial", "linspace"})  # fmt: skip
+# Without an axis these leave one number, which is never nothing.
+_REDUCING = frozenset({"sum", "mean", "prod", "any", "all", "norm", "std", "var", "max", "min",
+                       "amax", "amin", "median", "logsumexp", "argmax", "argmin", "numel",
+                       "count_nonzero", "nansum", "nanmean", "item", "dot", "vdot"})  # fmt: skip
+
+
+def is_selection(scene: Scene, node: ast.expr) -> bool:
+    """Whether a Tensor may be one that a mask or a search chose, of a size known only then."""
+    return _selects(scene, node, frozenset())
+
+
+def _selects(scene: Scene, node: ast.expr, seen: frozenset[str]) -> bool:
+    if isinstance(node, ast.Name):
+        if node.id in seen:
+            return False
+        values = _bound(scene, scene.function(node)).get(node.id, ())
+        return any(_selects(scene, value, seen | {node.id}) for value in values)
+    if isinstance(node, ast.Subscript):
+        chosen = any(_counts_unknown(scene, one) for one in _indices(node.slice))
+        return chosen or (_keeps_none(node.slice) and _selects(scene, node.value, seen))
+    if isinstance(node, ast.Call):
+        return _result_selects(scene, node, seen)
+    if isinstance(node, ast.Compare):
+        return any(_selects(scene, one, seen) for one in (node.left, *node.comparators))
+    if isinstance(node, ast.BinOp):
+        return _selects(scene, node.left, seen) or _selects(scene, node.right, seen)
+    if isinstance(node, ast.UnaryOp):
+        return _selects(scene, node.operand, seen)
+    if isinstance(node, ast.NamedExpr):
+        return _selects(scene, node.value, seen)
+    if isinstance(node, ast.IfExp):
+        return _selects(scene, node.body, seen) or _selects(scene, node.orelse, seen)
+    return isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "data") and (
+        _selects(scene, node.value, seen)
+    )  # fmt: skip
+
+
+def _indices(index: ast.expr) -> list[ast.expr]:
+    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def _keeps_none(index: ast.expr) -> bool:
+    """Of nothing an index takes nothing, unless it takes one: that fails in both frameworks."""
+    return not isinstance(_indices(index)[0], ast.Constant) or len(_indices(index)) > 1
+
+
+def _counts_unknown(scene: Scene, index: ast.expr) -> bool:
+    """Whether an index is a mask, or positions that were searched for."""
+    if isinstance(index, ast.Compare):
+        return True
+    if isinstance(index, ast.UnaryOp):
+        return isinstance(index.op, ast.Invert)
+    if _is_counted(scene, index, frozenset()):
+        return False
+    kinds = scene.kind_names(index)
+    return "Tensor" in kinds or ("unknown" in kinds and _may_be_mask(scene, index))
+
+
+def _may_be_mask(scene: Scene, index: ast.expr) -> bool:
+    """Whether something unknown is more than the number that a loop counts."""
+    if isinstance(index, ast.Name):
+        function = scene.function(index)
+        parameters = [a.arg for a in function.parameters] if function is not None else []
+        return index.id in parameters or index.id in _bound(scene, function)
+    if isinstance(index, ast.Subscript):  # batch["mask"]
+        return isinstance(index.slice, ast.Constant) and isinstance(index.slice.value, str)
+    return isinstance(index, (ast.Attribute, ast.Call))
+
+
+def _is_counted(scene: Scene, value: ast.expr, seen: frozenset[str]) -> bool:
+    """Whether whole numbers are as many as was asked for, so that some are there."""
+    while isinstance(value, ast.Subscript):  # randperm(n)[:k]
+        if any(_counts_unknown(scene, one) for one in _indices(value.slice)):
+            return False
+        value = value.value
+    if isinstance(value, ast.Name) and value.id not in seen:
+        values = _bound(scene, scene.function(value)).get(value.id, ())
+        return bool(values) and all(_is_counted(scene, v, seen | {value.id}) for v in values)
+    return isinstance(value, ast.Call) and _called(value) in _COUNTED
+
+
+def _called(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _result_selects(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
+    """What torch makes of a selection has as many elements, unless it is reduced to one."""
+    kinds = scene.kind(call.func)
+    of_torch = any(a.kind in ("ref", "method") and a.name.startswith("torch.") for a in kinds)
+    func = call.func
+    method = isinstance(func, ast.Attribute) and "Tensor" in scene.kind_names(func.value)
+    if not (of_torch or method):
+        return False
+    name = _called(call)
+    if name in _SELECTING:
+        return True
+    operands = [func.value] if method and isinstance(func, ast.Attribute) else []
+    operands += call.args
+    if name == "where" and len(call.args) == 1 and not call.keywords and not method:
+        return True
+    if name in _REDUCING and len(operands) == 1 and not call.keywords:
+        return False
+    if name.endswith("_loss") or name in ("cross_entropy", "kl_div", "item"):
+        return _unreduced(call) and any(_selects(scene, one, seen) for one in operands[:2])
+    return any(_selects(scene, one, seen) for one in operands)
+
+
+def _unreduced(call: ast.Call) -> bool:
+    return any(
+        k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "none"
+        for k in call.keywords
+    )
+
+
+def _bound(scene: Scene, function: Function | None) -> dict[str, tuple[ast.expr, ...]]:
+    """What each name of a function (None: of the top level) is bound to by assignment."""
+    memo = scene._memo.setdefault(_KEY, {})
+    assert isinstance(memo, dict)
+    place = id(function)
+    if place not in memo:
+        found: dict[str, tuple[ast.expr, ...]] = {}
+        top = function.node if function is not None else scene.source.tree
+        for name, value in _bindings(top):
+            found[name] = (*found.get(name, ()), value)
+        memo[place] = found
+    return memo[place]  # type: ignore[no-any-return]
+
+
+def _bindings(top: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(top):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _pairs(target, node.value)
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield from _pairs(node.target, node.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Names and their values; the parts of one value each count as the whole of it."""
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        for index, part in enumerate(target.elts):
+            own = value.elts[index] if same else value  # type: ignore[attr-defined]
+            yield from _pairs(part, own)
