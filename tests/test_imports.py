@@ -11,11 +11,12 @@ ROOT = Path(__file__).parents[1] / "migrate"
 
 # From first to last; a folder counts as one. A module imports only from those before it.
 ORDER = """
-outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint names
-quoted program index calls receivers imports template_text substitution templates choice layout
-scene selections operators unknown_receivers sites flags rules import_edits plan helper_copy emit
-training blocks comments accounts rewrite tree outputs mentions notebook inputs placement parallel assembly project
-record settings own_rows weights parity evidence scan explain doctor report commands cli __main__
+outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint
+names quoted program index calls receivers imports template_text substitution templates choice
+layout scene selections operators unknown_receivers sites flags rules import_edits plan
+helper_copy emit training blocks comments accounts rewrite tree outputs mentions notebook inputs
+placement parallel assembly project record settings own_rows weights parity evidence scan explain
+doctor report commands cli __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")
