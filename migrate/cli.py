@@ -11,6 +11,7 @@ import typer
 from migrate import __version__
 from migrate.commands import options as o
 from migrate.commands.table_app import table_app
+from migrate.commands.weights_app import weights_app
 from migrate.errors import Problem
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
     "input; 3 an internal error.",
 )
 app.add_typer(table_app, name="table")
+app.add_typer(weights_app, name="weights")
 
 
 @app.callback()

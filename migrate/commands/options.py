@@ -112,6 +112,20 @@ Format = Annotated[
     Literal["html", "json"] | None, typer.Option(help="Default: by the ending of FILE, else html.")
 ]
 
+# weights
+Checkpoint = Annotated[
+    Path, typer.Argument(metavar="IN", help="A file of torch.save, or a .safetensors file.")
+]
+CheckpointOut = Annotated[
+    Path, typer.Argument(metavar="OUT", help="The checkpoint to write, NAME.ckpt.")
+]
+Recorded = Annotated[
+    Path, typer.Option(metavar="OUT", help="What convert wrote and verify looked at.")
+]
+BuildOne = Annotated[
+    str | None, typer.Option(metavar="EXPR", help="Which verified model, if there are several.")
+]
+
 # scan
 ScanFormat = Annotated[Literal["text", "json", "md"], typer.Option(help="Of what is printed.")]
 Every = Annotated[bool, typer.Option("--all", help="List every place and every name.")]
