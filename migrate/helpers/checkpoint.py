@@ -57,7 +57,7 @@ def load(f):
         if start in (b"PK", b"\x80\x02"):
             raise ValueError(
                 f"{f} is a file of torch, not of MindSpore; convert it once: "
-                f"torch2ms weights convert {f} OUT.ckpt"
+                f"torch2ms weights convert {f} OUT.ckpt --record ..."
             )
         found = ms.load_checkpoint(readable)
     structure = found.pop(SAVED_STRUCTURE, None)
