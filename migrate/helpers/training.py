@@ -103,11 +103,17 @@ class ValueClippedTrainStep(nn.TrainOneStepCell):
 
 
 class AccumulatingTrainStep(nn.TrainOneStepCell):
-    """Adds up gradients: a call is a backward(), ``update`` a step(), ``clear`` a zero_grad()."""
+    """Adds up gradients: a call is a backward(), ``update`` a step(), ``clear`` a zero_grad().
 
-    def __init__(self, network, optimizer, has_aux=False):
+    With ``carried`` what an earlier step of the same optimizer left over is not lost: in torch
+    gradients stay with the weights.
+    """
+
+    def __init__(self, network, optimizer, has_aux=False, carried=False):
         super().__init__(network, optimizer)
-        self.total = self.weights.clone(prefix="gradient_total", init="zeros")
+        earlier = vars(optimizer).get("gradient_total") if carried else None
+        self.total = earlier or self.weights.clone(prefix="gradient_total", init="zeros")
+        vars(optimizer)["gradient_total"] = self.total  # no attribute: it is none of its state
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
     def construct(self, *inputs):

@@ -28,9 +28,6 @@ from migrate.receivers.kinds import (
 )
 from migrate.table import Signature, Table
 
-# what a parameter without a known kind shows itself by
-MODULE_ONLY = ("parameters", "named_parameters", "named_modules", "named_buffers")
-
 
 class Calling(Given):
     """Evaluates calls; what a call proves or changes is noted in the frame."""
@@ -71,18 +68,6 @@ class Calling(Given):
         if why:
             self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
         return bool(why)
-
-    def _only_a_module(self, func: ast.Attribute) -> bool:
-        """``x.parameters()``; ``x.eval()`` of what the same function calls: a Module."""
-        value = self.world.kinds.get(id(func.value), UNKNOWN)
-        if not without_none(value) <= UNKNOWN or not isinstance(func.value, ast.Name):
-            return False
-        if func.attr in MODULE_ONLY:
-            return self.world.only_modules_have(func.attr)
-        if func.attr not in ("train", "eval") or self.function is None:
-            return False
-        calls = (n.func for n in ast.walk(self.function.node) if isinstance(n, ast.Call))
-        return any(isinstance(c, ast.Name) and c.id == func.value.id for c in calls)
 
     def _super(self) -> Kind:
         function = self.function

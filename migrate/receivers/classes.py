@@ -9,6 +9,8 @@ from migrate.program import Class
 from migrate.receivers import values
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
+    MODULE,
+    MODULE_ONLY,
     NONE,
     NOTHING,
     UNKNOWN,
@@ -111,7 +113,25 @@ class Classes:
         for function in (*storing, *registered):
             found.append(self.world.flow(function).stores.get(name, NOTHING))
         joined = join(*found)
+        if without_none(joined) == UNKNOWN and self._told(owner, name):
+            return MODULE | (joined & NONE)
         return without_none(joined) | (joined & NONE) if joined else NOTHING
+
+    def _told(self, owner: Class, name: str) -> bool:
+        """Whether methods of the class ask ``self.name`` for what only Modules have."""
+        return any(
+            caller is not None
+            and caller.owner is owner
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Attribute)
+            and call.func.value.attr == name
+            and isinstance(call.func.value.value, ast.Name)
+            and call.func.value.value.id == caller.parameters[0].arg
+            for asked in MODULE_ONLY
+            if self.world.only_modules_have(asked)
+            for _, call, caller in self.world.program.calls.get(asked, ())
+            if caller is None or caller.parameters
+        )
 
     def inherited(self, key: str, name: str) -> Kind:
         """``super().name``: what the bases give."""

@@ -49,6 +49,8 @@ DTYPE: Kind = kind("dtype")
 DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
+# methods that only Modules have: what is asked for them is one
+MODULE_ONLY = ("parameters", "named_parameters", "named_modules", "named_buffers")
 
 _SIMPLE = {
     "Tensor": TENSOR,

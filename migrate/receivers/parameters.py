@@ -150,7 +150,10 @@ class Parameters:
             if self.world.is_function(function.owner.key):
                 called_as, shift = "apply", 1
         found: list[Kind] = []
-        for file, call, caller in self.world.program.calls.get(called_as, ())[:MAX_CALL_SITES]:
+        sites = sorted(  # those of the same file first: many files may call something ``train``
+            self.world.program.calls.get(called_as, ()), key=lambda s: s[0].path != function.path
+        )
+        for file, call, caller in sites[:MAX_CALL_SITES]:
             if self._means(file, call, caller, function):
                 found.append(self._passed(call, name, index - shift))
         return join(*found)

@@ -92,6 +92,17 @@ def binds(nodes: Iterable[ast.AST], own: str = "self") -> set[str]:
     return found
 
 
+def changed(item: ast.stmt, own: str) -> set[str]:
+    """What a statement binds, writes into or changes in place."""
+    found = binds([item], own)
+    for node in ast.walk(item):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name.endswith("_") and not name.endswith("__"):
+                found.add(dotted(node.func.value).partition(".")[0])
+    return found - {""}
+
+
 def leaves(item: ast.stmt) -> bool:
     """Whether a statement may end the round of the loop (or the call) that it stands in."""
     if isinstance(item, (ast.Continue, ast.Break, ast.Return)):

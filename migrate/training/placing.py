@@ -95,6 +95,20 @@ def _top(view: View, item: ast.stmt) -> ast.stmt:
     return node
 
 
+def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
+    """Whether some file puts something else there: ``trainer.criterion = ...``."""
+    own = {id(n) for n in ast.walk(start)}
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr == name
+        and not isinstance(n.ctx, ast.Load)
+        and id(n) not in own
+        and not (isinstance(n.value, ast.Name) and n.value.id == "self")
+        for file in view.inference.program.files.values()
+        for n in file.nodes
+    )
+
+
 def _constructor(
     view: View, group: Group, names: Variables, function: Function | None
 ) -> ast.stmt | None:
@@ -109,6 +123,8 @@ def _constructor(
     if any(not n.startswith("self.") for n in needed):
         return None
     if any(owner.stores.get(n.removeprefix("self.")) != [start] for n in needed):
+        return None
+    if any(_stored_elsewhere(view, n.removeprefix("self."), start.node) for n in needed):
         return None
     bound = [s for s in start.node.body if binds([s]) & needed]
     inner = [s for s in bound if any(True for _ in blocks(s))]

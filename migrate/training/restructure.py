@@ -143,6 +143,8 @@ def _one(
     if cell is None:
         cell = written(view, found, names, own, where.cell, f"{TORCH}.nn.Module")
     carried = not where.behind and carries(group, names.loop, function)
+    if isinstance(carried, Unclear):
+        return carried
     made = step(view, group, cell, names, own, OWN, carried)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.receivers.kinds import without_none
-from migrate.training.effects import binds, blocks, dotted, leaves, reads, uses
+from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 
@@ -263,17 +263,6 @@ def _sort(
         else:
             found.stays.append(item)
     return found
-
-
-def changed(item: ast.stmt, own: str) -> set[str]:
-    """What a statement binds, writes into or changes in place."""
-    found = binds([item], own)
-    for node in ast.walk(item):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            if name.endswith("_") and not name.endswith("__"):
-                found.add(dotted(node.func.value).partition(".")[0])
-    return found - {""}
 
 
 def _tail(view: View, group: Group, own: str) -> str:

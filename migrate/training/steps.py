@@ -62,7 +62,7 @@ def step(
     return Step(f"{module}.{name}({cell.build}, {optimizer})")
 
 
-def carries(group: Group, loop: ast.stmt | None, function: Function | None) -> bool:
+def carries(group: Group, loop: ast.stmt | None, function: Function | None) -> bool | Unclear:
     """Whether gradients may be left from an earlier call of the function.
 
     The optimizer comes from elsewhere, and nothing clears its gradients right before the loop.
@@ -74,7 +74,12 @@ def carries(group: Group, loop: ast.stmt | None, function: Function | None) -> b
     around = group.backwards[0].on
     before = around[: around.index(loop)] if loop in around else around
     line = loop.lineno if loop is not None else group.backwards[0].statement.lineno
-    return not any(z.on == before and z.statement.lineno < line for z in group.zeros)
+    early = [z for z in group.zeros if z.statement.lineno < line]
+    if any(z.on == before for z in early):
+        return False
+    if early:
+        return Unclear(early[0], "gradients that may be left over are cleared only sometimes")
+    return True
 
 
 def _clipping(

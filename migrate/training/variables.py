@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
+from migrate.training import changes
 from migrate.training.effects import Use, binds, blocks, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
@@ -50,18 +51,32 @@ def variables(
     if (fixed | optimizers) & changing:
         name = sorted((fixed | optimizers) & changing)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
+    reason = _fleeting(view, region, nodes, loop)
+    if reason:
+        return Unclear(region.group.backwards[0], reason)
     local, rebound = function is not None, binds(region.inside, own)
     held, given = [], []
     for name in free:
-        if _is_global(view, name, function, own) and (local or not _is_data(view, name)):
+        varies = name in changing or changes.by_calls(view, name, function, own)
+        known = _is_global(view, name, function, own) and (local or not _is_data(view, name))
+        if known and (name in fixed or not varies):
             continue
-        varies = name in changing or name in rebound or _is_batch(view, name, nodes, own)
+        varies = varies or name in rebound or _is_batch(view, name, nodes, own)
         if name in fixed or not varies:
             held.append(name)
         else:
             given.append(name)
     extra = _results(view, region, function, own)
     return Variables(tuple(held), tuple(given), extra, loop)
+
+
+def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt | None) -> str:
+    """Why a Cell that is built once would miss a change."""
+    name = changes.attribute(loop, nodes)
+    if name:
+        return f"{name} changes from step to step; bind it to a variable of its own in the loop"
+    line = changes.frozen(view, region.group, loop)
+    return f"line {line} changes which weights train while they do" if line else ""
 
 
 def _free(region: Region, own: str) -> list[str]:

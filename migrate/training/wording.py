@@ -198,7 +198,8 @@ def _later(source: Source, region: Region, mark: Mark, place: Place) -> str:
         return f"{step}.update()"
     if mark.act is Act.ZERO:
         loops = [n for n in region.group.backwards[0].on if isinstance(n, (ast.For, ast.While))]
-        again = place.behind or any(n in mark.on for n in loops)
+        late = mark.statement.lineno > region.group.backwards[0].statement.lineno
+        again = late or place.behind or any(n in mark.on for n in loops)
         return f"{step}.clear()" if again else ""
     if mark.act is Act.CLIP_NORM:
         limit = ", ".join(source.text_of(a) for a in (*mark.call.args[1:], *mark.call.keywords))
