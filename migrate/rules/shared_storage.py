@@ -58,8 +58,22 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     text, root = scene.spelling.local("helpers.assign")
     held = piece(scene.source, node.target, False)
     added = piece(scene.source, node.value, True)
-    parts = (f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
+    # a sum that starts as the number 0 is bound to the first Tensor that is added
+    again = (held, " = ") if _is_number_first(scene, node.target) else ()
+    parts = (*again, f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
+
+
+def _is_number_first(scene: Scene, target: ast.expr) -> bool:
+    """Whether the name is bound to a number somewhere in its function."""
+    function = scene.function(target)
+    shown = ast.unparse(target)
+    return function is not None and any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and shown in map(ast.unparse, node.targets)
+        for node in ast.walk(function.node)
+    )
 
 
 def _layer(
