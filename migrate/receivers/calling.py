@@ -173,7 +173,9 @@ class Calling(Given):
             return join(*inner) or UNKNOWN
         if table.kind(name) == "class" and name.startswith("torch.nn."):
             made = values.instance_of(Atom("ref", name), args, self.world)
-            return _inplace(made) if self._works_inplace(name, node, args) else made
+            made = _keyed(made, "inplace") if self._works_inplace(name, node, args) else made
+            indices = bound_to("return_indices", node, self.world.table, name)
+            return _keyed(made, "return_indices") if any(map(_is_true, indices)) else made
         signatures = table.signatures(name)
         self._tensor_arguments(node, name)
         if name == "torch.Tensor.type":
@@ -253,8 +255,8 @@ def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def _inplace(value: Kind) -> Kind:
-    return frozenset(Atom(a.kind, a.name, a.items, (*a.keys, "inplace")) for a in value)
+def _keyed(value: Kind, key: str) -> Kind:
+    return frozenset(Atom(a.kind, a.name, a.items, (*a.keys, key)) for a in value)
 
 
 def _is_super(node: ast.Call) -> bool:

@@ -181,7 +181,11 @@ class Results:
             return TENSOR
         return next(iter(known), UNKNOWN)
 
-    def of_forward(self, name: str) -> Kind:
-        """The result of calling an instance of a torch Module class ("" is any Module)."""
-        written = [from_text(row.forward) for row in self.table.rows(name) if row.forward]
+    def of_forward(self, name: str, indices: bool = False) -> Kind:
+        """The result of calling an instance of a torch Module class ("" is any Module).
+
+        ``indices``: of one that was built to return them, which a variant of its row describes.
+        """
+        rows = [row for row in self.table.rows(name) if indices or ":" not in row.key]
+        written = [from_text(row.forward) for row in rows if row.forward]
         return written[0] if written else _FORWARDS.get(name, TENSOR)

@@ -231,7 +231,7 @@ def call_module(receiver: Kind, world: World) -> Kind:
                 bases = world.torch_bases(atom.name)
                 found.extend(world.results.of_forward(b) for b in bases)
         elif atom.kind == "Module":
-            found.append(world.results.of_forward(atom.name))
+            found.append(world.results.of_forward(atom.name, "return_indices" in atom.keys))
     return join(*found) or TENSOR
 
 
