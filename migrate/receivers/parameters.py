@@ -146,9 +146,8 @@ class Parameters:
                 self._walk_holders(function.owner)
                 calls = self._module_calls.get(function.owner.key, ())[:MAX_CALL_SITES]
                 return join(*(self._passed(call, name, index - shift) for call in calls))
-        elif function.name == "forward" and function.owner and index:
-            if self.world.is_function(function.owner.key):
-                called_as, shift = "apply", 1
+        elif function.name == "forward" and index and self._is_autograd(function):
+            called_as, shift = "apply", 1
         found: list[Kind] = []
         sites = sorted(  # those of the same file first: many files may call something ``train``
             self.world.program.calls.get(called_as, ()), key=lambda s: s[0].path != function.path
@@ -177,6 +176,10 @@ class Parameters:
         keys = {a.name for a in self.world.kinds.get(id(call.func), NOTHING)}
         owner = function.owner.key if function.owner is not None else ""
         return function.key in keys or (function.name == "__init__" and owner in keys)
+
+    def _is_autograd(self, function: Function) -> bool:
+        """Whether it is the forward of a torch.autograd.Function, which ``apply`` calls."""
+        return function.owner is not None and self.world.is_function(function.owner.key)
 
     def _passed(self, call: ast.Call, name: str, index: int) -> Kind:
         if any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
