@@ -69,6 +69,7 @@ class MindSporeRun:
 def start_torch() -> None:
     """Prepare the torch worker: one thread, as two workers share the machine, and no warnings."""
     os.environ["OMP_NUM_THREADS"] = "1"
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (cases may print, for as long as it lives)
     warnings.simplefilter("ignore")
 
 
@@ -77,6 +78,7 @@ def start_mindspore() -> None:
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     os.environ["GLOG_v"] = "4"  # noqa: SIM112 (its real name)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     sys.modules["torch"] = None  # type: ignore[assignment]  # an import of it raises
     import logging
 
