@@ -102,8 +102,10 @@ def assign(tensor, value):
     """Writes ``value``, broadcast and converted, into a Parameter or Tensor; returns it.
 
     What torch's in-place methods do to a Parameter or a buffer; no gradient is recorded for a
-    Parameter.
+    Parameter. In place of a number the value itself is returned.
     """
+    if not isinstance(tensor, ms.Tensor):
+        return value
     value = value.astype(tensor.dtype).broadcast_to(tensor.shape)
     if isinstance(tensor, ms.Parameter):
         ops.assign(tensor, value)
