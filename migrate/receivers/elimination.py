@@ -145,6 +145,16 @@ class Elimination:
         return tuple(found)
 
     @cached_property
+    def multiplied(self) -> bool:
+        """Whether ``a @ b`` can only be of Tensors: nothing else here defines that operator."""
+        own = any(
+            name in owner.methods
+            for owner in self.program.classes.values()
+            for name in ("__matmul__", "__rmatmul__")
+        )
+        return not own and all(root in sys.stdlib_module_names for root, _ in self.libraries)
+
+    @cached_property
     def modules(self) -> bool:
         """Whether Modules are around: classes of the project, torch.nn, a library of models."""
         if any(self.is_module(key) for key in self.program.classes):

@@ -139,6 +139,10 @@ class Evaluator(Calling):
 
     def _BinOp(self, node: ast.BinOp) -> Kind:
         left, right = self.kind(node.left), self.kind(node.right)
+        if isinstance(node.op, ast.MatMult) and self.world.only_tensors_multiply():
+            self.saw_tensor(node.left)
+            self.saw_tensor(node.right)
+            left, right = (self.world.kinds[id(n)] for n in (node.left, node.right))
         self.saw_beside(node.left, right)
         self.saw_beside(node.right, left)
         return binary(node.op, left, right)

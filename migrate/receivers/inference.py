@@ -255,6 +255,10 @@ class Inference:
             root_of(name) in self.roots or self.table.needs_torch(name) for name in file.imported
         )
 
+    def only_tensors_multiply(self) -> bool:
+        """Whether ``a @ b`` can only be of Tensors in this program."""
+        return self._elimination.multiplied
+
     def only_modules_have(self, attribute: str) -> bool:
         """Whether no class of the project that is not a Module has such a method."""
         owners = [c for c in self.program.classes.values() if attribute in c.methods]
