@@ -42,9 +42,8 @@ def executed(keys: tuple[str, ...], right: tuple[str, ...] = ()) -> dict[str, Ro
     table = broken(load(), keys)
     wanted = (*keys, *right)
     others = {one for key in wanted for one in table.keys(key.partition(":")[0])} - set(wanted)
-    summary = verify(
-        table, wanted, jobs=2, progress=lambda line: None, record=False, left_out=others
-    )
+    quiet: dict[str, Any] = {"progress": lambda line: None, "record": False, "confirm": False}
+    summary = verify(table, wanted, jobs=2, left_out=others, **quiet)
     return {row.key: row for row in summary.rows}
 
 

@@ -77,12 +77,14 @@ def verify(
     convert: Convert | None = None,
     generate: bool = True,
     left_out: Collection[str] = (),
+    confirm: bool = True,
 ) -> Summary:
     """Execute rows and record what they showed.
 
     ``only``: keys, names or namespaces; ``changed``: only rows without fresh evidence that
     passed; ``jobs``: MindSpore workers. ``record=False`` leaves the evidence files alone,
-    ``generate=False`` runs the written cases only; ``left_out``: keys that are not executed.
+    ``generate=False`` runs the written cases only; ``left_out``: keys that are not executed;
+    ``confirm=False``: what goes red is not executed again.
     """
     begun = time.monotonic()
     convert = convert or converter()
@@ -95,7 +97,8 @@ def verify(
     with tempfile.TemporaryDirectory() as folder, open_pools(jobs) as pools:
         rows = (prepare(table, key, Path(folder), convert, generate) for key in keys)
         unwritten: list[RowEvidence] = []
-        for one in _executed(table, rows, pools, Path(folder), AHEAD * jobs):
+        for started in _executed(table, rows, pools, Path(folder), AHEAD * jobs):
+            one = _finish(started, pools, confirm)
             progress(_line(one))
             found.append(one)
             unwritten.append(one)
@@ -133,8 +136,8 @@ class Started:
 
 def _executed(
     table: Table, rows: Iterator[Prepared], pools: Pools, folder: Path, ahead: int
-) -> Iterator[RowEvidence]:
-    """The evidence of each row in order, with ``ahead`` rows in each worker's queue."""
+) -> Iterator[Started]:
+    """The rows in order, with ``ahead`` of them in each worker's queue."""
     with_torch: deque[tuple[Prepared, Any]] = deque()
     with_mindspore: deque[Started] = deque()
     for row in rows:
@@ -142,11 +145,11 @@ def _executed(
         if len(with_torch) > ahead:
             with_mindspore.append(_start(table, *with_torch.popleft(), pools, folder))
         if len(with_mindspore) > ahead:
-            yield _finish(with_mindspore.popleft(), pools)
+            yield with_mindspore.popleft()
     while with_torch:
         with_mindspore.append(_start(table, *with_torch.popleft(), pools, folder))
     while with_mindspore:
-        yield _finish(with_mindspore.popleft(), pools)
+        yield with_mindspore.popleft()
 
 
 def _ask(row: Prepared, pools: Pools) -> Any:
@@ -165,9 +168,10 @@ def _start(table: Table, row: Prepared, future: Any, pools: Pools, folder: Path)
     return Started(row, expected or {}, why, ask_mindspore(pools.mindspore, runs, journal))
 
 
-def _finish(started: Started, pools: Pools) -> RowEvidence:
+def _finish(started: Started, pools: Pools, confirm: bool) -> RowEvidence:
     found = _judged(started, collect(pools.mindspore, started.asked))
-    if len(found.modes) < len(started.row.case.modes) and started.asked.runs:
+    red = len(found.modes) < len(started.row.case.modes)
+    if confirm and red and started.asked.runs:
         # another row may have left the worker in a bad state: a red row has to be red on its own
         journal = started.asked.journal.with_suffix(".fresh")
         again = ask_mindspore(pools.fresh, started.asked.runs, journal)
