@@ -88,11 +88,7 @@ def verify(
     """
     begun = time.monotonic()
     convert = convert or converter()
-    keys = [key for key in store.executable(table) if not only or _chosen(key, only)]
-    keys = [key for key in keys if key not in left_out]
-    if changed:
-        waiting = set(store.stale(table))
-        keys = [key for key in keys if key in waiting]
+    keys = [key for key in _keys(table, only, changed) if key not in left_out]
     found: list[RowEvidence] = []
     with tempfile.TemporaryDirectory() as folder, open_pools(jobs) as pools:
         rows = (prepare(table, key, Path(folder), convert, generate) for key in keys)
@@ -108,6 +104,12 @@ def verify(
         if record:
             store.write(table, unwritten)
     return Summary(tuple(found), time.monotonic() - begun)
+
+
+def _keys(table: Table, only: Sequence[str], changed: bool) -> list[str]:
+    keys = [key for key in store.executable(table) if not only or _chosen(key, only)]
+    waiting = set(store.stale(table)) if changed else set(keys)
+    return [key for key in keys if key in waiting]
 
 
 def _line(one: RowEvidence) -> str:
