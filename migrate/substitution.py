@@ -161,20 +161,24 @@ class Substitution:
             parts += [", ", *one] if index else one
         return [*parts, ")"]
 
-    def _items(self, nodes: list[ast.expr]) -> Parts:
+    def _each(self, nodes: list[ast.expr]) -> list[Parts]:
         items: list[Parts] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 items += [list(a.parts) for a in self._starred(node)]
             else:
                 items.append(self.expression(node, False))
+        return items
+
+    def _items(self, nodes: list[ast.expr]) -> Parts:
         parts: Parts = []
-        for index, one in enumerate(items):
+        for index, one in enumerate(self._each(nodes)):
             parts += [", ", *one] if index else one
         return parts
 
     def _Tuple(self, node: ast.Tuple) -> Parts:
-        return ["(", *self._items(node.elts), ",)" if len(node.elts) == 1 else ")"]
+        alone = len(self._each(node.elts)) == 1
+        return ["(", *self._items(node.elts), ",)" if alone else ")"]
 
     def _List(self, node: ast.List) -> Parts:
         return ["[", *self._items(node.elts), "]"]
