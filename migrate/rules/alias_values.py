@@ -33,8 +33,7 @@ class Findings:
 
     ``given`` maps a write to the parameters of whose storage it is, ``assigned`` are writes into
     what an object holds, ``renewed`` the assignments whose operand is read again. ``returned`` are
-    the storages given back, ``tied`` when two parts of it share one; ``passed`` maps a call to the
-    functions of the project that change an argument of it.
+    the storages given back, ``tied`` when two parts of it share one. ``intricate``: given up.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -43,6 +42,7 @@ class Findings:
     renewed: set[int] = field(default_factory=set)
     returned: Refs = NO_REFS
     tied: bool = False
+    intricate: bool = False
 
 
 class Values:

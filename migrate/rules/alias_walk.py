@@ -19,6 +19,7 @@ from migrate.rules.storage import (
     ELEMENTS,
     MAYBE,
     VIEW,
+    Intricate,
     Ref,
     Refs,
     Region,
@@ -38,7 +39,10 @@ def findings(scene: Scene, function: Function | None) -> Findings:
     key = id(function) if function is not None else scene.file.path
     if key not in notes:
         notes[key] = None  # while it is walked
-        notes[key] = _Walk(scene, function).all()
+        try:
+            notes[key] = _Walk(scene, function).all()
+        except Intricate:
+            notes[key] = Findings(intricate=True)
     found = notes[key]
     return found if isinstance(found, Findings) else Findings()
 
@@ -57,6 +61,8 @@ def summary(scene: Scene, function: Function) -> Summary:
         return Summary(dict.fromkeys(names, MAYBE))
     file = scene.inference.program.files[function.path]
     found = findings(scene_of(scene, file), function)
+    if found.intricate:
+        return Summary(dict.fromkeys(names, MAYBE))
     shares: dict[str, int] = {}
     fields: set[str] = set()
     own = owner_parameter(function)

@@ -44,6 +44,8 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     found = findings(scene, function)
     key = id(node)
     seen = found.seen.get(key)
+    if found.intricate:
+        return Fate(Missed("INP203", "too many tensors of this function may share storage"))
     if seen is not None:
         return Fate(Missed("INP203", f"read later as {seen}"))
     given = dict(found.given.get(key, {}))
@@ -82,6 +84,8 @@ def lent(
         there = scene_of(scene, file)
         found = findings(there, caller)
         line = f"{file.path}:{call.lineno}"
+        if found.intricate:
+            return Missed("INP206", f"the caller's tensor, at {line}, which is too intricate")
         if id(call) in found.seen:
             return Missed("INP206", f"the caller's tensor, read later at {line} as "
                           f"{found.seen[id(call)]}")  # fmt: skip

@@ -29,6 +29,7 @@ class Ref(NamedTuple):
     how: int = SAME
 
 
+MOST_STEPS = 1_000_000  # about a second; ordinary functions take some thousands
 Refs = frozenset[Ref]
 NO_REFS: Refs = frozenset()
 
@@ -83,15 +84,23 @@ def _old(region: Region) -> Region:
     return (region[0], _old(region[1]), *region[2:])  # type: ignore[arg-type]
 
 
+class Intricate(Exception):
+    """So many tensors may share storage that following them is given up."""
+
+
 @dataclass
 class State:
-    """What the names and the containers hold at one point of a function."""
+    """What the names and the containers hold at one point of a function.
+
+    ``steps`` counts the references that were gone through in the whole walk.
+    """
 
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
+    steps: list[int] = field(default_factory=lambda: [0], compare=False)
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.inside))
+        return State(dict(self.names), dict(self.inside), self.steps)
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -125,9 +134,12 @@ class State:
         assert callable(change)
         for names in (self.names, self.inside):
             for key, refs in names.items():
+                self.steps[0] += len(refs)
                 new = frozenset(change(r) for r in refs)
                 if new != refs:
                     names[key] = new  # type: ignore[index]
+        if self.steps[0] > MOST_STEPS:
+            raise Intricate
 
     # -- containers and objects -------------------------------------------------------------
 
@@ -206,7 +218,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = State()
+    result = State(steps=alive[0].steps)
     for name in {n for s in alive for n in s.names}:
         result.names[name] = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
     for key in {k for s in alive for k in s.inside}:
