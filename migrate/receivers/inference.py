@@ -47,7 +47,7 @@ class Inference:
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
-        self.has_torch = any(map(self._is_ours, self.program.files.values()))
+        self.has_torch = self._has_torch()
         self._elimination = Elimination(self.table, self.program, self.is_module, self.member)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
@@ -249,11 +249,17 @@ class Inference:
         """``super().name``: what the bases give."""
         return self._classes.inherited(key, name)
 
-    def _is_ours(self, file: File) -> bool:
-        """Whether a file imports torch, something the table covers, or what needs torch."""
-        return any(
-            root_of(name) in self.roots or self.table.needs_torch(name) for name in file.imported
-        )
+    def _has_torch(self) -> bool:
+        """Whether a file imports torch, something the table covers, or what needs torch.
+
+        A library that needs torch proves nothing in code that was converted: it is flagged there
+        already, and its import may stand in a branch or for an optional part.
+        """
+        roots = {root_of(n) for file in self.program.files.values() for n in file.imported}
+        if roots & self.roots:
+            return True
+        names = {n for file in self.program.files.values() for n in file.imported}
+        return "mindspore" not in roots and any(map(self.table.needs_torch, names))
 
     def only_tensors_multiply(self) -> bool:
         """Whether ``a @ b`` can only be of Tensors in this program."""
