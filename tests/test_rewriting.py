@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "rewriting_cases"
 
 @dataclass(frozen=True)
 class Case:
-    """``must`` is become, stay or flag; ``defect`` says what is known to be wrong with it today."""
+    """``must`` is become, stay or flag."""
 
     name: str
     must: str
@@ -33,7 +33,6 @@ class Case:
     after: str = ""
     codes: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
-    defect: str = ""
 
 
 def cases() -> list[Case]:
@@ -45,8 +44,7 @@ def cases() -> list[Case]:
 
 
 def marked(case: Case) -> object:
-    known = pytest.mark.xfail(strict=True, reason=case.defect)
-    return pytest.param(case, id=case.name, marks=[known] if case.defect else [])
+    return pytest.param(case, id=case.name)
 
 
 @cache
@@ -120,7 +118,7 @@ def test_a_second_conversion_changes_nothing(case: Case) -> None:
 
 def test_a_wrong_expectation_goes_red() -> None:
     """The comparison sees a difference of one character."""
-    case = next(c for c in cases() if c.must == "become" and not c.defect)
+    case = next(c for c in cases() if c.must == "become")
     assert without_helpers(converted(case.before)) != case.after + " "
 
 
