@@ -37,7 +37,7 @@ def plain(view: View, region: Region, names: Variables, module: str) -> LossCell
     """``nn.WithLossCell`` where the loss is ``criterion(model(x), y)`` and no more is asked."""
     if names.extra or region.captured or len(region.losses) != 1:
         return None
-    found = _criterion(region)
+    found = of_criterion(region)
     if found is None:
         return None
     network, loss, inputs = found
@@ -53,7 +53,7 @@ def plain(view: View, region: Region, names: Variables, module: str) -> LossCell
     return LossCell((), build, spans, results, ())
 
 
-def _criterion(region: Region) -> tuple[ast.expr, ast.expr, tuple[ast.expr, ast.expr]] | None:
+def of_criterion(region: Region) -> tuple[ast.expr, ast.expr, tuple[ast.expr, ast.expr]] | None:
     """(model, criterion, (data, label)) of ``criterion(model(data), label)``."""
     bound: dict[str, ast.expr] = {}
     for item in region.inside:

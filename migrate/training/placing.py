@@ -39,9 +39,9 @@ def place(
 ) -> Place:
     """Choose the names and places of one training step."""
     cell, variable = _names(region.group, several, taken)
-    top = _top(view, region.block[0])
+    top = top_level(view, region.block[0])
     class_at = above(view.file.source, top)
-    start = _constructor(view, region.group, names, function)
+    start = constructor(view, region.group, names, function)
     if start is not None:
         end = whole(view.file.source, start).end
         indent = indent_of(view.file.source, start)
@@ -86,7 +86,7 @@ def _part(optimizer: str) -> str:
     return name
 
 
-def _top(view: View, item: ast.stmt) -> ast.stmt:
+def top_level(view: View, item: ast.stmt) -> ast.stmt:
     """The statement of the file's top level that holds another."""
     node: ast.AST = item
     while not isinstance(view.file.parents[id(node)], ast.Module):
@@ -109,7 +109,7 @@ def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
     )
 
 
-def _constructor(
+def constructor(
     view: View, group: Group, names: Variables, function: Function | None
 ) -> ast.stmt | None:
     """In a class: the statement of ``__init__`` behind which everything needed is there."""

@@ -42,7 +42,7 @@ class Region:
 
 
 @dataclass
-class _Cut:
+class Cut:
     inside: list[ast.stmt] = field(default_factory=list)
     moved: list[ast.stmt] = field(default_factory=list)
     stays: list[ast.stmt] = field(default_factory=list)
@@ -65,7 +65,7 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
         block, _ = block_of(view, container)
         index = block.index(container)
     start = _behind(group, every, block, index)
-    cut = _cut(view, group, block[start:index], losses, own)
+    cut = cut_off(view, group, block[start:index], losses, own)
     if isinstance(cut, str):
         return Unclear(first, cut)
     reason = _before(view, group, block[:start], [*cut.inside, *losses], own)
@@ -135,7 +135,7 @@ def _from_model(
     return bool(models(view, [*block[:end], *losses], own))
 
 
-def _quiet(view: View, item: ast.stmt) -> bool:
+def quiet(view: View, item: ast.stmt) -> bool:
     if not isinstance(item, ast.With) or not isinstance(item.items[0].context_expr, ast.Call):
         return False
     names = view.torch_names(item.items[0].context_expr.func)
@@ -161,7 +161,7 @@ def _before(
     """Results of an earlier step come in as constants: no weight updated here may be behind."""
     origins: dict[str, set[str]] = {}
     for item in items:
-        found = set() if _quiet(view, item) else models(view, [item], own)
+        found = set() if quiet(view, item) else models(view, [item], own)
         for name in reads([item], own):
             found |= origins.get(name, set())
         for name in binds([item], own):
@@ -179,13 +179,13 @@ def _before(
 # -- cutting ----------------------------------------------------------------------------------
 
 
-def _cut(
+def cut_off(
     view: View,
     group: Group,
     items: list[ast.stmt],
     losses: tuple[ast.expr, ...],
     own: str,
-) -> _Cut | str:
+) -> Cut | str:
     """Sort the statements in front of a backward."""
     marks = {id(m.statement) for m in group.marks}
     candidates = [s for s in items if id(s) not in marks]
@@ -216,7 +216,7 @@ def _touched(view: View, items: list[ast.stmt], own: str) -> set[int]:
     names: set[str] = set()
     found: set[int] = set()
     for item in items:
-        from_model = not _quiet(view, item) and bool(models(view, [item], own) - _switched(item))
+        from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
         if from_model or reads([item], own) & names:
             found.add(id(item))
             names |= binds([item], own)
@@ -241,9 +241,9 @@ def _sort(
     losses: tuple[ast.expr, ...],
     touched: set[int],
     own: str,
-) -> _Cut | str:
+) -> Cut | str:
     """Which of the statements between belong inside, which move, which stay."""
-    found = _Cut()
+    found = Cut()
     for item in after:
         before = [*found.inside]
         if item in inside:
@@ -282,7 +282,7 @@ def _tail(view: View, group: Group, own: str) -> str:
     return ""
 
 
-def _captured(cut: _Cut, own: str) -> tuple[tuple[ast.stmt, str, ast.stmt], ...]:
+def _captured(cut: Cut, own: str) -> tuple[tuple[ast.stmt, str, ast.stmt], ...]:
     """(statement that moves, name, the binding it reads) where the name is bound again later."""
     found = []
     for item in cut.moved:

@@ -76,7 +76,7 @@ def _plain(
     notes: list[str] = []
     for index in here:
         item = region.block[index]
-        span = _extent(source, region.block, index, here.start)
+        span = extent(source, region.block, index, here.start)
         if id(item) in dropped:
             notes += comments(source, span.start, _code_start(source, item))
             notes += comments(source, source.span(item).end, span.end)
@@ -88,7 +88,7 @@ def _plain(
     return (*stays, *lines, indent, *_call(cell, step, place), *behind)
 
 
-def _extent(source: Source, block: list[ast.stmt], index: int, first: int) -> Span:
+def extent(source: Source, block: list[ast.stmt], index: int, first: int) -> Span:
     """A statement's lines, with the comments and blank lines in front of it."""
     span = whole(source, block[index])
     if index == first:
@@ -131,7 +131,7 @@ def _conditional(
     other: list[str] = []
     for index in range(here.start, here.stop):
         item = region.block[index]
-        span = _extent(source, region.block, index, here.start)
+        span = extent(source, region.block, index, here.start)
         if item is held:
             behind += _rest(source, held, dropped, indent, test)
         elif item in region.inside:
