@@ -52,10 +52,7 @@ class Emitted:
 
 def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
     """Apply the edits; one inside the span of another counts only within its pieces."""
-    order = sorted(
-        (e for e in edits if e.parts is not None),
-        key=lambda e: (e.site.span.start, e.site.span.end > e.site.span.start, -e.site.span.end),
-    )
+    order = in_order(edits)
     out = Emission(source)
     starts = [e.site.span.start for e in order]
     _range(out, Span(0, len(source.data)), order, starts, None, True)
@@ -66,6 +63,21 @@ def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
         lines.append(position + 1)
         position = data.find(b"\n", position + 1)
     return Emitted(data, tuple(sorted(out.marks)), tuple(lines))
+
+
+def in_order(edits: Sequence[Edit]) -> list[Edit]:
+    """Those that change text, from first to last, an outer one before those inside it."""
+    return sorted(
+        (e for e in edits if e.parts is not None),
+        key=lambda e: (e.site.span.start, e.site.span.end > e.site.span.start, -e.site.span.end),
+    )
+
+
+def within(source: Source, order: list[Edit], starts: list[int], span: Span) -> bytes:
+    """What becomes of one range of the source; ``starts`` are the places of the ordered edits."""
+    out = Emission(source)
+    _range(out, span, order, starts, None, False)
+    return out.data
 
 
 def _range(

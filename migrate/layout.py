@@ -124,3 +124,12 @@ def above(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ..
     for line in lines:
         parts += [line + source.newline, indent]
     return tuple(parts)
+
+
+def removed_span(source: Source, statement: ast.stmt) -> Span:
+    """What goes with a statement: its line where nothing else is on it."""
+    span = source.span(statement)
+    start = source.line_start(source.line_of(span.start))
+    end = source.data.find(b"\n", span.end) + 1
+    alone = not source.data[start : span.start].strip() and not source.data[span.end : end].strip()
+    return Span(start, end) if alone and end else span

@@ -11,6 +11,7 @@ from migrate.blocks import with_pass
 from migrate.comments import rescued
 from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
+from migrate.idle import without_idle
 from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.receivers.inference import Inference
@@ -250,7 +251,7 @@ def _helpers(changes: Sequence[Edit]) -> frozenset[str]:
 
 def _emit(scene: Scene, changes: list[Edit]) -> Emitted:
     """Apply the edits; comments inside replaced text move above their statement."""
-    changes = with_pass(scene, changes)
+    changes = with_pass(scene, without_idle(scene, changes))
     emitted = emit(scene.source, changes)
     if not any(b"#" in scene.source.data[s.start : s.end] for s in covered(changes)):
         return emitted

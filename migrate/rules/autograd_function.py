@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
-from migrate.rules.calling import removed_span
 from migrate.rules.classes import name_span
 from migrate.rules.function_blueprint import FUNCTION, Blueprint, blueprint
 from migrate.rules.function_context import (
@@ -160,7 +160,7 @@ def _local(plan: Blueprint, attribute: str) -> str:
 
 def _gone(scene: Scene, statement: ast.stmt) -> Removal:
     base = scene.site(FUNCTION[0], statement)
-    span = removed_span(scene, statement)
+    span = removed_span(scene.source, statement)
     return Removal(_place(base, span), Outcome.CONVERTED, ())
 
 

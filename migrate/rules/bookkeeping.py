@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Removal, Site
 from migrate.program import Function
-from migrate.rules.calling import removed_span
 from migrate.scene import Scene
 
 
@@ -23,7 +23,7 @@ def calls(scene: Scene) -> Iterator[Edit]:
             functions = [scene.inference.function_of(a.name) for a in atoms if a.kind == "function"]
             if functions and all(f is not None and _without_effect(scene, f) for f in functions):
                 base = scene.site("bookkeeping", node)
-                site = Site(base.name, removed_span(scene, node), base.line, base.column)
+                site = Site(base.name, removed_span(scene.source, node), base.line, base.column)
                 yield Removal(site, Outcome.CONVERTED, ())
 
 

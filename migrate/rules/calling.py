@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate import layout
 from migrate.calls import BoundCall
 from migrate.choice import SELECTION, Chosen, NotChosen, choose
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, optimizers
 from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
@@ -114,15 +114,5 @@ def _receiver_layout(
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
     """A call or setting without effect goes with its statement."""
-    where = Site(site.name, removed_span(scene, statement), site.line, site.column)
+    where = Site(site.name, layout.removed_span(scene.source, statement), site.line, site.column)
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)
-
-
-def removed_span(scene: Scene, statement: ast.stmt) -> Span:
-    """What goes with a statement: its line where nothing else is on it."""
-    source = scene.source
-    span = source.span(statement)
-    start = source.line_start(source.line_of(span.start))
-    end = source.data.find(b"\n", span.end) + 1
-    alone = not source.data[start : span.start].strip() and not source.data[span.end : end].strip()
-    return Span(start, end) if alone and end else span

@@ -10,11 +10,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
-from migrate.rules.calling import removed_span
 from migrate.rules.dedent import dedented, first_start
 from migrate.scene import Scene
 from migrate.sites import direct_name
+
+_JIT = ("torch.jit.",)
+_MACHINE = ("torch.cuda.is_available", "torch.backends.mps.is_available", "torch.mps.is_available")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ def dead_spans(scene: Scene) -> tuple[Span, ...]:
     for fold in folds(scene):
         spans.append(scene.source.span(fold.node.test))
         spans += [scene.source.span(s) for s in fold.dead]
+    for choice, answer in _choices(scene):
+        spans.append(scene.source.span(choice.test))
+        spans.append(scene.source.span(choice.orelse if answer else choice.body))
     return (*spans, *_simplified(scene))
 
 
@@ -62,10 +68,16 @@ def edits(scene: Scene) -> Iterator[Edit]:
     for span in _simplified(scene):
         site = Site("torch.jit.is_scripting", span, scene.source.line_of(span.start), 1)
         yield Edit(site, Outcome.CONVERTED, ())
+    for choice, answer in _choices(scene):
+        base = scene.site("conditional expression", choice)
+        alive = scene.source.span(choice.body if answer else choice.orelse)
+        yield Edit(base, Outcome.CONVERTED, (Piece(alive),))
     for fold in folds(scene):
         node = fold.node
         if not fold.alive:
-            yield Removal(_site(scene, node, removed_span(scene, node)), Outcome.CONVERTED, ())
+            yield Removal(
+                _site(scene, node, removed_span(scene.source, node)), Outcome.CONVERTED, ()
+            )
         elif not fold.answer and _is_elif(scene, node.orelse[0]):
             inner = node.orelse[0]
             span = Span(scene.source.span(node).start, scene.source.span(inner).start)
@@ -97,6 +109,17 @@ def _before_else(scene: Scene, fold: Fold) -> int:
             return start - len(source.newline)
 
 
+def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
+    """``"cuda" if torch.cuda.is_available() else "cpu"``: here a look at the machine counts too."""
+    if b"is_available" not in scene.source.data and b"jit" not in scene.source.data:
+        return
+    for node in scene.file.nodes:
+        if isinstance(node, ast.IfExp):
+            answer = _answer(scene, node.test, (*_JIT, *_MACHINE))
+            if answer is not None:
+                yield node, answer
+
+
 def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
     """``not torch.jit.is_scripting() and x`` is ``x``: the operand that says nothing goes."""
     neutral = isinstance(test.op, ast.And)
@@ -126,13 +149,13 @@ def _simplified(scene: Scene) -> Iterator[Span]:
                 yield span
 
 
-def _answer(scene: Scene, test: ast.expr) -> bool | None:
+def _answer(scene: Scene, test: ast.expr, asked: tuple[str, ...] = _JIT) -> bool | None:
     """What a test is worth, or None where more than torch has a say."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _answer(scene, test.operand)
+        inner = _answer(scene, test.operand, asked)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        answers = [_answer(scene, value) for value in test.values]
+        answers = [_answer(scene, value, asked) for value in test.values]
         decisive = isinstance(test.op, ast.Or)
         # what stands before a decisive operand is evaluated and may matter
         if answers[0] is decisive:
@@ -141,7 +164,7 @@ def _answer(scene: Scene, test: ast.expr) -> bool | None:
     if not isinstance(test, ast.Call):
         return None
     name = direct_name(scene, test.func)
-    rows = scene.table.rows(name) if name and name.startswith("torch.jit.") else ()
+    rows = scene.table.rows(name) if name and name.startswith(asked) else ()
     return {"False": False, "True": True}.get(rows[0].to) if rows else None
 
 

@@ -86,7 +86,7 @@ def discriminator_loss(real_logits, fake_logits, smooth=0.9):
 
 def main():
     opt = parser.parse_args()
-    device = Device("cuda" if False else "cpu")
+    device = Device("cpu")
     netG = Generator(opt.nz, opt.ngf, opt.nc)
     netG.apply(weights_init)
     netD = Discriminator(opt.nc, opt.ndf)
