@@ -152,6 +152,8 @@ class Calling(Given):
             return TENSOR
         given = [self._called(a, node, args) for i in atom.items for a in i]
         result = join(*given) or TENSOR
+        if atom.name.endswith("WithEvalCell"):  # loss, outputs, labels
+            return fixed_tuple((TENSOR, result, args[1] if len(args) > 1 else TENSOR))
         if not atom.keys:
             return result
         places = next((a.items for a in result if a.fixed), (result,))

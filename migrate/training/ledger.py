@@ -9,10 +9,11 @@ from dataclasses import replace
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.result import CellPlace, Entry, Ledger
-from migrate.training.restructure import Staged
+from migrate.training.restructure import EVAL, Staged
 
 BACKWARD = "torch.Tensor.backward"
 STEP = "part of a training step"
+EVALUATION = "the mode of an evaluation Cell"
 
 
 def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> tuple[Entry, ...]:
@@ -35,8 +36,8 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
                 line=site.line,
                 column=site.column,
                 output_line=line,
-                target="nn.TrainOneStepCell",
-                note=STEP,
+                target="Cell.set_train" if site.name == EVAL else "nn.TrainOneStepCell",
+                note=EVALUATION if site.name == EVAL else STEP,
             )
         )
     return tuple(sorted(kept, key=lambda e: (e.line, e.column)))

@@ -13,8 +13,10 @@ from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.source import Source, read
+from migrate.training.apart import apart
 from migrate.training.cells import LossCell, plain, written
 from migrate.training.effects import dotted
+from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, bodies, marks
@@ -25,6 +27,8 @@ from migrate.training.variables import variables
 from migrate.training.wording import edits
 
 TORCH, OWN = "_torch2ms_torch", "_torch2ms"
+EVAL = "torch.nn.Module.eval"
+_WORDS = (b".backward(", b".eval(", b"no_grad", b"inference_mode")
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def restructure(inference: Inference) -> dict[str, Staged]:
     """The files that hold training steps, by path."""
     found = {}
     for path, file in inference.program.files.items():
-        if b".backward(" in file.source.data:
+        if any(word in file.source.data for word in _WORDS):
             staged = _file(inference, file)
             if staged is not None:
                 found[path] = staged
@@ -100,6 +104,7 @@ def _file(inference: Inference, file: File) -> Staged | None:
     taken = set(file.names) | {n.id for n in file.nodes if isinstance(n, ast.Name)}
     ready: list[_Ready] = []
     unclear: list[Unclear] = []
+    evaluated: list[Evaluation] = []
     for function, body in bodies(view):
         every = marks(view, body)
         made = groups(view, every)
@@ -111,9 +116,10 @@ def _file(inference: Inference, file: File) -> Staged | None:
                 else _one(view, group, every, function, several, taken)
             )
             (unclear if isinstance(item, Unclear) else ready).append(item)  # type: ignore[arg-type]
-    if not ready and not unclear:
+        evaluated += evaluations(view, function, body, _own(function), taken)
+    if not ready and not unclear and not evaluated:
         return None
-    return _staged(view, ready, unclear)
+    return _staged(view, ready, unclear, evaluated)
 
 
 def _one(
@@ -125,9 +131,27 @@ def _one(
     taken: set[str],
 ) -> _Ready | Unclear:
     own = _own(function)
-    found = region(view, group, every, own)
+    trial = set(taken)
+    made = _in_place(view, region(view, group, every, own), function, own, several, trial)
+    if not isinstance(made, Unclear) or not group.fused:
+        taken |= trial
+        return made
+    later = _in_place(view, apart(view, group, every, own), function, own, several, taken)
+    return made if isinstance(later, Unclear) else later
+
+
+def _in_place(
+    view: View,
+    found: Region | Unclear,
+    function: Function | None,
+    own: str,
+    several: bool,
+    taken: set[str],
+) -> _Ready | Unclear:
+    """A training step whose statements are known: its Cells and where they go."""
     if isinstance(found, Unclear):
         return found
+    group = found.group
     shared = [
         s
         for s in (*found.inside, *(m.statement for m in group.marks))
@@ -139,7 +163,7 @@ def _one(
     if isinstance(names, Unclear):
         return names
     where = place(view, found, names, function, several, taken)
-    cell = plain(view, found, names, OWN) if group.fused else None
+    cell = plain(view, found, names, OWN) if group.fused or group.apart else None
     if cell is None:
         cell = written(view, found, names, own, where.cell, f"{TORCH}.nn.Module")
     carried = not where.behind and carries(group, names.loop, function)
@@ -158,21 +182,31 @@ def _own(function: Function | None) -> str:
     return function.parameters[0].arg
 
 
-def _staged(view: View, ready: Sequence[_Ready], unclear: Sequence[Unclear]) -> Staged:
+def _staged(
+    view: View,
+    ready: Sequence[_Ready],
+    unclear: Sequence[Unclear],
+    evaluated: Sequence[Evaluation],
+) -> Staged:
     source = view.file.source
-    changes = [_import(view)] if ready else []
+    changes = [_import(view)] if ready or evaluated else []
     for item in ready:
         changes += edits(view, item.region, item.cell, item.step, item.place)
         changes += _made(view, item)
+    changes += [edit for item in evaluated for edit in item.edits]
+    switches = {id(e.switch): e.switch for e in evaluated if e.switch is not None}
     emitted = emit(source, changes)
     marked = [m for item in ready for m in item.region.group.marks]
     return Staged(
         source,
         read(source.path, source.encode(emitted.data)),
         emitted,
-        tuple(_site(source, m) for m in marked),
+        (
+            *(_site(source, m) for m in marked),
+            *(source.site(EVAL, statement) for statement in switches.values()),
+        ),
         tuple((u.mark.statement.lineno, u.reason) for u in unclear),
-        frozenset(i.place.cell for i in ready if i.cell.text),
+        frozenset(i.place.cell for i in ready if i.cell.text) | {e.cell for e in evaluated},
     )
 
 
