@@ -45,6 +45,11 @@ def clip_by_total_norm(gradients, chosen, max_norm, norm_type):
     return tuple([g * scale if c else g for g, c in zip(gradients, chosen)]), norm
 
 
+def clip_each(gradients, chosen, limit):
+    """The gradients, the chosen ones between -limit and limit."""
+    return tuple([ops.clamp(g, -limit, limit) if c else g for g, c in zip(gradients, chosen)])
+
+
 def chosen_among(weights, clipped):
     """For each weight whether it is one of ``clipped``; all of them where that is None."""
     if clipped is None:
@@ -56,7 +61,7 @@ def chosen_among(weights, clipped):
 class ClippedTrainStep(nn.TrainOneStepCell):
     """One training step with torch.nn.utils.clip_grad_norm_ between gradient and update.
 
-    With ``returns_norm`` a call gives the norm before clipping as its last result.
+    Nothing is clipped where ``max_norm`` is None. With ``returns_norm`` a call gives the norm before clipping as its last result.
     """
 
     def __init__(
@@ -70,14 +75,19 @@ class ClippedTrainStep(nn.TrainOneStepCell):
         returns_norm=False,
     ):
         super().__init__(network, optimizer)
-        self.max_norm, self.norm_type = float(max_norm), float(norm_type)
+        self.max_norm = None if max_norm is None else float(max_norm)
+        self.norm_type = float(norm_type)
         self.chosen = chosen_among(self.weights, clipped)
         self.has_aux, self.returns_norm = has_aux, returns_norm
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
-        gradients, norm = clip_by_total_norm(gradients, self.chosen, self.max_norm, self.norm_type)
+        norm = None
+        if self.max_norm is not None:
+            gradients, norm = clip_by_total_norm(
+                gradients, self.chosen, self.max_norm, self.norm_type
+            )
         outputs = followed_by(outputs, self.optimizer(gradients))
         if not self.returns_norm:
             return outputs
@@ -85,20 +95,21 @@ class ClippedTrainStep(nn.TrainOneStepCell):
 
 
 class ValueClippedTrainStep(nn.TrainOneStepCell):
-    """One training step with torch.nn.utils.clip_grad_value_ between gradient and update."""
+    """One training step with torch.nn.utils.clip_grad_value_ between gradient and update.
+
+    Nothing is clipped where ``clip_value`` is None.
+    """
 
     def __init__(self, network, optimizer, clip_value, clipped=None, has_aux=False):
         super().__init__(network, optimizer)
-        self.clip_value = float(clip_value)
+        self.clip_value = None if clip_value is None else float(clip_value)
         self.chosen = chosen_among(self.weights, clipped)
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
-        limit = self.clip_value
-        gradients = tuple(
-            [ops.clamp(g, -limit, limit) if c else g for g, c in zip(gradients, self.chosen)]
-        )
+        if self.clip_value is not None:
+            gradients = clip_each(gradients, self.chosen, self.clip_value)
         return followed_by(outputs, self.optimizer(gradients))
 
 
@@ -132,14 +143,21 @@ class AccumulatingTrainStep(nn.TrainOneStepCell):
         for total in self.total:
             ops.assign(total, ops.zeros_like(total))
 
-    def clip(self, max_norm, norm_type=2.0):
+    def clip(self, max_norm, norm_type=2.0, clipped=None):
         """Scale what was added up as torch.nn.utils.clip_grad_norm_ does; returns the norm."""
         gradients = tuple(total.value() for total in self.total)
-        every = chosen_among(gradients, None)
-        clipped, norm = clip_by_total_norm(gradients, every, float(max_norm), float(norm_type))
-        for total, gradient in zip(self.total, clipped):
+        chosen = chosen_among(self.weights, clipped)
+        scaled, norm = clip_by_total_norm(gradients, chosen, float(max_norm), float(norm_type))
+        for total, gradient in zip(self.total, scaled):
             ops.assign(total, gradient)
         return norm
+
+    def clip_value(self, limit, clipped=None):
+        """Cut what was added up as torch.nn.utils.clip_grad_value_ does."""
+        gradients = tuple(total.value() for total in self.total)
+        chosen = chosen_among(self.weights, clipped)
+        for total, gradient in zip(self.total, clip_each(gradients, chosen, float(limit))):
+            ops.assign(total, gradient)
 
 
 def renamed_state(optimizer, tag):

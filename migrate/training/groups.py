@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.training.effects import dotted
 from migrate.training.marks import Act, Mark, View
@@ -18,13 +18,18 @@ from migrate.training.marks import Act, Mark, View
 
 @dataclass(frozen=True)
 class Group:
-    """The marks of one training step. ``loop`` is the innermost loop around its backward."""
+    """The marks of one training step.
+
+    ``fused``: loss, gradient and update are one call. ``apart``: the gradients of each backward
+    are fresh, but the update comes later.
+    """
 
     backwards: tuple[Mark, ...]
     between: tuple[Mark, ...]
     steps: tuple[Mark, ...]
     zeros: tuple[Mark, ...]
     fused: bool
+    apart: bool = False
 
     @property
     def optimizers(self) -> tuple[str, ...]:
@@ -135,11 +140,14 @@ def _covers(module: str, models: set[str]) -> bool:
     return not models or any(m == module or m.startswith(module + ".") for m in models)
 
 
+_BUILT = (ast.Call, ast.List, ast.Tuple, ast.Dict)
+
+
 def models_of(view: View, optimizer: str) -> set[str]:
     """The Modules whose ``parameters()`` an optimizer is built from; empty when not seen."""
     found: set[str] = set()
     for node in view.file.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, _BUILT):
             continue
         if optimizer not in {dotted(t) for t in node.targets}:
             continue
@@ -179,6 +187,6 @@ def _without_shared(made: list[Group | Unclear]) -> list[Group | Unclear]:
         if isinstance(item, Group):
             zeros = tuple(z for z in item.zeros if id(z.statement) not in seen)
             seen |= {id(z.statement) for z in zeros}
-            item = Group(item.backwards, item.between, item.steps, zeros, item.fused)
+            item = replace(item, zeros=zeros)
         result.append(item)
     return result

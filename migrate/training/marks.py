@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -50,7 +50,8 @@ class Mark:
     """A statement of a training step.
 
     ``who`` is the dotted name of the optimizer, Module or scaler; ``on`` the branches and loops
-    around it, outermost first; ``loss`` what a backward starts from; ``scaler`` its scaler.
+    around it, outermost first; ``loss`` what a backward starts from; ``scaler`` its scaler;
+    ``when`` the condition under which it clips; ``every`` the optimizers of a loop over them.
     """
 
     act: Act
@@ -60,6 +61,8 @@ class Mark:
     on: tuple[ast.stmt, ...]
     loss: ast.expr | None = None
     scaler: str = ""
+    when: ast.expr | None = None
+    every: ast.expr | None = None
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,9 @@ def _walk(view: View, body: list[ast.stmt], on: tuple[ast.stmt, ...]) -> Iterato
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         found = _mark(view, item, on)
-        if found is not None:
-            yield found
+        several = [found] if found is not None else _compound(view, item, on)
+        if several:
+            yield from several
             continue
         around = on if isinstance(item, (ast.With, ast.AsyncWith)) else (*on, item)
         for inner in blocks(item):
@@ -133,6 +137,52 @@ def _mark(view: View, item: ast.stmt, on: tuple[ast.stmt, ...]) -> Mark | None:
     if not isinstance(value.func, ast.Attribute) or isinstance(item, ast.Assign):
         return None
     return _method(view, item, value, value.func, on)
+
+
+def _compound(view: View, item: ast.stmt, on: tuple[ast.stmt, ...]) -> list[Mark]:
+    """``if clip > 0: clip_grad_norm_(...)`` and ``for o in optimizers: o.step()``."""
+    if isinstance(item, ast.If) and not item.orelse:
+        found = [_mark(view, s, on) for s in item.body]
+        kinds = {m.act if m and isinstance(m.statement, ast.Expr) else None for m in found}
+        if kinds <= {Act.UNSCALE, Act.CLIP_NORM, Act.CLIP_VALUE}:
+            return [replace(m, statement=item, when=item.test) for m in found if m is not None]
+    if isinstance(item, ast.For) and not item.orelse and len(item.body) == 1:
+        clamped = _clamped(item)
+        if clamped is not None:
+            return [Mark(Act.CLIP_VALUE, item, clamped, "", on)]
+        one = _mark(view, item.body[0], on)
+        plain = isinstance(item.target, ast.Name) and one is not None and not one.scaler
+        if plain and one is not None and one.act in (Act.STEP, Act.ZERO):
+            who = _collection(item.iter)
+            if who and one.who == dotted(item.target):
+                return [replace(one, statement=item, who=who, every=item.iter)]
+    return []
+
+
+def _clamped(loop: ast.For) -> ast.Call | None:
+    """The call in ``for p in net.parameters(): p.grad.data.clamp_(-1, 1)``."""
+    item = loop.body[0]
+    if isinstance(item, ast.If) and not item.orelse and len(item.body) == 1:
+        if ast.unparse(item.test) != f"{ast.unparse(loop.target)}.grad is not None":
+            return None
+        item = item.body[0]
+    call = item.value if isinstance(item, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    ours = isinstance(loop.iter, ast.Call) and dotted(loop.iter.func).endswith(".parameters")
+    name = dotted(call.func.value).removesuffix(".data")
+    return (
+        call
+        if ours and call.func.attr == "clamp_" and name == f"{dotted(loop.target)}.grad"
+        else None
+    )
+
+
+def _collection(node: ast.expr) -> str:
+    """The dotted name of what a loop goes through: ``optimizers`` or ``optimizers.values()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        node = node.func.value if node.func.attr == "values" else node
+    return dotted(node)
 
 
 def _method(

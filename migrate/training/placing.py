@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from migrate.program import Function
+from migrate.training.clips import settings
 from migrate.training.effects import binds, blocks
 from migrate.training.groups import Group
 from migrate.training.lines import above, indent_of, whole
@@ -109,6 +110,15 @@ def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
     )
 
 
+def _settings(group: Group, function: Function) -> set[str]:
+    """What clipping and scaling are set up from, global names apart."""
+    if not group.fused:
+        return set()
+    found = settings(group, function.parameters[0].arg if function.parameters else "-")
+    local = {n for n in found if "." in n or n in function.locals}
+    return local | ({group.scaler} - {""})
+
+
 def constructor(
     view: View, group: Group, names: Variables, function: Function | None
 ) -> ast.stmt | None:
@@ -116,7 +126,7 @@ def constructor(
     owner = function.owner if function is not None else None
     if owner is None or function is None or function.name == "__init__":
         return None
-    needed = {*names.held, *group.optimizers}
+    needed = {*names.held, *group.optimizers, *_settings(group, function)}
     start = owner.methods.get("__init__")
     if start is None or not isinstance(start.node, ast.FunctionDef):
         return None

@@ -64,11 +64,11 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
         condition = container
         block, _ = block_of(view, container)
         index = block.index(container)
-    start = _behind(group, every, block, index)
+    start = behind(group, every, block, index)
     cut = cut_off(view, group, block[start:index], losses, own)
     if isinstance(cut, str):
         return Unclear(first, cut)
-    reason = _before(view, group, block[:start], [*cut.inside, *losses], own)
+    reason = before_update(view, group, block[:start], [*cut.inside, *losses], own)
     if reason:
         return Unclear(first, reason)
     if condition is not None and reads([condition.test], own) & binds(cut.inside, own):
@@ -76,7 +76,7 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
     reason = _tail(view, group, own)
     if reason:
         return Unclear(first, reason)
-    captured = _captured(cut, own)
+    captured = captured_names(cut, own)
     return Region(
         group, block, tuple(cut.inside), tuple(cut.moved), index, losses, condition, captured
     )
@@ -145,7 +145,7 @@ def quiet(view: View, item: ast.stmt) -> bool:
 # -- the step before ---------------------------------------------------------------------------
 
 
-def _behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int) -> int:
+def behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int) -> int:
     """Where the block is this step's own: behind the last update of another step."""
     own = {id(m.statement) for m in group.marks}
     others = {id(m.statement) for m in every if id(m.statement) not in own}
@@ -155,7 +155,7 @@ def _behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int
     return held[-1] + 1 if held else 0
 
 
-def _before(
+def before_update(
     view: View, group: Group, items: list[ast.stmt], nodes: Sequence[ast.AST], own: str
 ) -> str:
     """Results of an earlier step come in as constants: no weight updated here may be behind."""
@@ -189,7 +189,7 @@ def cut_off(
     """Sort the statements in front of a backward."""
     marks = {id(m.statement) for m in group.marks}
     candidates = [s for s in items if id(s) not in marks]
-    touched = _touched(view, candidates, own)
+    touched = touched_by(view, candidates, own)
     needed = reads(losses, own)
     inside: list[ast.stmt] = []
     for item in reversed(candidates):
@@ -199,7 +199,7 @@ def cut_off(
     if not inside and not models(view, losses, own):
         return "nothing in front of it calls a Module on the way to the loss"
     after = candidates[candidates.index(inside[0]) :] if inside else []
-    found = _sort(view, inside, after, losses, touched, own)
+    found = sort_out(view, inside, after, losses, touched, own)
     if isinstance(found, str):
         return found
     gone = next((s for s in found.moved if leaves(s)), None)
@@ -211,7 +211,7 @@ def cut_off(
     return found
 
 
-def _touched(view: View, items: list[ast.stmt], own: str) -> set[int]:
+def touched_by(view: View, items: list[ast.stmt], own: str) -> set[int]:
     """The statements whose results come from a Module."""
     names: set[str] = set()
     found: set[int] = set()
@@ -234,7 +234,7 @@ def _switched(item: ast.stmt) -> set[str]:
     return set()
 
 
-def _sort(
+def sort_out(
     view: View,
     inside: list[ast.stmt],
     after: list[ast.stmt],
@@ -282,7 +282,7 @@ def _tail(view: View, group: Group, own: str) -> str:
     return ""
 
 
-def _captured(cut: Cut, own: str) -> tuple[tuple[ast.stmt, str, ast.stmt], ...]:
+def captured_names(cut: Cut, own: str) -> tuple[tuple[ast.stmt, str, ast.stmt], ...]:
     """(statement that moves, name, the binding it reads) where the name is bound again later."""
     found = []
     for item in cut.moved:

@@ -42,7 +42,7 @@ def variables(
 ) -> Variables | Unclear:
     """Sort the names that a region reads without binding them."""
     nodes = [*region.inside, *region.losses]
-    free = _free(region, own)
+    free = _free(view, region, function, own)
     fixed = {n for n in free if _is_fixed(view, n, nodes, own)}
     loops = _loops(view, region)
     optimizers = set(region.group.optimizers)
@@ -79,29 +79,52 @@ def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt |
     return f"line {line} changes which weights train while they do" if line else ""
 
 
-def _free(region: Region, own: str) -> list[str]:
+def _free(view: View, region: Region, function: Function | None, own: str) -> list[str]:
     """What the region reads before it binds it, in the order of the text."""
-    bound: set[str] = set()
     found: list[str] = []
-    for item in [*_flat(region.inside), *region.losses]:
-        read = [u.name for u in uses(item, own) if not u.stored]
-        read += sorted(reads([item], own) - set(read))
-        found += [n for n in dict.fromkeys(read) if n not in bound and n not in found]
-        bound |= binds([item], own)
-    return found
+    outside = _bound_outside(view, region, function, own)
+    _read_first([*region.inside, *region.losses], set(), found, outside, own)
+    return list(dict.fromkeys(found))
 
 
-def _flat(items: Sequence[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
-    """Statements one after another, those of a with-block or loop as well."""
+def _read_first(
+    items: Sequence[ast.stmt | ast.expr],
+    bound: set[str],
+    found: list[str],
+    outside: set[str],
+    own: str,
+) -> None:
+    """Go through statements, those of with-blocks, loops and branches as well.
+
+    What only one branch binds counts as bound where nothing outside of the region binds it.
+    """
     for item in items:
-        if isinstance(item, ast.With):
-            yield from (i.context_expr for i in item.items)
-            yield from _flat(item.body)
+        if isinstance(item, ast.If):
+            _read_first([item.test], bound, found, outside, own)
+            ends = [set(bound), set(bound)]
+            for block, end in zip((item.body, item.orelse), ends, strict=True):
+                _read_first(block, end, found, outside, own)
+            bound |= (ends[0] & ends[1]) | ((ends[0] | ends[1]) - outside)
+        elif isinstance(item, ast.With):
+            _read_first([i.context_expr for i in item.items], bound, found, outside, own)
+            _read_first(item.body, bound, found, outside, own)
         elif isinstance(item, (ast.For, ast.AsyncFor)):
-            yield from (item.iter, item.target)
-            yield from _flat([*item.body, *item.orelse])
+            _read_first([item.iter, item.target], bound, found, outside, own)
+            _read_first([*item.body, *item.orelse], bound, found, outside, own)
         else:
-            yield item
+            read = [u.name for u in uses(item, own) if not u.stored]
+            read += sorted(reads([item], own) - set(read))
+            found += [n for n in read if n not in bound]
+            bound |= binds([item], own)
+
+
+def _bound_outside(view: View, region: Region, function: Function | None, own: str) -> set[str]:
+    """The names that the function binds somewhere else than in the region; attributes of self."""
+    top = function.node if function is not None else view.file.source.tree
+    inside = {id(n) for s in region.inside for n in ast.walk(s)}
+    found = {u.name for u in _uses_below(top, own) if u.stored and id(u.node) not in inside}
+    found |= {u.name for s in region.inside for u in uses(s, own) if u.name.startswith(f"{own}.")}
+    return found | {p.arg for p in function.parameters} if function is not None else found
 
 
 def _is_fixed(view: View, name: str, nodes: list[ast.AST], own: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.source import Source
 from migrate.training.cells import LossCell
+from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses
 from migrate.training.lines import Parts, comments, indent_of, whole
 from migrate.training.marks import Act, Mark, View
@@ -39,6 +40,7 @@ def _range(region: Region, dropped: set[int]) -> range:
     """From the first statement that goes to the last, within the block."""
     own = [i for i, s in enumerate(region.block) if id(s) in dropped]
     close = [i for i in own if i >= min(_first_inside(region), region.last)]
+    close = [i for i in close if i <= region.last] if region.group.apart else close
     last = max([region.last, *close])
     before = [i for i in own if i < last]
     start = min([i for i in before if i >= _nearby(region, before)] or [region.last])
@@ -85,7 +87,8 @@ def _plain(
         else:
             stays += [Piece(span), "\n"]
     lines = [f"{indent}{note}\n" for note in notes]
-    return (*stays, *lines, indent, *_call(cell, step, place), *behind)
+    fresh = f"{place.variable}.clear()\n{indent}" if region.group.apart else ""
+    return (*stays, *lines, indent, fresh, *_call(cell, step, place), *behind)
 
 
 def extent(source: Source, block: list[ast.stmt], index: int, first: int) -> Span:
@@ -173,13 +176,14 @@ def _rest(source: Source, held: ast.If, dropped: set[int], indent: str, test: st
 def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) -> Iterator[Edit]:
     """zero_grad and the like outside the region; accumulated gradients are applied by name."""
     source = view.file.source
-    for mark in found:
-        text = "" if region.group.fused else _later(source, region, mark, place)
+    for mark in {id(m.statement): m for m in found}.values():
+        text = _later(view, region, mark, place)
         if text:
-            yield _edit(source, source.span(mark.statement), (text,))
+            changed = mark.call if mark.when is not None else mark.statement
+            yield _edit(source, source.span(changed), (text,))
             continue
         block, parent = block_of(view, mark.statement)
-        going = {id(m.statement) for m in found}
+        going = {id(m.statement) for m in found if not _later(view, region, m, place)}
         if not isinstance(parent, ast.Module) and all(id(s) in going for s in block):
             kept = "pass" if block[0] is mark.statement else ""
             yield _edit(source, source.span(mark.statement), (kept,))
@@ -191,22 +195,25 @@ def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) 
         yield _edit(source, Span(span.start, end), tuple(f"{indent}{n}\n" for n in notes))
 
 
-def _later(source: Source, region: Region, mark: Mark, place: Place) -> str:
+def _later(view: View, region: Region, mark: Mark, place: Place) -> str:
     """How an accumulating step does what the mark did; "" when there is nothing to do."""
+    if region.group.fused:
+        return ""
     step = place.variable
     if mark.act is Act.STEP:
         return f"{step}.update()"
     if mark.act is Act.ZERO:
+        if region.group.apart:
+            return ""
         loops = [n for n in region.group.backwards[0].on if isinstance(n, (ast.For, ast.While))]
         late = mark.statement.lineno > region.group.backwards[0].statement.lineno
         again = late or place.behind or any(n in mark.on for n in loops)
         return f"{step}.clear()" if again else ""
-    if mark.act is Act.CLIP_NORM:
-        limit = ", ".join(source.text_of(a) for a in (*mark.call.args[1:], *mark.call.keywords))
-        target = ""
-        if isinstance(mark.statement, ast.Assign):
-            target = source.text_of(mark.statement.targets[0]) + " = "
-        return f"{target}{step}.clip({limit})"
+    made = clip(view, region.group, mark) if mark in region.group.clips() else None
+    if isinstance(made, Clip):
+        method = "clip" if mark.act is Act.CLIP_NORM else "clip_value"
+        target = f"{made.target} = " if made.target else ""
+        return f"{target}{step}.{method}({made.call(view)})"
     return ""
 
 
