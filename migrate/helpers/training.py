@@ -16,6 +16,20 @@ def followed_by(outputs, done):
     return ops.depend(outputs, done)
 
 
+def without_statistics(network):
+    """The network as a function whose calls leave moving means and variances as they were."""
+
+    def outputs(*inputs):
+        others = [p for p in network.get_parameters() if not p.requires_grad]
+        before = [p.value().copy() for p in others]
+        found = network(*inputs)
+        for parameter, value in zip(others, before):
+            ops.assign(parameter, value)
+        return found
+
+    return outputs
+
+
 class TrainOneStep(nn.TrainOneStepCell):
     """One training step of a network that returns (loss, *others); returns all of them."""
 

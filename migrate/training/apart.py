@@ -12,16 +12,16 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from migrate.training.earlier import before_update
 from migrate.training.effects import binds, changed, reads
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Mark, View
+from migrate.training.modules import models
 from migrate.training.slices import (
     Region,
-    before_update,
     behind,
     block_of,
     captured_names,
-    models,
     sort_out,
     touched_by,
 )

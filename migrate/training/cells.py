@@ -6,7 +6,7 @@ The Cell is written as a torch Module: the ordinary rules make a Cell of it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
@@ -17,6 +17,7 @@ from migrate.training.marks import View
 from migrate.training.slices import Region
 from migrate.training.variables import Variables
 
+OWN = "_torch2ms"
 _TAKEN = {"construct", "name", "phase", "cells", "parameters", "training", "bprop", "compile"}
 
 
@@ -86,9 +87,14 @@ def written(
     source = view.file.source
     members = _spelled([f"self.{n.rpartition('.')[2]}" for n in names.held], _TAKEN)
     members = dict(zip(names.held, members.values(), strict=True))
-    inputs = _spelled(names.given, binds(region.inside, own))
-    renames = tuple(_renames(view, region, names, own, members, inputs))
-    body: list[str | Piece] = []
+    bound = binds([*region.again, *region.inside], own)
+    inputs = _spelled(names.given, bound)
+    taken = bound | set(inputs.values())
+    local = _spelled(sorted(n for n in bound - set(inputs) if "." in n), taken)
+    new = _renamed(members, {**inputs, **local})
+    renames = tuple(_renames(view, [*region.inside, *region.losses], new, own))
+    renames += tuple(_first_looks(view, region))
+    body: list[str | Piece] = [_respelled(view, s, new, own) for s in region.again]
     for item in region.inside:
         body += moved(source, item, " " * 8)
         for _, n, binding in region.captured:
@@ -100,7 +106,7 @@ def written(
     text = (
         *_header(name, base, members, inputs),
         *body,
-        *_returned(source, region, results[1:]),
+        *_returned(source, region, [new.get(r, r) for r in results[1:]]),
     )
     build = f"{name}({', '.join(names.held)})"
     given = tuple((n,) for n in names.given)
@@ -133,7 +139,7 @@ def _header(name: str, base: str, members: dict[str, str], inputs: dict[str, str
 
 def _result_names(region: Region, names: Variables) -> tuple[str, ...]:
     only = region.losses[0] if len(region.losses) == 1 else None
-    first = only.id if isinstance(only, ast.Name) else "_"
+    first = (dotted(only) if only is not None else "") or "_"
     captured = dict.fromkeys(f"first_{n}" for _, n, _ in region.captured)
     return (first, *names.extra, *captured)
 
@@ -148,22 +154,39 @@ def _returned(source: Source, region: Region, extra: Sequence[str]) -> Parts:
     return (*parts, "".join(f", {n}" for n in extra), "\n")
 
 
-def _renames(
-    view: View,
-    region: Region,
-    names: Variables,
-    own: str,
-    members: dict[str, str],
-    inputs: dict[str, str],
-) -> list[Edit]:
-    """``model`` becomes ``self.model``; ``self.batch``, where it is an input, ``batch``."""
+def _renamed(members: dict[str, str], local: dict[str, str]) -> dict[str, str]:
+    """``model`` becomes ``self.model``; ``self.batch``, an input or result, ``batch``."""
     new = {n: f"self.{m}" for n, m in members.items() if n != f"self.{m}"}
-    new |= {n: i for n, i in inputs.items() if n != i}
-    found = []
-    for item in [*region.inside, *region.losses]:
-        for use in uses(item, own):
-            if use.name in new:
-                span = view.file.source.span(use.node)
-                site = Site("training", Span(span.start, span.end), use.node.lineno, 1)
-                found.append(Edit(site, Outcome.CONVERTED, (new[use.name],)))
-    return found
+    return new | {n: short for n, short in local.items() if n != short}
+
+
+def _renames(view: View, items: Sequence[ast.AST], new: dict[str, str], own: str) -> Iterator[Edit]:
+    for use in (u for item in items for u in uses(item, own)):
+        if use.name in new:
+            yield _edit(view, use.node, new[use.name])
+
+
+def _first_looks(view: View, region: Region) -> Iterator[Edit]:
+    """What is made again inside leaves moving statistics alone the first time."""
+    for item in region.again:
+        assert isinstance(item.value, ast.Call)
+        text = view.file.source.text_of(item.value.func)
+        yield _edit(view, item.value.func, f"{OWN}.without_statistics({text})")
+
+
+def _respelled(view: View, item: ast.stmt, new: dict[str, str], own: str) -> str:
+    """A statement's text with other names; where it stands, it keeps its own."""
+    source, span = view.file.source, view.file.source.span(item)
+    text, position = " " * 8, span.start
+    for use in sorted(uses(item, own), key=lambda u: source.span(u.node).start):
+        if use.name in new:
+            place = source.span(use.node)
+            text += source.text(Span(position, place.start)) + new[use.name]
+            position = place.end
+    return text + source.text(Span(position, span.end)) + "\n"
+
+
+def _edit(view: View, node: ast.expr, text: str) -> Edit:
+    span = view.file.source.span(node)
+    site = Site("training", Span(span.start, span.end), node.lineno, 1)
+    return Edit(site, Outcome.CONVERTED, (text,))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from migrate.program import Function
 from migrate.training.effects import blocks, dotted
 from migrate.training.marks import View
-from migrate.training.slices import quiet
+from migrate.training.modules import quiet
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _GRADIENT = {"backward", "grad", "enable_grad", "set_grad_enabled", "requires_grad"}

@@ -10,8 +10,9 @@ from migrate.training.effects import binds, blocks
 from migrate.training.eval_loops import EvalLoop, mode_set
 from migrate.training.lines import above, indent_of, shares_line, whole
 from migrate.training.marks import View
+from migrate.training.modules import models
 from migrate.training.placing import constructor
-from migrate.training.slices import Region, block_of, models
+from migrate.training.slices import Region, block_of
 from migrate.training.variables import Variables
 
 

@@ -19,8 +19,9 @@ from migrate.training.eval_places import Found, Home, home_of
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts, above, comments, indent_of, shares_line, whole
 from migrate.training.marks import Act, Mark, View
+from migrate.training.modules import models
 from migrate.training.placing import top_level
-from migrate.training.slices import Region, cut_off, models
+from migrate.training.slices import Region, cut_off
 from migrate.training.variables import Variables, variables
 from migrate.training.wording import extent
 

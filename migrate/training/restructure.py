@@ -14,7 +14,7 @@ from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.source import Source, read
 from migrate.training.apart import apart
-from migrate.training.cells import LossCell, plain, written
+from migrate.training.cells import OWN, LossCell, plain, written
 from migrate.training.effects import dotted
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
@@ -26,7 +26,7 @@ from migrate.training.steps import Step, carries, step
 from migrate.training.variables import variables
 from migrate.training.wording import edits
 
-TORCH, OWN = "_torch2ms_torch", "_torch2ms"
+TORCH = "_torch2ms_torch"
 EVAL = "torch.nn.Module.eval"
 _WORDS = (b".backward(", b".eval(", b"no_grad", b"inference_mode")
 
@@ -117,9 +117,21 @@ def _file(inference: Inference, file: File) -> Staged | None:
             )
             (unclear if isinstance(item, Unclear) else ready).append(item)  # type: ignore[arg-type]
         evaluated += evaluations(view, function, body, _own(function), taken)
+    ready = list(_without_nested(ready, unclear))
     if not ready and not unclear and not evaluated:
         return None
     return _staged(view, ready, unclear, evaluated)
+
+
+def _without_nested(ready: Sequence[_Ready], unclear: list[Unclear]) -> Iterator[_Ready]:
+    """What a step makes again must stand outside of the Cells of the others."""
+    inside = {id(s) for item in ready for s in item.region.inside}
+    for item in ready:
+        if any(id(s) in inside for s in item.region.again):
+            reason = "what it starts from is computed inside of another step"
+            unclear.append(Unclear(item.region.group.backwards[0], reason))
+        else:
+            yield item
 
 
 def _one(

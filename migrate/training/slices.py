@@ -9,17 +9,16 @@ step. Where that order could be seen, the step is refused.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from migrate.receivers.kinds import without_none
-from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads, uses
-from migrate.training.groups import Group, Unclear, models_of
+from migrate.training.earlier import before_update, constants, made_again
+from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads
+from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Act, Mark, View
+from migrate.training.modules import from_model, models, quiet
 
-QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
-_TELLING = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Region:
 
     ``inside`` compute the loss, ``moved`` come behind the step, ``condition`` is the ``if`` that
     holds the backward when the loss is computed in front of it. ``captured`` maps a statement
-    that moves and a name to the number of the binding that it reads.
+    that moves and a name to the number of the binding that it reads. ``again`` stand in front of
+    an earlier step and are made again inside.
     """
 
     group: Group
@@ -39,6 +39,7 @@ class Region:
     losses: tuple[ast.expr, ...]
     condition: ast.If | None = None
     captured: tuple[tuple[ast.stmt, str, ast.stmt], ...] = ()
+    again: tuple[ast.Assign, ...] = ()
 
 
 @dataclass
@@ -59,7 +60,7 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
     if (
         isinstance(container, ast.If)
         and block is container.body
-        and not _from_model(view, block, index, losses, own)
+        and not from_model(view, block, index, losses, own)
     ):
         condition = container
         block, _ = block_of(view, container)
@@ -68,8 +69,10 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
     cut = cut_off(view, group, block[start:index], losses, own)
     if isinstance(cut, str):
         return Unclear(first, cut)
-    reason = before_update(view, group, block[:start], [*cut.inside, *losses], own)
-    if reason:
+    nodes = [*cut.inside, *losses]
+    reason = before_update(view, group, block[:start], nodes, own)
+    again = made_again(view, group, every, block[:start], nodes, own) if reason else ()
+    if reason and not again:
         return Unclear(first, reason)
     if condition is not None and reads([condition.test], own) & binds(cut.inside, own):
         return Unclear(first, "the condition of its update reads what the loss is made from")
@@ -78,7 +81,7 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
         return Unclear(first, reason)
     captured = captured_names(cut, own)
     return Region(
-        group, block, tuple(cut.inside), tuple(cut.moved), index, losses, condition, captured
+        group, block, tuple(cut.inside), tuple(cut.moved), index, losses, condition, captured, again
     )
 
 
@@ -88,58 +91,6 @@ def block_of(view: View, item: ast.stmt) -> tuple[list[ast.stmt], ast.AST]:
     while not any(item in b for b in blocks(parent)):
         parent = view.file.parents[id(parent)]
     return next(b for b in blocks(parent) if item in b), parent
-
-
-# -- what comes from a Module -----------------------------------------------------------------
-
-
-def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
-    """The names under ``nodes`` that are Modules: by kind, or by the methods called on them."""
-    found: set[str] = set()
-    for use in (u for n in nodes for u in uses(n, own)):
-        atoms = view.atoms(use.node)
-        known = atoms == {"Module"} and not _weightless(view, use.node)
-        if known or (not atoms and use.name in _told(view)):
-            found.add(use.name)
-    return found
-
-
-def _weightless(view: View, node: ast.AST) -> bool:
-    """Torch's own losses compute from what they are given alone."""
-    names = [a.name for a in without_none(view.kind(node))]
-    return all(n.startswith("torch.nn.") and n.endswith("Loss") for n in names)
-
-
-def _told(view: View) -> set[str]:
-    """Names of unknown kind of which a method is called that only Modules have."""
-    if "told" not in view._memo:
-        found: set[str] = set()
-        for method in _TELLING:
-            for call, _ in view.file.calls.get(method, ()):
-                if isinstance(call.func, ast.Attribute) and not view.is_optimizer(call.func.value):
-                    found |= {dotted(call.func.value), _root(call.func.value)}
-        view._memo["told"] = found - {""}
-    return view._memo["told"]
-
-
-def _root(node: ast.expr) -> str:
-    """``net`` of ``net[0].head``: a part that is a Module belongs to one; self is no Module."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) and node.id != "self" else ""
-
-
-def _from_model(
-    view: View, block: list[ast.stmt], end: int, losses: Iterable[ast.expr], own: str
-) -> bool:
-    return bool(models(view, [*block[:end], *losses], own))
-
-
-def quiet(view: View, item: ast.stmt) -> bool:
-    if not isinstance(item, ast.With) or not isinstance(item.items[0].context_expr, ast.Call):
-        return False
-    names = view.torch_names(item.items[0].context_expr.func)
-    return bool(names) and names <= set(QUIET)
 
 
 # -- the step before ---------------------------------------------------------------------------
@@ -153,27 +104,6 @@ def behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int)
     zeros = {id(m.statement) for m in every if m.act is Act.ZERO}
     held = [i for i in held if id(block[i]) not in zeros]
     return held[-1] + 1 if held else 0
-
-
-def before_update(
-    view: View, group: Group, items: list[ast.stmt], nodes: Sequence[ast.AST], own: str
-) -> str:
-    """Results of an earlier step come in as constants: no weight updated here may be behind."""
-    origins: dict[str, set[str]] = {}
-    for item in items:
-        found = set() if quiet(view, item) else models(view, [item], own)
-        for name in reads([item], own):
-            found |= origins.get(name, set())
-        for name in binds([item], own):
-            origins[name] = found
-    updated = {m for o in group.optimizers for m in models_of(view, o)}
-    for use in (u for n in nodes for u in uses(n, own)):
-        parent = view.file.parents.get(id(use.node))
-        if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
-            continue
-        if origins.get(use.name, set()) & updated or (origins.get(use.name) and not updated):
-            return f"{use.name} was computed before another update, by weights updated here"
-    return ""
 
 
 # -- cutting ----------------------------------------------------------------------------------
@@ -194,6 +124,9 @@ def cut_off(
     inside: list[ast.stmt] = []
     for item in reversed(candidates):
         if binds([item], own) & needed and id(item) in touched:
+            if constants(view, group, item, [*inside, *losses], own):
+                touched.discard(id(item))
+                continue
             inside.insert(0, item)
             needed |= reads([item], own)
     if not inside and not models(view, losses, own):

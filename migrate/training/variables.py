@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from migrate.program import Function
 from migrate.training import changes
-from migrate.training.effects import Use, binds, blocks, reads, uses
+from migrate.training.effects import Use, binds, blocks, dotted, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
-from migrate.training.slices import Region, block_of, models
+from migrate.training.modules import models
+from migrate.training.slices import Region, block_of
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CALLABLE = {"Module", "function", "class", "partial", "method", "callable", "Object", "ref"}
@@ -41,15 +42,15 @@ def variables(
     view: View, region: Region, function: Function | None, own: str
 ) -> Variables | Unclear:
     """Sort the names that a region reads without binding them."""
-    nodes = [*region.inside, *region.losses]
+    nodes = [*region.again, *region.inside, *region.losses]
     free = _free(view, region, function, own)
     fixed = {n for n in free if _is_fixed(view, n, nodes, own)}
     loops = _loops(view, region)
     optimizers = set(region.group.optimizers)
-    loop = _outermost(loops, fixed | optimizers, own)
+    loop = _outermost(loops, fixed, optimizers, own)
     changing = changed_in(loop, own) if loop is not None else set()
-    if (fixed | optimizers) & changing:
-        name = sorted((fixed | optimizers) & changing)[0]
+    if fixed & changing:
+        name = sorted(fixed & changing)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
     reason = _fleeting(view, region, nodes, loop)
     if reason:
@@ -83,7 +84,7 @@ def _free(view: View, region: Region, function: Function | None, own: str) -> li
     """What the region reads before it binds it, in the order of the text."""
     found: list[str] = []
     outside = _bound_outside(view, region, function, own)
-    _read_first([*region.inside, *region.losses], set(), found, outside, own)
+    _read_first([*region.again, *region.inside, *region.losses], set(), found, outside, own)
     return list(dict.fromkeys(found))
 
 
@@ -183,11 +184,17 @@ def _loops(view: View, region: Region) -> list[ast.stmt]:
             found.append(node)
 
 
-def _outermost(loops: list[ast.stmt], needed: set[str], own: str) -> ast.stmt | None:
-    """The outermost loop that binds nothing of what the Cell is built from."""
+def _outermost(
+    loops: list[ast.stmt], needed: set[str], optimizers: set[str], own: str
+) -> ast.stmt | None:
+    """The outermost loop that binds nothing of what the Cell is built from.
+
+    What is written into an optimizer (``param_groups[0]["lr"] = lr``) leaves it the same object.
+    """
     found: ast.stmt | None = None
     for loop in loops:
-        if needed & changed_in(loop, own):
+        rebound = {u.name for u in uses(loop, own) if u.stored}
+        if needed & changed_in(loop, own) or optimizers & rebound:
             break
         found = loop
     return found
@@ -208,7 +215,7 @@ def _results(view: View, region: Region, function: Function | None, own: str) ->
         bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
         bound += sorted(binds([item], own) - set(bound))
     only = region.losses[0] if len(region.losses) == 1 else None
-    loss = only.id if isinstance(only, ast.Name) else ""
+    loss = dotted(only) if only is not None else ""
     top = function.node if function is not None else view.file.source.tree
     skipped = {id(n) for s in region.inside for n in ast.walk(s)}
     skipped |= {id(n) for m in region.group.marks for n in ast.walk(m.statement)}

@@ -1,0 +1,62 @@
+"""In: statements. Out: the Modules that they call, by kind or by what is called on them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from migrate.receivers.kinds import without_none
+from migrate.training.effects import dotted, uses
+from migrate.training.marks import View
+
+QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+_TELLING = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
+
+
+def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
+    """The names under ``nodes`` that are Modules: by kind, or by the methods called on them."""
+    found: set[str] = set()
+    for use in (u for n in nodes for u in uses(n, own)):
+        atoms = view.atoms(use.node)
+        known = atoms == {"Module"} and not _weightless(view, use.node)
+        if known or (not atoms and use.name in _told(view)):
+            found.add(use.name)
+    return found
+
+
+def _weightless(view: View, node: ast.AST) -> bool:
+    """Torch's own losses compute from what they are given alone."""
+    names = [a.name for a in without_none(view.kind(node))]
+    return all(n.startswith("torch.nn.") and n.endswith("Loss") for n in names)
+
+
+def _told(view: View) -> set[str]:
+    """Names of unknown kind of which a method is called that only Modules have."""
+    if "told" not in view._memo:
+        found: set[str] = set()
+        for method in _TELLING:
+            for call, _ in view.file.calls.get(method, ()):
+                if isinstance(call.func, ast.Attribute) and not view.is_optimizer(call.func.value):
+                    found |= {dotted(call.func.value), _root(call.func.value)}
+        view._memo["told"] = found - {""}
+    return view._memo["told"]
+
+
+def _root(node: ast.expr) -> str:
+    """``net`` of ``net[0].head``: a part that is a Module belongs to one; self is no Module."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) and node.id != "self" else ""
+
+
+def from_model(
+    view: View, block: list[ast.stmt], end: int, losses: Iterable[ast.expr], own: str
+) -> bool:
+    return bool(models(view, [*block[:end], *losses], own))
+
+
+def quiet(view: View, item: ast.stmt) -> bool:
+    if not isinstance(item, ast.With) or not isinstance(item.items[0].context_expr, ast.Call):
+        return False
+    names = view.torch_names(item.items[0].context_expr.func)
+    return bool(names) and names <= set(QUIET)
