@@ -44,7 +44,12 @@ def shares_line(source: Source, item: ast.stmt) -> bool:
 
 def moved(source: Source, item: ast.stmt, indent: str) -> Parts:
     """A statement's lines under another indentation, each with a newline at its end."""
-    own, span = indent_of(source, item).encode(), whole(source, item)
+    return shifted(source, whole(source, item), indent_of(source, item), indent)
+
+
+def shifted(source: Source, span: Span, before: str, indent: str) -> Parts:
+    """Whole lines under another indentation, each with a newline at its end."""
+    own = before.encode()
     strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
     parts: list[str | Piece] = []
     start = span.start
