@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate import operators, unknown_receivers
+from migrate import module_members, operators, unknown_receivers
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, without_none
-from migrate.receivers.own_names import own_names
+from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
-
-# what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
-RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
-
 
 FORWARD = "torch.nn.Module.forward"
 APPLY = "torch.autograd.Function.apply"
@@ -48,7 +45,7 @@ class Reference:
 
 def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
-    found: list[Reference] = _own(scene)
+    found: list[Reference] = [*_own(scene), *_switches(scene)]
     for node in scene.file.nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found += _import(scene, node)
@@ -89,6 +86,13 @@ def _own(scene: Scene) -> list[Reference]:
                     if name in names:
                         found.append(Reference(one, f"torch.nn.Module.{name}", Form.OWN))
     return found
+
+
+def _switches(scene: Scene) -> Iterator[Reference]:
+    """``def train(self, mode)`` of a Module takes the place of torch's own."""
+    for owner in scene.file.classes.values():
+        if scene.is_module_class(owner) and chooses_modes(owner):
+            yield Reference(owner.methods["train"].node, module_members.TRAIN, Form.OWN)
 
 
 def _is_own(scene: Scene, node: ast.Attribute) -> bool:
@@ -173,9 +177,11 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         full = f"torch.Tensor.{attribute}"
         return full if table.kind(full) or table.rows(full) else ""
     if atom.kind == "Module":
-        return _module_member(scene, atom, attribute)
+        return module_members.of_module(scene, atom, attribute)
     if attribute == "forward" and atom.kind in ("super", "class"):
         return FORWARD if scene.inference.is_module(atom.name) else ""
+    if atom.kind == "super":
+        return module_members.of_super(scene, atom, attribute)
     if attribute == "apply" and atom.kind == "class":
         return APPLY if scene.inference.is_function(atom.name) else ""
     if atom.kind == "tuple" and attribute in atom.keys:
@@ -195,48 +201,6 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
     if atom.kind == "torch":
         return table.member(atom.name, attribute)
     return ""
-
-
-def _module_member(scene: Scene, atom: Atom, attribute: str) -> str:
-    table, inference = scene.table, scene.inference
-    bases: tuple[str, ...] = (atom.name,) if atom.name else ()
-    if "::" in atom.name:
-        if attribute != "forward" and _defined(scene, atom.name, attribute):
-            return ""
-        bases = inference.torch_bases(atom.name)
-    for base in bases:
-        for row in table.rows(base):
-            if attribute in row.weights or attribute in row.attrs:
-                return f"{base}.{attribute}"
-        if table.keys(f"{base}.{attribute}"):  # a pattern for the namespace is not meant
-            return f"{base}.{attribute}"
-    full = f"torch.nn.Module.{attribute}"
-    if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:
-        return full
-    return (
-        full
-        if attribute == "forward"
-        or table.kind(full) in ("method", "property")
-        or (table.rows(full))
-        else ""
-    )
-
-
-def _defined(scene: Scene, key: str, attribute: str) -> bool:
-    """Whether a class of the project, or one it derives from, defines the attribute itself."""
-    inference, todo, seen = scene.inference, [key], {key}
-    while todo:
-        owner = inference.class_of(todo.pop())
-        if owner is None:
-            continue
-        if attribute in owner.methods or attribute in owner.stores:
-            return True
-        for base in inference.bases(owner.key):
-            for atom in base:
-                if atom.kind == "class" and atom.name not in seen:
-                    seen.add(atom.name)
-                    todo.append(atom.name)
-    return False
 
 
 def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[Reference]:

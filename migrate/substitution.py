@@ -10,6 +10,7 @@ from migrate.calls import BoundCall
 from migrate.imports import Spelling
 from migrate.outcomes import Piece
 from migrate.source import Source
+from migrate.syntax import is_super
 from migrate.table import Param, Table
 from migrate.template_text import dotted
 
@@ -87,6 +88,8 @@ class Substitution:
 
     def _name(self, node: ast.Name, tight: bool) -> Parts:
         if node.id == "self" and self.receiver is not None:
+            if is_super(self.receiver):
+                return ["self"]  # super() is no value
             return [piece(self.source, self.receiver, True)]
         given = self._given(node.id)
         if isinstance(given, tuple):
@@ -122,8 +125,15 @@ class Substitution:
             return Argument((Piece(self.source.span(item)),), origin=item)
         return Argument((piece(self.source, item, False),), origin=item)
 
+    def _owner(self, node: ast.expr) -> Parts:
+        """What an attribute is taken of."""
+        of_receiver = isinstance(node, ast.Name) and node.id == "self"
+        if of_receiver and self.receiver is not None:
+            return [piece(self.source, self.receiver, True)]
+        return self.expression(node, True)
+
     def _Attribute(self, node: ast.Attribute) -> Parts:
-        parts = self.expression(node.value, True)
+        parts = self._owner(node.value)
         if len(parts) == 1 and isinstance(parts[0], Piece) and self._is_number(parts[0]):
             parts = [Piece(parts[0].span, True)]  # 2.real is no Python
         return [*parts, f".{node.attr}"]

@@ -23,3 +23,8 @@ def all_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """Every parameter: by place, by keyword, then *args and **kwargs."""
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return found + [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+
+
+def is_super(node: ast.AST) -> bool:
+    """``super()`` or ``super(Class, self)``"""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"

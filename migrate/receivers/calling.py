@@ -26,6 +26,7 @@ from migrate.receivers.kinds import (
     sequence,
     without_none,
 )
+from migrate.syntax import is_super
 from migrate.table import Signature, Table
 
 
@@ -33,7 +34,7 @@ class Calling(Given):
     """Evaluates calls; what a call proves or changes is noted in the frame."""
 
     def _Call(self, node: ast.Call) -> Kind:
-        if _is_super(node):
+        if is_super(node):
             return self._super()
         callee = self.kind(node.func)
         args = tuple(self.kind(a) for a in node.args)
@@ -259,10 +260,6 @@ def _is_true(node: ast.expr) -> bool:
 
 def _keyed(value: Kind, key: str) -> Kind:
     return frozenset(Atom(a.kind, a.name, a.items, (*a.keys, key)) for a in value)
-
-
-def _is_super(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _result(signature: Signature) -> Kind:

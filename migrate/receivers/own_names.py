@@ -10,6 +10,7 @@ import ast
 
 from migrate.program import Class
 from migrate.receivers.world import World
+from migrate.syntax import is_super
 
 # dir(mindspore.nn.Cell) and what an instance holds, without what torch.nn.Module has as well;
 # compile and bprop mean something else there
@@ -75,3 +76,16 @@ def defined(owner: Class) -> frozenset[str]:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         names |= {t.id for t in targets if isinstance(t, ast.Name)}
     return frozenset(names)
+
+
+def chooses_modes(owner: Class) -> bool:
+    """Whether a class has a ``train(mode)`` of its own: torch's switch, not a training loop."""
+    method = owner.methods.get("train")
+    if method is None or len(method.parameters) < 2:
+        return False
+    return method.parameters[1].arg == "mode" or any(map(_switches, ast.walk(method.node)))
+
+
+def _switches(node: ast.AST) -> bool:
+    """``super().train``"""
+    return isinstance(node, ast.Attribute) and node.attr == "train" and is_super(node.value)

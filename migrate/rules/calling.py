@@ -8,11 +8,13 @@ from dataclasses import replace
 from migrate import layout
 from migrate.calls import BoundCall
 from migrate.choice import SELECTION, Chosen, NotChosen, choose
+from migrate.module_members import EVAL, TRAIN, bases_choose, has_own_modes
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, optimizers
 from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
 from migrate.selections import is_selection
+from migrate.syntax import is_super
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
 
@@ -27,7 +29,8 @@ def decide_call(
     )  # fmt: skip
     if isinstance(chosen, NotChosen):
         return chosen
-    saved = checkpoints.chosen_for(scene, site, name, call, _cycled(scene, name, chosen))
+    chosen = _moded(scene, name, _cycled(scene, name, chosen), receiver)
+    saved = checkpoints.chosen_for(scene, site, name, call, chosen)
     if isinstance(saved, Refusal):
         return saved
     chosen = saved
@@ -61,6 +64,22 @@ def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
     if other is None or not mentions(scene, b"OneCycleLR", b"CyclicLR"):
         return chosen
     return [replace(one, row=other) if one.row.key == name else one for one in chosen]
+
+
+def _moded(
+    scene: Scene, name: str, chosen: list[Chosen], receiver: ast.expr | None
+) -> list[Chosen]:
+    """Where a Module of the program has its own ``train(mode)``: a switch that asks it."""
+    if name not in (TRAIN, EVAL) or receiver is None or not has_own_modes(scene):
+        return chosen
+    rows = {row.key: row for row in scene.table.rows(name)}
+    wanted = f"{name}:own"
+    if name == TRAIN and is_super(receiver):
+        atoms = scene.kind(receiver)
+        if any(bases_choose(scene, atom.name) for atom in atoms):
+            return chosen
+        wanted = f"{name}:below"
+    return [replace(one, row=rows[wanted]) for one in chosen]
 
 
 def template_of(scene: Scene, row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from migrate.module_members import TRAIN
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.receivers.kinds import without_none
 from migrate.rules.classes import name_span
@@ -21,6 +22,9 @@ def decide(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
             why = f"Cell has a member {own} of its own, and a child's name is that of its weights"
             return Refusal(site, "API113", why, "give the child another name", keep=True)
         return Edit(site, Outcome.KEPT, None)
+    if name == TRAIN:
+        place = Site(name, _span(scene, node, own), site.line, site.column)
+        return Edit(place, Outcome.CONVERTED, ("set_train",), name)
     span = _span(scene, node, own)
     place = Site(name, span, site.line, site.column)
     return Edit(place, Outcome.CONVERTED, (free_name(scene, own),), note=NOTE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from migrate.module_members import RENAMED
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
-from migrate.sites import RENAMED
 from migrate.substitution import piece
 from migrate.templates import Renderer
 

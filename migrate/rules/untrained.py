@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.module_members import RENAMED
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
 from migrate.rules.autograd import STOPPING
 from migrate.rules.neighbours import mentions, neighbours
 from migrate.scene import Scene
-from migrate.sites import RENAMED, direct_name
+from migrate.sites import direct_name
 
 # what reaches members without their names
 _BLIND = (b"children(", b"_modules", b"get_submodule", b"get_parameter", b"__dict__", b"vars(")

@@ -1,0 +1,95 @@
+"""In: an attribute of a Module, or of ``super()`` in one. Out: the torch name it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from migrate.program import Class
+from migrate.receivers.kinds import Atom
+from migrate.receivers.own_names import chooses_modes
+from migrate.scene import Scene
+
+# what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
+RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
+
+
+TRAIN = "torch.nn.Module.train"
+EVAL = "torch.nn.Module.eval"
+
+
+def of_super(scene: Scene, atom: Atom, attribute: str) -> str:
+    """What ``super()`` gives is torch's where no base of the project defines it."""
+    inference = scene.inference
+    if attribute.startswith("__") or not inference.is_module(atom.name):
+        return ""
+    bases = (one for base in inference.bases(atom.name) for one in base)
+    if any(one.kind == "class" and defined(scene, one.name, attribute) for one in bases):
+        return TRAIN if attribute == "train" and bases_choose(scene, atom.name) else ""
+    torchs = [Atom("Module", base) for base in inference.torch_bases(atom.name)]
+    found = (of_module(scene, one, attribute) for one in torchs)
+    return next((name for name in found if name), "")
+
+
+def has_own_modes(scene: Scene) -> bool:
+    """Whether a Module of the program decides by itself what ``train`` does to it."""
+    classes = scene.inference.program.classes.values()
+    return any(chooses_modes(c) and scene.inference.is_module(c.key) for c in classes)
+
+
+def bases_choose(scene: Scene, key: str) -> bool:
+    """Whether ``super().train`` in a class of the project is the project's own as well."""
+    bases = (atom for base in scene.inference.bases(key) for atom in base)
+    return any(atom.kind == "class" and chooses(scene, atom.name) for atom in bases)
+
+
+def chooses(scene: Scene, key: str) -> bool:
+    """Whether a class of the project, or one it derives from, has its own ``train(mode)``."""
+    return defined(scene, key, "train") and any(
+        chooses_modes(owner) for owner in _family(scene, key)
+    )
+
+
+def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
+    """The row's name for ``module.attribute``, or "" for what the project defines itself."""
+    table, inference = scene.table, scene.inference
+    bases: tuple[str, ...] = (atom.name,) if atom.name else ()
+    if "::" in atom.name:
+        if attribute != "forward" and defined(scene, atom.name, attribute):
+            return TRAIN if attribute == "train" and chooses(scene, atom.name) else ""
+        bases = inference.torch_bases(atom.name)
+    for base in bases:
+        for row in table.rows(base):
+            if attribute in row.weights or attribute in row.attrs:
+                return f"{base}.{attribute}"
+        if table.keys(f"{base}.{attribute}"):  # a pattern for the namespace is not meant
+            return f"{base}.{attribute}"
+    full = f"torch.nn.Module.{attribute}"
+    if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:
+        return full
+    return (
+        full
+        if attribute == "forward"
+        or table.kind(full) in ("method", "property")
+        or (table.rows(full))
+        else ""
+    )
+
+
+def defined(scene: Scene, key: str, attribute: str) -> bool:
+    """Whether a class of the project, or one it derives from, defines the attribute itself."""
+    return any(attribute in c.methods or attribute in c.stores for c in _family(scene, key))
+
+
+def _family(scene: Scene, key: str) -> Iterator[Class]:
+    """A class of the project and those of the project it derives from."""
+    inference, todo, seen = scene.inference, [key], {key}
+    while todo:
+        owner = inference.class_of(todo.pop())
+        if owner is None:
+            continue
+        yield owner
+        for base in inference.bases(owner.key):
+            for atom in base:
+                if atom.kind == "class" and atom.name not in seen:
+                    seen.add(atom.name)
+                    todo.append(atom.name)
