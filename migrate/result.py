@@ -164,9 +164,9 @@ class Rung(Frozen):
 class ModelResult(Frozen):
     """One verified model: how it was built, and what every Cell of it showed.
 
-    ``weight_names`` maps every torch tensor that found its partner to the name of the MindSpore
-    Parameter ("" where none is needed) and ``weight_layouts`` to its change of shape; checkpoints
-    are converted by them.
+    ``weight_names`` maps every tensor of torch's state dict that found its partner to the name of
+    the MindSpore Parameter ("" where none is needed) and ``weight_layouts`` to its change of
+    shape; ``parameters`` are those of torch, in its order. Checkpoints are converted by them.
     """
 
     name: str
@@ -182,6 +182,7 @@ class ModelResult(Frozen):
     weights_matched: int = 0
     weight_names: dict[str, str] = Field(default_factory=dict)
     weight_layouts: dict[str, str] = Field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
     seconds: float = 0.0
     detail: str = ""
 

@@ -36,6 +36,7 @@ class ParameterGroup(dict):
         value = number(value)
         super().__setitem__(key, value)
         kept = self.group.get(key)
+        value = float(value) if type(kept) is float and type(value) is int else value
         if isinstance(kept, Parameter):
             ops.assign(kept, Tensor(value, kept.dtype))
         elif key not in COMPILED or kept == value or ms.get_context("mode") != ms.GRAPH_MODE:
@@ -93,7 +94,7 @@ def load_optimizer_state(optimizer, state_dict):
     if missing:
         raise ValueError(f"the state is of another optimizer: {missing}")
     for name, value in state_dict["state"].items():
-        ops.assign(kept[name], value)
+        ops.assign(kept[name], value.astype(kept[name].dtype))
     for group, saved in zip(param_groups(optimizer), state_dict["param_groups"]):
         group.update({key: value for key, value in saved.items() if key != "params"})
 

@@ -242,8 +242,14 @@ def _unmatched(session: Session) -> tuple[str, ...]:
 def _weight_names(session: Session) -> dict[str, str]:
     names = {row["place"]: row["name"] or row["place"] for row in session.mindspore["tensors"]}
     failed = {row["key"] for row in session.failed}
-    pairs = [pair for pair in session.pairing.pairs if pair.key not in failed]
+    rows = {row["key"]: row for row in session.torch["tensors"]}
+    pairs = [p for p in session.pairing.pairs if p.key not in failed and rows[p.key]["saved"]]
     return {pair.key: names[pair.place] if pair.place else "" for pair in pairs}
+
+
+def _parameters(session: Session) -> tuple[str, ...]:
+    rows = session.torch["tensors"]
+    return tuple(row["key"] for row in rows if row["kind"] == "parameter" and not row["tied"])
 
 
 def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) -> ModelResult:
@@ -257,7 +263,7 @@ def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) ->
         name=target.name, source=target.source, build=target.build,
         inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
         guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=_unmatched(session),
-        weight_names=_weight_names(session),
+        weight_names=_weight_names(session), parameters=_parameters(session),
         weight_layouts={pair.key: pair.layout for pair in pairing.pairs if pair.layout},
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
         detail="; ".join(notes[:2]),

@@ -24,6 +24,25 @@ def apply_layout(array: Array, layout: str) -> Array:
     return result
 
 
+def undo_layout(array: Array, layout: str) -> Array:
+    """The array that `apply_layout` changed. Raises ValueError where that cannot be known."""
+    if not layout:
+        return array
+    expression = layout.removeprefix("self").lstrip(".")
+    result = array
+    for name, numbers in reversed(
+        _steps(ast.parse(f"array.{expression}", mode="eval").body, layout)
+    ):
+        if name in ("unsqueeze", "transpose", "t"):
+            inverse = "squeeze" if name == "unsqueeze" else name
+            result = _step(result, inverse, numbers, layout)
+        elif name == "permute":
+            result = np.transpose(result, np.argsort(numbers))
+        else:
+            raise ValueError(f"layout {layout!r}: {name} cannot be undone")
+    return result
+
+
 def _steps(node: ast.expr, layout: str) -> list[tuple[str, tuple[int, ...]]]:
     if isinstance(node, ast.Name):
         return []

@@ -22,12 +22,10 @@ from migrate.parity import importing
 from migrate.parity.cells import Net, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import without_mode
-from migrate.parity.exchange import ArrayStore
 from migrate.parity.importing import Tree
-from migrate.parity.layout import apply_layout
 from migrate.parity.ms_dropout import share_masks, silence
+from migrate.parity.ms_files import read_file, write_file
 from migrate.parity.ms_gradients import replay_gradients
-from migrate.parity.ms_values import tensor_of
 from migrate.parity.replay import replay, set_mode
 
 
@@ -90,18 +88,6 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     return {"cells": cells, "tensors": tensors(bench.net), "note": note[:300]}
 
 
-def write_checkpoint(request: Payload) -> Payload:
-    """Write arrays under Parameter names to a .ckpt file."""
-    store = ArrayStore(Path(request["folder"]))
-    rows = []
-    for row in request["rows"]:
-        numbers = apply_layout(store.get(row["array"]), row["layout"])
-        data = tensor_of(numbers, str(numbers.dtype))
-        rows.append({"name": row["name"], "data": data})
-    ms.save_checkpoint(rows, request["file"])
-    return {"tensors": len(rows)}
-
-
 def main() -> None:
     """Serve until stdin ends."""
     bench = Bench()
@@ -118,7 +104,8 @@ def main() -> None:
             load(bench.current, request["pairs"], Path(request["folder"])),
             strict=True,
         )),
-        "write_checkpoint": lambda request, emit: write_checkpoint(request),
+        "read_file": lambda request, emit: read_file(request),
+        "write_file": lambda request, emit: write_file(request),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
     })  # fmt: skip

@@ -23,6 +23,7 @@ class VerifyRequest:
     empty means shapes are found by trying. ``k`` is the factor on torch's own float32 error;
     ``rtol``/``atol`` replace the whole rule by an elementwise one. ``timeout`` is in seconds and
     counts for one step of one Cell. ``jobs`` models are verified side by side.
+    Without ``modes`` no model is run: only its weights find their partners.
     """
 
     record: Path

@@ -96,7 +96,7 @@ def open_torch(session: Session) -> None:
         {
             **_place(session.target, True), "build": session.target.build,
             "inputs": list(session.request.inputs), "seed": session.request.seed,
-            "folder": str(session.folder / "weights"),
+            "folder": str(session.folder / "weights"), "runs": bool(session.request.modes),
         },
         session.request.timeout,
     )  # fmt: skip

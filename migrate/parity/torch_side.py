@@ -27,12 +27,13 @@ from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
 from migrate.parity.shapes import proposals
 from migrate.parity.torch_dropout import share_masks, silence
+from migrate.parity.torch_files import read_file, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins
 from migrate.parity.torch_values import change
-from migrate.parity.torch_weights import initial, read_checkpoint, write_weights
+from migrate.parity.torch_weights import initial, write_weights
 
 FAILURES = (Exception, SystemExit)
 ENOUGH = 8.0  # values that a batch norm averages in train mode
@@ -92,6 +93,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Build the model and its twins, find inputs, write the weights to a folder.
 
     Answers modules (path, classes, place), tensors (key, kind, shape) and the inputs that work.
+    Without ``runs`` the model is only built.
     """
     bench.twins = None
     tree, module = _load(bench, request)
@@ -106,12 +108,15 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         return made.float()
 
     plain = make()
-    before = initial(plain, make(request["seed"] + 1))
-    given = tuple(parse_input(text) for text in request["inputs"])
-    specs, arguments = _find_inputs(plain, given, request["seed"])
-    args, kwargs = arguments
-    enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
-    bench.twins = _twins(plain, make, arguments, request["seed"])
+    specs: tuple[InputSpec, ...] = ()
+    before: dict[str, Any] = {}
+    if request.get("runs", True):
+        before = initial(plain, make(request["seed"] + 1))
+        given = tuple(parse_input(text) for text in request["inputs"])
+        specs, arguments = _find_inputs(plain, given, request["seed"])
+        args, kwargs = arguments
+        enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
+        bench.twins = _twins(plain, make, arguments, request["seed"])
     tensors = write_weights(plain, before, Path(request["folder"]))
     return {
         "inputs": [spec.text for spec in specs],
@@ -242,9 +247,8 @@ def main() -> None:
         "hello": hello,
         "find": lambda request, emit: find(bench, request, emit),
         "build": lambda request, emit: build(bench, request, emit),
-        "read_checkpoint": lambda request, emit: {
-            "arrays": read_checkpoint(Path(request["file"]), Path(request["folder"]))
-        },
+        "read_file": lambda request, emit: read_file(request),
+        "write_file": lambda request, emit: write_file(request),
         "record": lambda request, emit: record(
             bench.model, request["training"], Path(request["folder"]), emit
         ),

@@ -35,41 +35,21 @@ def initial(model: torch.nn.Module, other: torch.nn.Module) -> dict[str, Row]:
     return found
 
 
-def read_checkpoint(file: Path, folder: Path) -> dict[str, str]:
-    """Write the tensors of a checkpoint to a folder; its keys with the arrays' keys.
-
-    Files of torch.save are read with ``weights_only``, so that no code in them runs. The state
-    may lie under ``state_dict``, ``model_state_dict``, ``model`` or ``net``.
-    """
-    if file.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        state: Any = load_file(file)
-    else:
-        state = torch.load(file, map_location="cpu", weights_only=True)
-    for name in ("state_dict", "model_state_dict", "model", "net"):
-        if isinstance(state, dict) and isinstance(state.get(name), dict):
-            state = state[name]
-    if not isinstance(state, dict):
-        raise TypeError(f"the file holds {type(state).__name__}, not named tensors")
-    store = ArrayStore(folder)
-    tensors = {key: value for key, value in state.items() if isinstance(value, torch.Tensor)}
-    return {key: store.put(array(tensor)) for key, tensor in tensors.items()}
-
-
 def write_weights(model: torch.nn.Module, before: dict[str, Row], folder: Path) -> list[Row]:
     """Write the arrays to a folder; one row a tensor, in order, with ``tied`` for shared ones."""
     folder.mkdir(parents=True, exist_ok=True)
     store = ArrayStore(folder)
     first: dict[int, str] = {}
     rows: list[Row] = []
+    kept = model.state_dict().keys()
     for name, tensor, kind in named(model):
         tied = first.setdefault(id(tensor), name)
         start = before.get(name, {})
         rows.append({
             "key": name, "kind": kind, "shape": list(tensor.shape), "dtype": dtype_name(tensor),
             "array": store.put(array(tensor)), "tied": "" if tied == name else tied,
-            "trained": bool(tensor.requires_grad), "spread": start.get("spread"),
+            "trained": bool(tensor.requires_grad), "saved": name in kept,
+            "spread": start.get("spread"),
             "start": store.put(array(start["values"])) if "values" in start else "",
         })  # fmt: skip
     return rows
