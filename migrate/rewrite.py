@@ -21,7 +21,8 @@ from migrate.sites import Form, Reference, find
 from migrate.source import Source
 from migrate.table import Table
 from migrate.training import ledger
-from migrate.training.restructure import Staged, restructure
+from migrate.training.restructure import restructure
+from migrate.training.staged import Staged
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.result import CellPlace, Entry, Ledger
-from migrate.training.restructure import EVAL, Staged
+from migrate.training.staged import EVAL, Staged
 
 BACKWARD = "torch.Tensor.backward"
 STEP = "part of a training step"
