@@ -154,14 +154,23 @@ class Calling(Given):
         given = [self._called(a, node, args) for i in atom.items for a in i]
         result = join(*given) or TENSOR
         if atom.name.endswith("WithEvalCell"):  # loss, outputs, labels
+            result = TENSOR if result == UNKNOWN else result  # as of any Module
             return fixed_tuple((TENSOR, result, args[1] if len(args) > 1 else TENSOR))
         if not atom.keys:
             return result
         places = next((a.items for a in result if a.fixed), (result,))
         return fixed_tuple((*places, TENSOR))
 
+    def _from_callback(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """What Model hands on: the batch, or what a call of the step gave."""
+        steps = [a for a in (args[1] if len(args) > 1 else ()) if a.kind == "Step"]
+        found = join(*(self._stepped(a, node, (TENSOR,) * 8) for a in steps))
+        return found or sequence("tuple", TENSOR)
+
     def _torch_call(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         table = self.world.table
+        if name in ("torch2ms.batch", "torch2ms.net_outputs"):
+            return self._from_callback(node, args)
         if name.startswith("torch2ms."):
             norm = tuple(k.arg for k in node.keywords if k.arg == "returns_norm")
             return frozenset((Atom("Step", name, args[:1], norm),))

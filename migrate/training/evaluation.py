@@ -173,8 +173,9 @@ def _building(view: View, cell: LossCell, home: Home) -> list[Edit]:
     text = "\n" + lines[0] if home.behind else lines[0] + "\n"
     found = [_edit(view, Span(home.made_at, home.made_at), (text,))]
     if home.switch is not None:
-        new = f"{home.variable}.set_train(False)"
-        found.append(_edit(view, source.span(home.switch), (new,)))
+        span = source.span(home.switch)  # its eval() still says what a Module is
+        parts = (f"_torch2ms.evaluating({home.variable}, ", Piece(span), ")")
+        found.append(_edit(view, span, parts))
     return found
 
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.result import CellPlace, Entry, Ledger
-from migrate.training.staged import EVAL, Staged
+from migrate.training.staged import Staged
 
 BACKWARD = "torch.Tensor.backward"
 STEP = "part of a training step"
-EVALUATION = "the mode of an evaluation Cell"
 
 
 def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> tuple[Entry, ...]:
@@ -36,8 +35,8 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
                 line=site.line,
                 column=site.column,
                 output_line=line,
-                target="Cell.set_train" if site.name == EVAL else "nn.TrainOneStepCell",
-                note=EVALUATION if site.name == EVAL else STEP,
+                target="nn.TrainOneStepCell",
+                note=STEP,
             )
         )
     return tuple(sorted(kept, key=lambda e: (e.line, e.column)))

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate import index
+from migrate.deep import deeply
 from migrate.emit import emit
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
@@ -16,11 +18,12 @@ from migrate.training.cells import OWN, LossCell, plain, written
 from migrate.training.effects import dotted
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
+from migrate.training.inlining import inlined
 from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, bodies, marks
 from migrate.training.placing import Place, place
 from migrate.training.slices import Region, region
-from migrate.training.staged import EVAL, Staged
+from migrate.training.staged import Staged
 from migrate.training.steps import Step, carries, step
 from migrate.training.variables import variables
 from migrate.training.wording import edits
@@ -40,13 +43,40 @@ class _Ready:
 
 def restructure(inference: Inference) -> dict[str, Staged]:
     """The files that hold training steps, by path."""
-    found = {}
+    found: dict[str, Staged] = {}
+    together, inference = _together(inference)
     for path, file in inference.program.files.items():
         if any(word in file.source.data for word in _WORDS):
             staged = _file(inference, file)
+            before = together.get(path)
             if staged is not None:
-                found[path] = staged
+                found[path] = staged if before is None else staged.behind(before)
+            elif before is not None:
+                found[path] = before
     return found
+
+
+def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:
+    """The files in which a step was spread over functions, and the program without that."""
+    files = inference.program.files
+    found = {}
+    for path, file in files.items():
+        changes = inlined(View(file, inference)) if _WORDS[0] in file.source.data else []
+        if changes:
+            found[path] = _rewritten(file.source, changes)
+    if not found:
+        return {}, inference
+    sources = {path: found[path].source if path in found else f.source for path, f in files.items()}
+    renewed = Inference(index.build(sources), inference.table)
+    deeply(renewed.everything)
+    return found, renewed
+
+
+def _rewritten(source: Source, changes: list[Edit]) -> Staged:
+    emitted = emit(source, changes)
+    return Staged(
+        source, read(source.path, source.encode(emitted.data)), emitted, (), (), frozenset()
+    )
 
 
 def _file(inference: Inference, file: File) -> Staged | None:
@@ -156,17 +186,13 @@ def _staged(
         changes += edits(view, item.region, item.cell, item.step, item.place)
         changes += _made(view, item)
     changes += [edit for item in evaluated for edit in item.edits]
-    switches = {id(e.switch): e.switch for e in evaluated if e.switch is not None}
     emitted = emit(source, changes)
     marked = [m for item in ready for m in item.region.group.marks]
     return Staged(
         source,
         read(source.path, source.encode(emitted.data)),
         emitted,
-        (
-            *(_site(source, m) for m in marked),
-            *(source.site(EVAL, statement) for statement in switches.values()),
-        ),
+        tuple(_site(source, m) for m in marked),
         tuple((u.mark.statement.lineno, u.reason) for u in unclear),
         frozenset(i.place.cell for i in ready if i.cell.text) | {e.cell for e in evaluated},
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from migrate.emit import Emitted
 from migrate.outcomes import Site
 from migrate.source import Source
-
-EVAL = "torch.nn.Module.eval"
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,8 @@ class Staged:
 
     ``done`` are the statements that became part of a step, ``unclear`` the lines of backwards
     that did not, with the reason; ``cells`` the classes that were added; ``loops`` the lines of
-    backwards whose loop Model does not run, with the reason.
+    backwards whose loop Model does not run, with the reason; ``before`` is how the file became
+    ``original``.
     """
 
     original: Source
@@ -29,6 +28,7 @@ class Staged:
     unclear: tuple[tuple[int, str], ...]
     cells: frozenset[str]
     loops: tuple[tuple[int, str], ...] = ()
+    before: Staged | None = None
 
     def offset(self, old: int) -> int:
         """Where an offset of the original went."""
@@ -60,4 +60,24 @@ class Staged:
             return None
         found = self.original.line_of(place)
         before = self.original.data[self.original.line_start(found) : place]
-        return found, len(before.decode("utf-8", "replace")) + 1
+        column = len(before.decode("utf-8", "replace")) + 1
+        return (found, column) if self.before is None else self.before.origin(found, column)
+
+    def behind(self, before: Staged) -> Staged:
+        """The same when the file was restructured before; what is told names its first places."""
+        done = ((s, before.origin(s.line, s.column) or (s.line, s.column)) for s in self.done)
+        lines = {n: _line(before, n) for n, _ in (*self.unclear, *self.loops)}
+        return replace(
+            self,
+            before=before,
+            done=tuple(replace(s, line=p[0], column=p[1]) for s, p in done),
+            unclear=tuple((lines[n], text) for n, text in self.unclear),
+            loops=tuple((lines[n], text) for n, text in self.loops),
+        )
+
+
+def _line(staged: Staged, line: int) -> int:
+    """The line of the original where the code of a line stood."""
+    text = staged.source.data[staged.source.line_start(line) :].split(b"\n", 1)[0]
+    place = staged.origin(line, len(text) - len(text.lstrip()) + 1)
+    return place[0] if place is not None else line
