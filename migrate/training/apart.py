@@ -18,6 +18,7 @@ from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Mark, View
 from migrate.training.modules import models
 from migrate.training.slices import (
+    NOTHING,
     Region,
     behind,
     block_of,
@@ -41,7 +42,7 @@ def apart(view: View, group: Group, every: Sequence[Mark], own: str) -> Region |
     candidates = _unmarked(group, block[start:index])
     inside = _needed(view, candidates, losses, own)
     if not inside:
-        return Unclear(first, "nothing in front of it calls a Module on the way to the loss")
+        return Unclear(first, NOTHING)
     stop = candidates.index(inside[-1]) + 1
     between = candidates[candidates.index(inside[0]) : stop]
     cut = sort_out(view, inside, between, losses, touched_by(view, candidates, own), own)

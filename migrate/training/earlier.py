@@ -43,11 +43,15 @@ def made_again(
     view: View,
     group: Group,
     every: Sequence[Mark],
-    items: list[ast.stmt],
+    around: tuple[list[ast.stmt], list[ast.stmt]],
     nodes: Sequence[ast.AST],
     own: str,
 ) -> tuple[ast.Assign, ...]:
-    """The statements ``fake = netG(noise)`` in front that the step can make again; () if not."""
+    """The statements ``fake = netG(noise)`` in front that the step can make again; () if not.
+
+    ``around`` are the statements up to the step before, and those from there to the backward.
+    """
+    items, rest = around
     updated = {m for o in group.optimizers for m in models_of(view, o)}
     needed = reads(nodes, own)
     found: list[ast.Assign] = []
@@ -56,15 +60,15 @@ def made_again(
         if bound & needed and models(view, [item], own) & updated:
             if not _remakes(view, item, updated) or not isinstance(item, ast.Assign):
                 return ()
-            later = items[items.index(item) + 1 :]
+            later = [*items[items.index(item) + 1 :], *rest]
             if any(changed(s, own) & (reads([item], own) | bound) for s in later):
                 return ()
             found.insert(0, item)
         needed -= bound
     if not found or _draws(view) or _others(view, group, every) & updated:
         return ()
-    rest = [s for s in items if s not in found]
-    return () if before_update(view, group, rest, [*found, *nodes], own) else tuple(found)
+    others = [s for s in items if s not in found]
+    return () if before_update(view, group, others, [*found, *nodes], own) else tuple(found)
 
 
 def _remakes(view: View, item: ast.stmt, updated: set[str]) -> bool:

@@ -72,6 +72,7 @@ class View:
     file: File
     inference: Inference
     _memo: dict[str, set[str]] = field(default_factory=dict, compare=False)
+    functions: dict[str, bool] = field(default_factory=dict, compare=False)  # modules.py
 
     def kind(self, node: ast.AST) -> Kind:
         return self.inference.kinds.get(id(node), UNKNOWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from migrate.program import Function
 from migrate.receivers.kinds import without_none
 from migrate.training.effects import dotted, uses
 from migrate.training.marks import View
@@ -19,9 +20,41 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
     for use in (u for n in nodes for u in uses(n, own)):
         atoms = view.atoms(use.node)
         known = atoms == {"Module"} and not _weightless(view, use.node)
-        if known or (not atoms and use.name in _told(view)):
+        if known or (not atoms and use.name in _told(view)) or _computes(view, use.node):
             found.add(use.name)
     return found
+
+
+def _computes(view: View, node: ast.AST) -> bool:
+    """Whether a function is called that gives back what Modules of its own compute.
+
+    Modules that it is given stand among the arguments of the call.
+    """
+    call = view.file.parents.get(id(node))
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return False
+    atoms = [a for a in without_none(view.kind(node)) if a.kind in ("method", "function")]
+    functions = (view.inference.function_of(a.name) for a in atoms if "::" in a.name)
+    return any(_gives_computed(view, f) for f in functions if f is not None)
+
+
+def _gives_computed(view: View, function: Function) -> bool:
+    known = view.functions
+    if function.key in known:
+        return known[function.key]
+    known[function.key] = False  # what calls itself does not compute by that
+    body = function.node.body
+    if isinstance(body, list) and any(_gives(s) for s in body):
+        file = view.inference.program.files[function.path]
+        own = function.parameters[0].arg if function.owner and function.parameters else "-"
+        given = {p.arg for p in function.parameters}
+        there = view if file is view.file else View(file, view.inference, functions=known)
+        known[function.key] = bool(models(there, body, own) - given)
+    return known[function.key]
+
+
+def _gives(item: ast.stmt) -> bool:
+    return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(item))
 
 
 def _weightless(view: View, node: ast.AST) -> bool:

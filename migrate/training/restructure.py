@@ -21,6 +21,8 @@ from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
 from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, bodies, marks
+from migrate.training.model_style import run_by_model
+from migrate.training.modules import models
 from migrate.training.placing import Place, place
 from migrate.training.slices import Region, region
 from migrate.training.staged import Staged
@@ -41,8 +43,8 @@ class _Ready:
     function: Function | None
 
 
-def restructure(inference: Inference) -> dict[str, Staged]:
-    """The files that hold training steps, by path."""
+def restructure(inference: Inference, style: str = "cells") -> dict[str, Staged]:
+    """The files that hold training steps, by path; ``style`` "model": Model runs the epochs."""
     found: dict[str, Staged] = {}
     together, inference = _together(inference)
     for path, file in inference.program.files.items():
@@ -50,7 +52,8 @@ def restructure(inference: Inference) -> dict[str, Staged]:
             staged = _file(inference, file)
             before = together.get(path)
             if staged is not None:
-                found[path] = staged if before is None else staged.behind(before)
+                made = staged if before is None else staged.behind(before)
+                found[path] = run_by_model(made, OWN) if style == "model" else made
             elif before is not None:
                 found[path] = before
     return found
@@ -195,7 +198,13 @@ def _staged(
         tuple(_site(source, m) for m in marked),
         tuple((u.mark.statement.lineno, u.reason) for u in unclear),
         frozenset(i.place.cell for i in ready if i.cell.text) | {e.cell for e in evaluated},
+        single=frozenset(i.place.variable for i in ready if _networks(view, i) == 1),
     )
+
+
+def _networks(view: View, item: _Ready) -> int:
+    nodes = [*item.region.inside, *item.region.losses]
+    return len(models(view, nodes, _own(item.function)))
 
 
 def _site(source: Source, mark: Mark) -> Site:

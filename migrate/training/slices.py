@@ -18,6 +18,7 @@ from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import from_model, models, quiet
 
+NOTHING = "nothing in front of it calls a Module on the way to the loss"
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
 
 
@@ -71,7 +72,11 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
         return Unclear(first, cut)
     nodes = [*cut.inside, *losses]
     reason = before_update(view, group, block[:start], nodes, own)
-    again = made_again(view, group, every, block[:start], nodes, own) if reason else ()
+    again = (
+        made_again(view, group, every, (block[:start], block[start:index]), nodes, own)
+        if reason
+        else ()
+    )
     if reason and not again:
         return Unclear(first, reason)
     if condition is not None and reads([condition.test], own) & binds(cut.inside, own):
@@ -130,7 +135,7 @@ def cut_off(
             inside.insert(0, item)
             needed |= reads([item], own)
     if not inside and not models(view, losses, own):
-        return "nothing in front of it calls a Module on the way to the loss"
+        return NOTHING
     after = candidates[candidates.index(inside[0]) :] if inside else []
     found = sort_out(view, inside, after, losses, touched, own)
     if isinstance(found, str):

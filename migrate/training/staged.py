@@ -17,8 +17,8 @@ class Staged:
 
     ``done`` are the statements that became part of a step, ``unclear`` the lines of backwards
     that did not, with the reason; ``cells`` the classes that were added; ``loops`` the lines of
-    backwards whose loop Model does not run, with the reason; ``before`` is how the file became
-    ``original``.
+    backwards whose loop Model does not run, with the reason; ``single`` the steps of one network;
+    ``before`` is how the file became ``original``.
     """
 
     original: Source
@@ -29,6 +29,7 @@ class Staged:
     cells: frozenset[str]
     loops: tuple[tuple[int, str], ...] = ()
     before: Staged | None = None
+    single: frozenset[str] = frozenset()
 
     def offset(self, old: int) -> int:
         """Where an offset of the original went."""

@@ -52,7 +52,7 @@ def variables(
     if fixed & changing:
         name = sorted(fixed & changing)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
-    reason = _fleeting(view, region, nodes, loop)
+    reason = _fleeting(view, region, nodes, loop) or _computed_elsewhere(view, free, function, own)
     if reason:
         return Unclear(region.group.backwards[0], reason)
     local, rebound = function is not None, binds(region.inside, own)
@@ -78,6 +78,25 @@ def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt |
         return f"{name} changes from step to step; bind it to a variable of its own in the loop"
     line = changes.frozen(view, region.group, loop)
     return f"line {line} changes which weights train while they do" if line else ""
+
+
+def _computed_elsewhere(
+    view: View, free: Sequence[str], function: Function | None, own: str
+) -> str:
+    """An attribute that another method computes by a Module: its gradient would be lost."""
+    owner = function.owner if function is not None else None
+    for name in (n for n in free if owner is not None and n.startswith(f"{own}.")):
+        attribute = name.removeprefix(f"{own}.")
+        if owner is not None and function in owner.stores.get(attribute, ()):
+            continue
+        for method in owner.stores.get(attribute, ()) if owner is not None else ():
+            if method.name == "__init__" or method.path != view.file.path:
+                continue
+            its = method.parameters[0].arg if method.parameters else "-"
+            for item in (n for n in ast.walk(method.node) if isinstance(n, ast.Assign)):
+                if f"{its}.{attribute}" in binds([item], its) and models(view, [item], its):
+                    return f"{name} is computed by {method.name}(), out of reach of the gradient"
+    return ""
 
 
 def _free(view: View, region: Region, function: Function | None, own: str) -> list[str]:
@@ -209,7 +228,10 @@ def changed_in(loop: ast.stmt, own: str) -> set[str]:
 
 
 def _results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
-    """What the region binds and something outside of it reads, the loss itself apart."""
+    """What the region binds and something outside of it reads, the loss itself apart.
+
+    Attributes of self may be read anywhere.
+    """
     bound: list[str] = []
     for item in region.inside:
         bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
@@ -224,7 +246,7 @@ def _results(view: View, region: Region, function: Function | None, own: str) ->
         for u in _uses_below(top, own)
         if not u.stored and id(u.node) not in skipped and _reached(view, u.node, u.name, region)
     }
-    return tuple(n for n in bound if n in read and n != loss)
+    return tuple(n for n in bound if (n in read or "." in n) and n != loss)
 
 
 def _uses_below(top: ast.AST, own: str) -> Iterator[Use]:

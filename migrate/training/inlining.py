@@ -1,0 +1,243 @@
+"""In: an analysed file. Out: edits that bring a training step which functions share into one.
+
+``self.optimize(loss)`` or ``self.backward_D()`` holds the backward() of a loss, or the step() after
+it, and its caller the rest. Where every call of such a function is a statement of the same file,
+its statements take the place of the call, and the function goes. So do those of a method that
+leaves what a Module computes on self (``self.forward()``); it stays where it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.program import Function
+from migrate.training.effects import binds, blocks, dotted, leaves, reads, uses
+from migrate.training.groups import Group, groups
+from migrate.training.lines import above, indent_of, moved, shares_line, whole
+from migrate.training.marks import Act, View, marks
+from migrate.training.modules import models
+from migrate.training.slices import NOTHING, Region, region
+
+_ODD = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.Try)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call that stands as a statement of ``caller``."""
+
+    statement: ast.stmt
+    call: ast.Call
+    caller: Function
+
+
+def inlined(view: View) -> list[Edit]:
+    """The edits; none where every step stands in one function."""
+    functions = [f for f in view.file.functions.values() if isinstance(f.node.body, list)]
+    torn = [f for f in functions if _is_torn(view, f)]
+    holding = [f for f in torn if Act.BACKWARD in _acts(view, f)]
+    found: list[Edit] = []
+    callers: set[str] = set()
+    for function in torn if holding else ():
+        if any(_calls(function, h) for h in holding if h is not function):
+            continue
+        calls = _call_sites(view, function)
+        if calls is None or _is_odd(view, function):
+            continue
+        made = [_in_place(view, function, c) for c in calls]
+        if made and all(m is not None for m in made):
+            found += [e for m in made for e in m or ()]
+            found.append(_gone(view, function))
+            callers |= {c.caller.key for c in calls}
+    return found + list(_forward(view, functions, callers, {f.key for f in torn}))
+
+
+def _forward(
+    view: View, functions: Sequence[Function], callers: set[str], torn: set[str]
+) -> Iterator[Edit]:
+    """Methods that only leave results of Modules on self, called where a step now stands."""
+    for function in functions:
+        if function.key in torn or function.owner is None or _is_odd(view, function):
+            continue
+        own = function.parameters[0].arg if function.parameters else "-"
+        body = _body(function)
+        kept = any(n.startswith(f"{own}.") for n in binds(body, own))
+        if not kept or not models(view, body, own) or any(_returns(s) for s in body):
+            continue
+        for call in _call_sites(view, function) or ():
+            if call.caller.key in callers:
+                yield from _in_place(view, function, call) or ()
+
+
+def _acts(view: View, function: Function) -> set[Act]:
+    body = function.node.body
+    return {m.act for m in marks(view, body)} if isinstance(body, list) else set()
+
+
+def _is_torn(view: View, function: Function) -> bool:
+    """Whether a function holds a part of a step only."""
+    body = function.node.body
+    every = marks(view, body) if isinstance(body, list) else []
+    if not any(m.act is Act.BACKWARD for m in every):
+        return any(m.act is not Act.ZERO for m in every)
+    own = function.parameters[0].arg if function.owner and function.parameters else "-"
+    given = {p.arg for p in function.parameters}
+    for group in groups(view, every):
+        if not isinstance(group, Group):
+            if not any(m.act is Act.STEP for m in every):
+                return True
+            continue
+        made = region(view, group, every, own)
+        losses = [m.loss for m in group.backwards if m.loss is not None]
+        if not isinstance(made, Region) and made.reason == NOTHING and reads(losses) & given:
+            return True
+    return False
+
+
+def _calls(function: Function, other: Function) -> bool:
+    nodes = (n for n in ast.walk(function.node) if isinstance(n, ast.Call))
+    return any(dotted(n.func).rpartition(".")[2] == other.name for n in nodes)
+
+
+def _returns(item: ast.stmt) -> bool:
+    return any(isinstance(n, ast.Return) for n in ast.walk(item))
+
+
+def _body(function: Function) -> list[ast.stmt]:
+    """The statements of a function, its docstring apart."""
+    body = function.node.body
+    assert isinstance(body, list)
+    first = body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if documented else body
+
+
+def _is_odd(view: View, function: Function) -> bool:
+    """Whether its statements would mean something else elsewhere."""
+    node, body = function.node, _body(function)
+    arguments = node.args
+    plain = not (arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults)
+    if (
+        not plain
+        or not body
+        or getattr(node, "decorator_list", None)
+        or function.parent is not None
+    ):
+        return True
+    inner = [n for s in body for n in ast.walk(s)]
+    ends = [s for s in body[:-1] if leaves(s)] or (
+        leaves(body[-1]) and not isinstance(body[-1], ast.Return)
+    )
+    shared = any(shares_line(view.file.source, s) for s in body)
+    return bool(ends) or shared or any(isinstance(n, _ODD) for n in inner)
+
+
+def _call_sites(view: View, function: Function) -> list[_Call] | None:
+    """The statements that call a function; None if it is mentioned in any other way."""
+    found = []
+    for file in view.inference.program.files.values():
+        for node in file.nodes:
+            if not _mentions(view, function, node, file is view.file):
+                continue
+            site = _site(view, function, node) if isinstance(node, ast.expr) else None
+            if site is None or file is not view.file:
+                return None
+            found.append(site)
+    return found
+
+
+def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool:
+    """Whether a node may mean the function: by what it is known to be, else by its name."""
+    if isinstance(node, ast.alias):
+        return not here and node.name == function.name and function.owner is None
+    named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if named != function.name or not isinstance(node, (ast.Attribute, ast.Name)):
+        return False
+    known = {a.name for a in view.kind(node) if a.kind in ("function", "method")}
+    if known or isinstance(node, ast.Name):
+        return function.key in known or (here and not known and function.owner is None)
+    return function.owner is not None
+
+
+def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
+    call = view.file.parents.get(id(node))
+    statement = view.file.parents.get(id(call))
+    if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
+        return None
+    if not isinstance(statement, (ast.Expr, ast.Assign)) or statement.value is not call:
+        return None
+    caller = next((f for c, f in view.file.calls.get(function.name, ()) if c is call), None)
+    if caller is None or caller is function or caller.owner is not function.owner:
+        return None
+    if function.owner is not None:
+        own = caller.parameters[0].arg if caller.parameters else ""
+        if not isinstance(node, ast.Attribute) or dotted(node.value) != own:
+            return None
+    return None if shares_line(view.file.source, statement) else _Call(statement, call, caller)
+
+
+def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
+    """The statements in place of one call; None where names would get in each other's way."""
+    given = [a.arg for a in function.parameters[1 if function.owner else 0 :]]
+    passed = [dotted(a) for a in site.call.args]
+    own = [function.parameters[0].arg] if function.owner else []
+    into = [site.caller.parameters[0].arg] if function.owner else []
+    if len(given) != len(passed) or not all(passed) or own != into:
+        return None
+    body, results = _body(function), []
+    if isinstance(body[-1], ast.Return):
+        results = _elements(body[-1].value)
+        body = body[:-1]
+    targets = _elements(site.statement.targets[0]) if isinstance(site.statement, ast.Assign) else []
+    new = dict(zip(given, passed, strict=True))
+    new |= {r: t for r, t in zip(results, targets, strict=False) if r not in new and t}
+    if (len(results) != len(targets) and targets) or not all(results[: len(targets)]):
+        return None
+    if any(new.get(r, r) != t for r, t in zip(results, targets, strict=False)):
+        return None
+    local = {n for n in function.locals if n not in (*own, *new)}
+    if local & site.caller.locals or set(new) & {n for n in binds(body) if n in given}:
+        return None
+    return list(_edits(view, body, site, {k: v for k, v in new.items() if k != v}))
+
+
+def _elements(node: ast.expr | None) -> list[str]:
+    """The dotted names of a result or target; "" for what is none."""
+    if node is None:
+        return []
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    return [dotted(i) for i in items]
+
+
+def _edits(view: View, body: list[ast.stmt], site: _Call, new: dict[str, str]) -> Iterator[Edit]:
+    source, indent = view.file.source, indent_of(view.file.source, site.statement)
+    parts: list[str | Piece] = []
+    for item in body:
+        start, first = above(source, item), source.line_start(item.lineno)
+        notes = source.text(Span(start, first)).strip().split("\n") if first > start else []
+        parts += [f"{indent}{note.strip()}\n" for note in notes]
+        parts += moved(source, item, indent)
+    yield _edit(view, whole(source, site.statement), (*parts[:-1],) if parts else ("pass",))
+    for use in (u for s in body for u in uses(s)):
+        if use.name in new:
+            yield _edit(view, source.span(use.node), (new[use.name],))
+
+
+def _gone(view: View, function: Function) -> Edit:
+    source, node = view.file.source, function.node
+    assert isinstance(node, ast.FunctionDef)
+    block = next(b for b in blocks(view.file.parents[id(node)]) if node in b)
+    span = whole(source, node)
+    if len(block) == 1:
+        return _edit(view, span, (f"{indent_of(source, node)}pass",))
+    start = above(source, node)
+    while source.data[start - 1 : start] == b"\n" and source.data[start - 2 : start - 1] == b"\n":
+        start -= 1
+    return _edit(view, Span(start, min(span.end + 1, len(source.data))), ())
+
+
+def _edit(view: View, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
+    line = view.file.source.line_of(span.start)
+    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)
