@@ -67,3 +67,28 @@ def _switches(loop: ast.stmt | None) -> Iterator[tuple[str, bool, int]]:
             target = item.targets[0]
             if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
                 yield dotted(func.value), bool(item.value.value), item.lineno
+
+
+def drawn(view: View, nodes: Iterable[ast.AST]) -> int:
+    """The line where numpy or ``random`` draws inside of the loss; 0 for none.
+
+    A compiled Cell would draw once and for all.
+    """
+    for call in (n for item in nodes for n in ast.walk(item) if isinstance(n, ast.Call)):
+        seen = [call.func, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        names = {a.name for n in seen for a in view.kind(n) if a.kind in ("foreign", "instance")}
+        if any(n.startswith(("numpy.random", "random.")) or n == "random" for n in names):
+            return call.lineno
+        if isinstance(call.func, ast.Attribute) and _draws(view, dotted(call.func.value)):
+            return call.lineno
+    return 0
+
+
+def _draws(view: View, name: str) -> bool:
+    """Whether a name is bound to a generator of numpy's or of ``random``."""
+    for node in view.file.nodes:
+        if isinstance(node, ast.Assign) and name and name in {dotted(t) for t in node.targets}:
+            made = dotted(node.value.func) if isinstance(node.value, ast.Call) else ""
+            if made.startswith(("np.random.", "numpy.random.", "random.")):
+                return True
+    return False

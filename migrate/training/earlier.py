@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from migrate.training.connected import connected
 from migrate.training.effects import binds, changed, dotted, reads, uses
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import Act, Mark, View
@@ -94,8 +95,8 @@ def _others(view: View, group: Group, every: Sequence[Mark]) -> set[str]:
 
 
 def _draws(view: View) -> bool:
-    """Whether a class of the program draws random numbers, as dropout does."""
-    classes = (c.node for f in view.inference.program.files.values() for c in f.classes.values())
+    """Whether a class that the file may get to know draws random numbers, as dropout does."""
+    classes = (c.node for f in connected(view) for c in f.classes.values())
     return any(_is_drawing(n) for c in classes for n in ast.walk(c))
 
 

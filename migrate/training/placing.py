@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from migrate.program import Function
 from migrate.training.clips import settings
+from migrate.training.connected import connected
 from migrate.training.effects import binds, blocks
 from migrate.training.groups import Group
 from migrate.training.lines import above, indent_of, whole
@@ -97,7 +98,7 @@ def top_level(view: View, item: ast.stmt) -> ast.stmt:
 
 
 def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
-    """Whether some file puts something else there: ``trainer.criterion = ...``."""
+    """Whether a file that knows the class may put something else there: ``t.criterion = ...``."""
     own = {id(n) for n in ast.walk(start)}
     return any(
         isinstance(n, ast.Attribute)
@@ -105,7 +106,7 @@ def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
         and not isinstance(n.ctx, ast.Load)
         and id(n) not in own
         and not (isinstance(n.value, ast.Name) and n.value.id == "self")
-        for file in view.inference.program.files.values()
+        for file in connected(view)
         for n in file.nodes
     )
 

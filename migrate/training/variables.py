@@ -76,6 +76,9 @@ def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt |
     name = changes.attribute(loop, nodes)
     if name:
         return f"{name} changes from step to step; bind it to a variable of its own in the loop"
+    line = changes.drawn(view, nodes)
+    if line:
+        return f"line {line} draws random numbers in a branch of the loss; draw them in front of it"
     line = changes.frozen(view, region.group, loop)
     return f"line {line} changes which weights train while they do" if line else ""
 
