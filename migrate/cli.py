@@ -43,6 +43,7 @@ def convert(
     diff: o.Diff = False,
     strict: o.Strict = False,
     helpers: o.HelperStyle = None,
+    train_style: o.TrainStyle = None,
     target: o.TargetStyle = o.Target.portable,
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
@@ -69,7 +70,7 @@ def convert(
     own = given(source, exclude, mappings)
     request = Request(
         source, out, target.value, helpers.value if helpers else "",
-        own.exclude, jobs, own.mappings,
+        own.exclude, jobs, own.mappings, train_style.value if train_style else own.train_style,
     )  # fmt: skip
     raise typer.Exit(run(request, Options(diff, strict, force)))
 

@@ -38,6 +38,7 @@ class Request:
     exclude: tuple[str, ...] = ()
     jobs: int = 0
     mappings: tuple[Path, ...] = ()
+    train_style: Literal["cells", "model"] = "cells"
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ class ConvertedText:
     helpers: frozenset[str]
 
 
-def convert_text(text: str, table: table.Table | None = None) -> ConvertedText:
+def convert_text(
+    text: str, table: table.Table | None = None, train_style: str = "cells"
+) -> ConvertedText:
     """Convert the source of one module, helpers inline. Raises Unreadable when it is not Python."""
     source = read("module.py", text.encode("utf-8"))
-    built = rewrite.analyse({source.path: source}, table or _load(()))
+    built = rewrite.analyse({source.path: source}, table or _load(()), train_style)
     made = rewrite.convert(built, source.path, Options("portable", "inline", ""))
     return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
 
@@ -72,7 +75,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
     placement = _place(request, tree, found)
     rows = _load(request.mappings, request.target)
-    built = _build(sources, rows)
+    built = _build(sources, rows, request.train_style)
 
     def convert_one(path: str) -> Rewritten | Failure:
         return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
@@ -160,9 +163,9 @@ def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
     return place(sources, style, {file.path for file in tree.files} - ours)
 
 
-def _build(sources: Mapping[str, Source], rows: table.Table) -> Analysed:
+def _build(sources: Mapping[str, Source], rows: table.Table, train_style: str) -> Analysed:
     try:
-        return rewrite.analyse(sources, rows)
+        return rewrite.analyse(sources, rows, train_style)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),

@@ -56,13 +56,13 @@ class Analysed:
     staged: Mapping[str, Staged]
 
 
-def analyse(sources: Mapping[str, Source], table: Table) -> Analysed:
+def analyse(sources: Mapping[str, Source], table: Table, train_style: str = "cells") -> Analysed:
     """Index the files, restructure training steps, and walk what came of it."""
     inference = Inference(index.build(sources), table)
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
-    staged = restructure(inference)
+    staged = restructure(inference, train_style)
     if staged:
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
         inference = Inference(index.build(renewed), table)

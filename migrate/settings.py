@@ -43,10 +43,12 @@ class VerifySettings(Frozen):
 
 
 class Settings(Frozen):
-    """[tool.torch2ms]: ``mappings`` are files with rows of the user, ``exclude`` as --exclude."""
+    """[tool.torch2ms]: ``mappings`` are files with rows of the user; ``exclude`` and
+    ``train_style`` are as the options of convert."""
 
     mappings: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
+    train_style: Literal["cells", "model"] = "cells"
     verify: VerifySettings = Field(default_factory=VerifySettings)
 
 

@@ -24,6 +24,13 @@ class Target(str, Enum):
     mint = "mint"
 
 
+class Loops(str, Enum):
+    """How training loops are written."""
+
+    cells = "cells"
+    model = "model"
+
+
 class Helpers(str, Enum):
     """Where helpers stand."""
 
@@ -63,6 +70,13 @@ HelperStyle = Annotated[
     typer.Option(
         help="Where helpers stand: in each file that uses them, or in one torch_helpers.py "
         "(default: inline for a file, module for a folder)."
+    ),
+]
+TrainStyle = Annotated[
+    Loops | None,
+    typer.Option(
+        help="Training loops: calls of Cells (default), or mindspore.train.Model with callbacks "
+        "where that does the same."
     ),
 ]
 TargetStyle = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from migrate import settings
 from migrate.own_rows import mapping_files
@@ -16,6 +17,7 @@ class Own:
 
     exclude: tuple[str, ...]
     mappings: tuple[Path, ...]
+    train_style: Literal["cells", "model"] = "cells"
 
 
 def given(source: Path, exclude: Sequence[str] | None, mappings: Sequence[Path] | None) -> Own:
@@ -25,4 +27,5 @@ def given(source: Path, exclude: Sequence[str] | None, mappings: Sequence[Path] 
         Problem: settings that are not understood, or a file of rows that does not exist.
     """
     found = settings.nearest(source if source.is_dir() else source.parent, Path.cwd())
-    return Own((*found.exclude, *(exclude or ())), mapping_files(found, tuple(mappings or ())))
+    rows = mapping_files(found, tuple(mappings or ()))
+    return Own((*found.exclude, *(exclude or ())), rows, found.train_style)

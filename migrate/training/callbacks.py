@@ -8,34 +8,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.source import Source
-from migrate.training.effects import binds, uses
-from migrate.training.epoch_loops import EpochLoop, counted, own_exits
+from migrate.training.callback_names import (
+    Method,
+    declared,
+    elsewhere,
+    is_batch_read,
+    is_read,
+    shared,
+)
+from migrate.training.effects import binds
+from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
 from migrate.training.lines import Parts, above, indent_of, shifted, whole
 
 _SAVES = {"save", "state_dict", "save_checkpoint", "deepcopy"}
 _JUDGES = ("eval", "valid", "test")
 
 
-@dataclass(frozen=True)
-class _Method:
-    """``event`` is what Model calls, ``lead`` the lines in front of the statements."""
-
-    event: str
-    lead: tuple[str, ...]
-    body: tuple[ast.stmt, ...]
-    bound: frozenset[str]
-
-
 def edits(source: Source, loop: EpochLoop, own: str, taken: set[str]) -> list[Edit]:
     """The edits that put Model.train in place of the loop over epochs."""
     indent = indent_of(source, loop.outer)
-    classes = _classes(loop, own, taken)
-    names = _shared(loop, [m for _, methods in classes for m in methods])
-    unbound = sorted(names - _elsewhere(loop))
+    classes = _classes(source, loop, own, taken)
+    names = shared(loop, [m for _, methods in classes for m in methods])
+    unbound = sorted(names - elsewhere(loop))
     parts: list[str | Piece] = []
     if unbound:
         parts.append(f"{indent}{' = '.join(unbound)} = None\n")
@@ -57,73 +54,76 @@ def _joined(found: Sequence[Parts]) -> Iterator[str | Piece]:
 # -- classes ------------------------------------------------------------------------------------
 
 
-def _classes(loop: EpochLoop, own: str, taken: set[str]) -> list[tuple[str, list[_Method]]]:
+def _classes(
+    source: Source, loop: EpochLoop, own: str, taken: set[str]
+) -> list[tuple[str, list[Method]]]:
     """The callbacks in the order in which Model calls them."""
-    batches = list(_around_steps(loop, own))
+    batches = list(_around_steps(source, loop, own))
     found = [("TrainingLog", batches)] if batches else []
     for name, items in _groups(loop.tail):
         bound = frozenset(binds(items, loop.own))
-        found.append((name, [_Method("on_train_epoch_end", (), tuple(items), bound)]))
+        found.append((name, [Method("on_train_epoch_end", (), tuple(items), bound)]))
     return [(_free(name, taken), methods) for name, methods in found]
 
 
-def _around_steps(loop: EpochLoop, own: str) -> Iterator[_Method]:
-    arguments = "run_context.original_args()"
+def _around_steps(source: Source, loop: EpochLoop, own: str) -> Iterator[Method]:
+    """What stands in front of the batches, in front of the step and behind it."""
     epoch = loop.outer.target.id if isinstance(loop.outer.target, ast.Name) else ""
-    start, _ = counted(loop)
-    number = f"{arguments}.cur_epoch_num"
-    begin = "- 1" if start is None else f"- 1 + {_text(start)}"
-    begin = "" if isinstance(start, ast.Constant) and start.value == 1 else f" {begin}"
-    lead = [f"{epoch} = {number}{begin}"] if _is_read(loop, epoch) else []
-    counts = bool(loop.index) and _is_read(loop, loop.index)
+    lead = [_epoch(loop, epoch)] if is_read(loop, epoch) else []
+    counts = bool(loop.index) and is_read(loop, loop.index)
     lead += [f"{loop.index} = {int(loop.first) - 1}"] if counts else []
     named = {epoch, *([loop.index] if counts else [])} if lead else set()
     if lead or loop.head:
-        bound = frozenset({*binds(loop.head, loop.own), *named})
-        yield _Method("on_train_epoch_begin", tuple(lead), tuple(loop.head), bound)
-    batch = f"{', '.join(loop.columns)}, = {own}.batch(run_context)"
-    batch = batch.replace(",  =", ", =") if len(loop.columns) == 1 else batch.replace(", =", " =")
+        yield _made("on_train_epoch_begin", loop, lead, loop.head, named)
+    columns = ", ".join(loop.columns) + ("," if len(loop.columns) == 1 else "")
     lead = [f"{loop.index} += 1"] if counts else []
-    lead += [batch] if _reads_batch(loop, [*loop.early, *loop.late, *loop.tail]) else []
-    if lead or loop.early:
-        bound = frozenset({*binds(loop.early, loop.own), *loop.columns, loop.index} - {""})
-        yield _Method("on_train_step_begin", tuple(lead), tuple(loop.early), bound)
-    lead = []
-    if loop.results is not None and (loop.late or _is_read_after(loop)):
-        step = _text(loop.step)
-        lead = [f"{_text(loop.results)} = {own}.net_outputs(run_context, {step})"]
-    if lead or loop.late:
-        results = binds([loop.call], loop.own)
-        bound = frozenset({*binds(loop.late, loop.own), *(results if lead else ())})
-        yield _Method("on_train_step_end", tuple(lead), tuple(loop.late), bound)
+    named = {loop.index} if counts else set()
+    if is_batch_read(loop):
+        lead += [f"{columns} = {own}.batch(run_context)"]
+        named |= {*loop.columns}
+    late = loop.late
+    if all(moves_batch(s, loop.columns) for s in loop.early):
+        late = [*loop.early, *late] if is_batch_read(loop) else late
+    else:
+        yield _made("on_train_step_begin", loop, lead, loop.early, named)
+        lead, named = [], set()
+    if loop.results is not None and any(is_read(loop, n) for n in binds([loop.call], loop.own)):
+        target, step = source.text_of(loop.results), source.text_of(loop.step)
+        lead += [f"{target} = {own}.net_outputs(run_context, {step})"]
+        named |= binds([loop.call], loop.own)
+    if lead or late:
+        yield _made("on_train_step_end", loop, lead, late, named)
 
 
-def _is_read_after(loop: EpochLoop) -> bool:
-    results = binds([loop.call], loop.own)
-    return any(_is_read(loop, name) for name in results)
+def _made(
+    event: str, loop: EpochLoop, lead: list[str], body: list[ast.stmt], named: set[str]
+) -> Method:
+    bound = frozenset({*binds(body, loop.own), *named})
+    return Method(event, tuple(lead), tuple(body), bound)
 
 
-def _reads_batch(loop: EpochLoop, items: Sequence[ast.stmt]) -> bool:
-    return any(u.name in loop.columns and not u.stored for s in items for u in uses(s, loop.own))
-
-
-def _is_read(loop: EpochLoop, name: str) -> bool:
-    """Whether a variable of the loop is read in it or anywhere behind its head."""
-    heads = [loop.outer.target, loop.inner.target, loop.call]
-    skipped = {id(n) for h in heads for n in ast.walk(h)}
-    top = loop.scope or loop.outer
-    nodes = [n for n in ast.walk(top) if isinstance(n, ast.Name) and id(n) not in skipped]
-    if loop.scope is None:
-        return bool(name)  # of a module: others may read it
-    return any(n.id == name and isinstance(n.ctx, ast.Load) for n in nodes)
+def _epoch(loop: EpochLoop, name: str) -> str:
+    number = f"{name} = run_context.original_args().cur_epoch_num"
+    start, _ = counted(loop)
+    if isinstance(start, ast.Constant) and start.value == 1:
+        return number
+    return f"{number} - 1" if start is None else f"{number} - 1 + {ast.unparse(start)}"
 
 
 def _groups(items: Sequence[ast.stmt]) -> list[tuple[str, list[ast.stmt]]]:
-    """The statements behind the batches by what they do; what may stop the run comes last."""
+    """The statements behind the batches by what they do; what may stop the run comes last.
+
+    What is bound or noted on the way of an evaluation belongs to it.
+    """
+    kinds = [_kind(s) for s in items]
+    judged = [i for i, k in enumerate(kinds) if k == "Evaluation"]
     found: list[tuple[str, list[ast.stmt]]] = []
-    for item in items:
-        name = _kind(item)
-        if found and (found[-1][0] == name or _may_stop(found[-1][1])):
+    for index, item in enumerate(items):
+        name = kinds[index]
+        if name == "EpochLog" and judged and judged[0] < index < judged[-1]:
+            name = "Evaluation"
+        after = bool(found) and found[-1][0] == "Evaluation" and name == "EpochLog"
+        if found and (found[-1][0] == name or after or _may_stop(found[-1][1])):
             found[-1][1].append(item)
         else:
             found.append((name, [item]))
@@ -140,98 +140,37 @@ def _kind(item: ast.stmt) -> str:
         for n in ast.walk(item)
         if isinstance(n, ast.Call)
     }
-    if own_exits(item):
+    if any(isinstance(e, ast.Break) for e in own_exits(item)):
         return "EarlyStopping"
     if called & _SAVES:
         return "BestCheckpoint" if isinstance(item, ast.If) else "Checkpoint"
     if "step" in called:
         return "LearningRate"
-    if "set_train" in called or any(n.startswith(_JUDGES) for n in called):
+    if (
+        "evaluating" in called
+        or "set_train" in called
+        or any(n.startswith(_JUDGES) for n in called)
+    ):
         return "Evaluation"
     loops = isinstance(item, (ast.For, ast.With))
     return "Evaluation" if loops else "EpochLog"
 
 
-# -- variables ----------------------------------------------------------------------------------
-
-
-def _shared(loop: EpochLoop, methods: Sequence[_Method]) -> set[str]:
-    """What a method binds and another place, or the method's next call, reads."""
-    found: set[str] = set()
-    top = loop.scope.body if loop.scope is not None else []
-    for method in methods:
-        inside = {id(n) for s in method.body for n in ast.walk(s)}
-        outside = {
-            u.name
-            for s in top
-            for u in uses(s, loop.own)
-            if not u.stored and id(u.node) not in inside
-        }
-        for name in method.bound:
-            alone = loop.scope is not None and name not in outside
-            if "." not in name and not (alone and _begins_anew(method, name)):
-                found.add(name)
-    return found
-
-
-def _begins_anew(method: _Method, name: str) -> bool:
-    """Whether each call of the method binds the name before anything reads it."""
-    if any(line.startswith(f"{name} +=") for line in method.lead):
-        return False
-    if any(name in line.partition(" = ")[0].split(", ") for line in method.lead):
-        return True
-    for item in method.body:
-        mine = [u for u in uses(item) if u.name == name]
-        if not mine:
-            continue
-        first = item.value if isinstance(item, ast.Assign) else None
-        return first is not None and not any(u.name == name for u in uses(first))
-    return False
-
-
-def _elsewhere(loop: EpochLoop) -> set[str]:
-    """The names that the scope binds outside of the loop (nonlocal asks for one that is)."""
-    if loop.scope is None:
-        return _all_names(loop)
-    inside = {id(n) for n in ast.walk(loop.outer)}
-    found = {n.arg for n in ast.walk(loop.scope.args) if isinstance(n, ast.arg)}
-    for node in ast.walk(loop.scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found |= {node.id} if id(node) not in inside else set()
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            found |= {*node.names}
-    return found
-
-
-def _all_names(loop: EpochLoop) -> set[str]:
-    """In a module any name can be bound from a method."""
-    return {n.id for n in ast.walk(loop.outer) if isinstance(n, ast.Name)}
-
-
-def _declared(loop: EpochLoop, names: Sequence[str]) -> list[str]:
-    said = [n for n in ast.walk(loop.scope or loop.outer) if isinstance(n, ast.Global)]
-    wide = {name for n in said for name in n.names}
-    found = [n for n in names if loop.scope is None or n in wide]
-    rest = [n for n in names if n not in found]
-    lines = [f"global {', '.join(found)}"] if found else []
-    return lines + ([f"nonlocal {', '.join(rest)}"] if rest else [])
-
-
 # -- text ---------------------------------------------------------------------------------------
 
 
-def _method(
-    source: Source, loop: EpochLoop, method: _Method, names: set[str], indent: str
-) -> Parts:
+def _method(source: Source, loop: EpochLoop, method: Method, names: set[str], indent: str) -> Parts:
     instance = "callback" if loop.own == "self" else "self"
     inner = indent + " " * 8
     parts: list[str | Piece] = [f"{indent}    def {method.event}({instance}, run_context):\n"]
-    parts += [f"{inner}{line}\n" for line in _declared(loop, sorted(method.bound & names))]
+    parts += [f"{inner}{line}\n" for line in declared(loop, sorted(method.bound & names))]
     parts += [f"{inner}{line}\n" for line in method.lead]
-    if method.body:
-        first, last = method.body[0], method.body[-1]
-        span = Span(above(source, first), whole(source, last).end)
-        parts += shifted(source, span, indent_of(source, first), inner)
+    before = [s for s in method.body if s.end_lineno and s.end_lineno < loop.call.lineno]
+    behind = [s for s in method.body if s not in before]
+    for run in (before, behind):  # the call of the step stands between them
+        if run:
+            span = Span(above(source, run[0]), whole(source, run[-1]).end)
+            parts += shifted(source, span, indent_of(source, run[0]), inner)
     return tuple(parts)
 
 
@@ -256,15 +195,15 @@ def _running(
 ) -> Parts:
     data, model = _free("train_data", taken), _free("training", taken)
     columns = ", ".join(f'"{name}"' for name in loop.columns)
-    made = ", ".join(f"{name}()" for name in callbacks)
+    made, several = ", ".join(f"{name}()" for name in callbacks), _free("callbacks", taken)
     return (
         f"{data} = {own}.GeneratorDataset(",
         Piece(source.span(loop.data)),
         f", [{columns}])\n{indent}{model} = {own}.Model(",
         Piece(source.span(loop.step)),
-        f")\n{indent}{own}.run_model({model}, ",
+        f")\n{indent}{several} = [{made}]\n{indent}{own}.run_model({model}, ",
         *_count(source, loop),
-        f", {data}, [{made}])",
+        f", {data}, {several})",
     )
 
 
@@ -274,7 +213,7 @@ def _count(source: Source, loop: EpochLoop) -> Parts:
     if start is None:
         return (Piece(source.span(stop)),)
     plus = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add)
-    if plus and isinstance(stop, ast.BinOp) and _text(stop.right) == _text(start):
+    if plus and isinstance(stop, ast.BinOp) and ast.unparse(stop.right) == ast.unparse(start):
         return (Piece(source.span(stop.left)),)
     bare = isinstance(stop, (ast.Name, ast.Constant, ast.Attribute))
     number = isinstance(start, (ast.Name, ast.Constant, ast.Attribute))
@@ -291,10 +230,6 @@ def _free(name: str, taken: set[str]) -> str:
         chosen, number = f"{name}{number}", number + 1
     taken.add(chosen)
     return chosen
-
-
-def _text(node: ast.expr) -> str:
-    return ast.unparse(node)
 
 
 def _edit(source: Source, span: Span, parts: Parts) -> Edit:

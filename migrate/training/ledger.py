@@ -26,6 +26,7 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
         if place is None:
             continue
         kept.append(entry.model_copy(update={"line": place[0], "column": place[1]}))
+    reasons = dict(staged.loops)
     for site in staged.done:
         line = emitted.line(staged.offset(site.span.start)) if emitted else 0
         kept.append(
@@ -36,10 +37,14 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
                 column=site.column,
                 output_line=line,
                 target="nn.TrainOneStepCell",
-                note=STEP,
+                note=_note(reasons.get(site.line, "") if site.name == BACKWARD else ""),
             )
         )
     return tuple(sorted(kept, key=lambda e: (e.line, e.column)))
+
+
+def _note(stays: str) -> str:
+    return f"{STEP}; its loop is not run by Model: {stays}" if stays else STEP
 
 
 def explained(staged: Staged, found: Sequence[Edit | Refusal]) -> tuple[Edit | Refusal, ...]:
