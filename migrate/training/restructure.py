@@ -13,9 +13,9 @@ from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.source import Source, read
+from migrate.training import modes
 from migrate.training.apart import apart
 from migrate.training.cells import OWN, LossCell, plain, written
-from migrate.training.effects import dotted
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
@@ -215,29 +215,14 @@ def _made(view: View, item: _Ready) -> Iterator[Edit]:
     """The class of the loss, and the statement that builds the step."""
     place, source = item.place, view.file.source
     lines = [f"{place.variable} = {item.step.build}"]
-    if not _switched(view, item):
-        lines.append(f"{place.variable}.set_train()")
+    own = _own(item.function)
+    lines += modes.lines(view, item.region, item.cell.build, place, item.function, own)
     glue = "\n" + place.indent
     text = place.indent + glue.join(lines)
     text = "\n" + text if place.behind else text + "\n"
     yield _insert(source, place.made_at, (text,))
     if item.cell.text:
         yield _insert(source, place.class_at, (*item.cell.text, "\n\n"))
-
-
-def _switched(view: View, item: _Ready) -> bool:
-    """Whether the code says itself in which mode the Modules train: before or in the loop."""
-    if item.place.behind:
-        return False
-    for name in ("train", "eval"):
-        for call, where in view.file.calls.get(name, ()):
-            same = where is item.function or (where is None and item.function is None)
-            if same and isinstance(call.func, ast.Attribute):
-                on_model = dotted(call.func.value) in item.cell.build
-                early = call.lineno <= item.region.block[item.region.last].lineno
-                if on_model and early:
-                    return True
-    return False
 
 
 def _import(view: View) -> Edit:
