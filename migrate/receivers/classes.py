@@ -97,6 +97,15 @@ class Classes:
         self._members[place] = found
         return found
 
+    def has_unknown(self, key: str) -> bool:
+        """Whether a class has members of which nothing is known."""
+        names = self.world.program.classes[key].stores
+        return any(self._members.get((key, name)) == UNKNOWN for name in names)
+
+    def forget(self, key: str) -> None:
+        """Members are asked for anew."""
+        self._members = {place: kind for place, kind in self._members.items() if place[0] != key}
+
     def _own_member(self, key: str, name: str) -> Kind:
         owner = self.world.program.classes[key]
         method = owner.methods.get(name)

@@ -25,6 +25,7 @@ from migrate.receivers.kinds import (
 )
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.results import Results
+from migrate.receivers.settling import late_methods
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
@@ -41,6 +42,7 @@ class Inference:
     table: Table
     kinds: dict[int, Kind] = field(default_factory=dict)
     _flows: dict[int, Flow] = field(default_factory=dict)
+    _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
     _modules: dict[str, Flow] = field(default_factory=dict)
     _words: dict[bytes, bool] = field(default_factory=dict)
 
@@ -54,6 +56,10 @@ class Inference:
 
     def everything(self) -> None:
         """Walk the whole program, so that no answer depends on what is asked first."""
+        for path in self.program.files:
+            self.file(path)
+        for method in late_methods(self.program, self._classes, self._parameters, self._given):
+            self._flows.pop(id(method), None)
         for path in self.program.files:
             self.file(path)
 
@@ -144,7 +150,7 @@ class Inference:
         # first without its callers: they may ask for its result while they are walked
         alone = self._parameters.of(function, calls=False)
         flow = self._walk(function, alone)
-        called = self._parameters.of(function)
+        called = self._given[id(function)] = self._parameters.of(function)
         return flow if called == alone else self._walk(function, called, flow.result)
 
     def _walk(

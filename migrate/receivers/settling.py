@@ -1,0 +1,36 @@
+"""In: a walked program. Out: the methods to walk again, as their callers were not known in time.
+
+A function is walked first without its callers. What it calls meanwhile may ask for a member that a
+class stores in ``__init__``: one that gets its kind from the very function that is on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from migrate.program import Function, Program
+from migrate.receivers.classes import Classes
+from migrate.receivers.kinds import UNKNOWN, Kind
+from migrate.receivers.parameters import Parameters
+
+
+def late_methods(
+    program: Program,
+    classes: Classes,
+    parameters: Parameters,
+    given: Mapping[int, Mapping[str, Kind]],
+) -> list[Function]:
+    """The methods of classes whose ``__init__`` is known to get more than it was walked with.
+
+    ``given`` holds, by the id of a function, the kinds of its parameters in that walk.
+    """
+    found: list[Function] = []
+    for owner in program.classes.values():
+        start = owner.methods.get("__init__")
+        if start is None or not classes.has_unknown(owner.key):
+            continue
+        walked, now = given.get(id(start), {}), parameters.of(start)
+        if any(kind == UNKNOWN and now[name] != UNKNOWN for name, kind in walked.items()):
+            classes.forget(owner.key)
+            found += owner.methods.values()
+    return found
