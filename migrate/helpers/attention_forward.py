@@ -2,7 +2,7 @@
 
 from mindspore import ops
 
-from migrate.helpers.attention import additive_mask
+from migrate.helpers.attention import additive_mask, attention_weights
 
 
 def multi_head_attention_forward(
@@ -30,7 +30,7 @@ def multi_head_attention_forward(
     values = head_rows(ops.dense(value, weights[2], biases[2]), bias_v, add_zero_attn, num_heads)
     scores = ops.matmul(heads * heads.shape[-1] ** -0.5, keys.swapaxes(2, 3))
     scores = masked_scores(scores, key_padding_mask, attn_mask)
-    paid = ops.softmax(scores, -1)
+    paid = attention_weights(scores)
     if training and dropout_p > 0.0:
         paid = ops.dropout(paid, dropout_p, True)
     mixed = ops.matmul(paid, values).permute((2, 0, 1, 3)).reshape(query.shape)

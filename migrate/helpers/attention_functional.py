@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.attention import attention_weights
+
 
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
@@ -25,11 +27,11 @@ def scaled_dot_product_attention(
     if attn_mask is not None and attn_mask.dtype == ms.bool_:
         allowed = ops.logical_and(attn_mask, ops.ones_like(scores, dtype=ms.bool_))
         scores = ops.where(allowed, scores, ops.full_like(scores, lowest))
-        weights = ops.softmax(scores, -1) * allowed.astype(scores.dtype)
+        weights = attention_weights(scores) * allowed.astype(scores.dtype)
     elif attn_mask is not None:
-        weights = ops.softmax(scores + attn_mask, -1)
+        weights = attention_weights(scores + attn_mask)
     else:
-        weights = ops.softmax(scores, -1)
+        weights = attention_weights(scores)
     if dropout_p > 0.0:
         weights = ops.dropout(weights, dropout_p, True)
     return ops.matmul(weights, value)

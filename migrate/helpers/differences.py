@@ -32,6 +32,19 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     return ops.cumsum(pairs * gaps / 2.0, dim)
 
 
+def trapezoid(y, x=None, *, dx=1, dim=-1):
+    """torch.trapezoid along ``dim``, at places ``x`` or ``dx`` apart; keeps float64."""
+    count = y.shape[dim]
+    pairs = ops.narrow(y, dim, 1, count - 1) + ops.narrow(y, dim, 0, count - 1)
+    if x is None:
+        return pairs.sum(dim) * (dx / 2.0)
+    if x.ndim == 1:
+        x = x.reshape([-1 if i == dim % y.ndim else 1 for i in range(y.ndim)])
+    count = x.shape[dim]
+    gaps = ops.narrow(x, dim, 1, count - 1) - ops.narrow(x, dim, 0, count - 1)
+    return (pairs * gaps).sum(dim) / 2.0
+
+
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """torch.gradient: a tuple of slopes, one for each axis of ``dim``.
 

@@ -62,8 +62,25 @@ def round_to(input, decimals):
 
 def entr(input):
     """torch.special.entr: -x log(x), 0 at 0, -inf below."""
-    below = ops.full_like(input, -float("inf"))
-    return ops.where(input < 0, below, -ops.xlogy(input, input))
+    x = input if input.is_floating_point() else input.astype(ms.float32)
+    return ops.where(x < 0, ops.full_like(x, -float("inf")), -xlogy(x, x))
+
+
+def xlogy(input, other):
+    """torch.xlogy: x log(y), 0 where x is 0 unless y is NaN; of whole numbers in float32."""
+    power = input if isinstance(input, ms.Tensor) else ops.full((), input, dtype=ms.float32)
+    y = other if isinstance(other, ms.Tensor) else ops.full((), other, dtype=ms.float32)
+    if not power.is_floating_point():
+        power = power.astype(y.dtype if y.is_floating_point() else ms.float32)
+    if not y.is_floating_point():
+        y = y.astype(power.dtype)
+    zero = ops.logical_and(power == 0, ops.logical_or(y <= 0, ops.isinf(y)))
+    return power * ops.log(ops.where(zero, ops.ones_like(y), y))
+
+
+def sinc(input):
+    """torch.sinc: sin(pi x) / (pi x), 1 at 0; of whole numbers and bool in float32."""
+    return ops.sinc(input if input.is_floating_point() else input.astype(ms.float32))
 
 
 def ndtr(input):
@@ -73,7 +90,7 @@ def ndtr(input):
 
 def xlog1py(input, other):
     """torch.special.xlog1py: x log(1 + y), 0 where x is 0."""
-    return ops.xlogy(input, other + 1)
+    return xlogy(input, other + 1)
 
 
 def erfinv(input):

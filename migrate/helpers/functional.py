@@ -5,6 +5,7 @@ import math
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.activation import softplus_of
 from migrate.helpers.convolution import per_axis
 from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.shuffling import slid
@@ -255,8 +256,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 
 def logsigmoid(input):
-    """torch.nn.functional.logsigmoid."""
-    return ops.logsigmoid(input)
+    """torch.nn.functional.logsigmoid, also below -88, where MindSpore's kernel gives -inf."""
+    return -softplus_of(-input)
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):

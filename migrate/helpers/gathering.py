@@ -177,6 +177,12 @@ def repeat_interleave(input, repeats, dim=None):
     return ops.index_select(input, dim, order)
 
 
+def combinations(input, r=2, with_replacement=False):
+    """torch.combinations of ``r`` elements of a 1-d tensor, one combination a row."""
+    found = ops.combinations(input, r, with_replacement)
+    return found if found.size else ops.zeros((0, r), input.dtype)
+
+
 def cartesian_prod(*tensors):
     """torch.cartesian_prod: all combinations of the elements of 1-d tensors, one a row."""
     return tensors[0] if len(tensors) == 1 else ops.cartesian_prod(*tensors)

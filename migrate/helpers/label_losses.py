@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.activation import softplus_of
 from migrate.helpers.loss_functional import reduced_by
 from migrate.helpers.losses import as_labels, lengths_of, split_targets
 
@@ -93,3 +94,11 @@ def linear_cross_entropy(
     logits = logits.reshape((*input.shape[:-1], *lengths))
     ignored = -100 if ignore_index is None else ignore_index
     return ops.cross_entropy(logits, as_labels(target), weight, ignored, reduction, label_smoothing)
+
+
+def multilabel_soft_margin_loss(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """torch.nn.functional.multilabel_soft_margin_loss, without overflow of large scores."""
+    loss = target * softplus_of(-input) + (1 - target) * softplus_of(input)
+    return reduced_by((loss if weight is None else loss * weight).mean(-1), reduction)

@@ -6,6 +6,8 @@ import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common.initializer import Normal, Uniform, initializer
 
+from migrate.helpers.tensor import unflatten
+
 
 class Linear(nn.Dense):
     """Reproduces torch.nn.Linear exactly."""
@@ -144,8 +146,7 @@ class Unflatten(nn.Cell):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def construct(self, x):
-        dim = self.dim + x.ndim if self.dim < 0 else self.dim
-        return x.reshape(x.shape[:dim] + self.unflattened_size + x.shape[dim + 1 :])
+        return unflatten(x, self.dim, self.unflattened_size)
 
 
 class Dropout(nn.Dropout):

@@ -2,6 +2,8 @@
 
 from mindspore import ops
 
+from migrate.helpers.elementwise import xlogy
+
 
 def reduced_by(loss, reduction):
     """The loss of each element, their mean, or their sum; of no elements NaN or 0."""
@@ -17,10 +19,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     if log_target:
         loss = ops.exp(target) * (target - input)
     else:
-        loss = ops.xlogy(target, target) - target * input
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]
-    return reduced_by(loss, reduction)
+        loss = xlogy(target, target) - target * input
+    if reduction == "batchmean" and loss.ndim > 0:
+        return reduced_by(loss, "sum") / input.shape[0]
+    return reduced_by(loss, "none" if reduction == "batchmean" else reduction)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -130,6 +132,16 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """torch.nn.functional.l1_loss, with an optional weight of each element."""
     loss = ops.abs(input - target)
     return weighted(loss, weight, reduction)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """torch.nn.functional.gaussian_nll_loss; a variance below ``eps`` keeps its gradient."""
+    if var.shape == input.shape[:-1]:
+        var = var.expand_dims(-1)
+    low = ops.stop_gradient(ops.maximum(eps - var, ops.zeros_like(var)))
+    var = var + low
+    loss = 0.5 * (ops.log(var) + ops.square(input - target) / var)
+    return reduced_by(loss + 0.9189385332046727 if full else loss, reduction)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):

@@ -4,6 +4,12 @@ import mindspore as ms
 from mindspore import nn, ops
 
 from migrate.helpers.activation import softplus_of
+from migrate.helpers.loss_functional import (
+    binary_cross_entropy,
+    gaussian_nll_loss,
+    kl_div,
+    reduced_by,
+)
 
 
 def reduction_of(size_average, reduce, reduction):
@@ -13,13 +19,6 @@ def reduction_of(size_average, reduce, reduction):
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
-
-
-def reduced_loss(loss, reduction):
-    """The loss of each element, their mean, or their sum."""
-    if reduction == "mean":
-        return loss.mean()
-    return loss.sum() if reduction == "sum" else loss
 
 
 class Loss(nn.Cell):
@@ -96,9 +95,8 @@ class BCELoss(nn.BCELoss):
         keep_buffer(self, "weight", weight)
 
     def construct(self, logits, labels):
-        if logits.ndim == 0:  # the kernel doubles the loss of a single number
-            logits, labels = logits.reshape(1), labels.reshape(1)
-            return ops.binary_cross_entropy(logits, labels, self.weight, "sum")
+        if logits.size <= 1:  # of a single number the kernel doubles the loss
+            return binary_cross_entropy(logits, labels, self.weight, reduction=self.reduction)
         weight = None if self.weight is None else self.weight.broadcast_to(logits.shape)
         return ops.binary_cross_entropy(logits, labels, weight, self.reduction)
 
@@ -121,7 +119,7 @@ class BCEWithLogitsLoss(nn.Cell):
         loss = (1 - labels) * logits + tail
         if self.weight is not None:
             loss = loss * self.weight
-        return reduced_loss(loss, self.reduction)
+        return reduced_by(loss, self.reduction)
 
 
 class MSELoss(nn.MSELoss):
@@ -148,10 +146,10 @@ class SmoothL1Loss(nn.Cell):
     def construct(self, logits, labels):
         distance = ops.abs(logits - labels)
         if self.beta == 0:
-            return reduced_loss(distance, self.reduction)
+            return reduced_by(distance, self.reduction)
         near = 0.5 * distance * distance / self.beta
         loss = ops.where(distance < self.beta, near, distance - 0.5 * self.beta)
-        return reduced_loss(loss, self.reduction)
+        return reduced_by(loss, self.reduction)
 
 
 class HuberLoss(nn.HuberLoss):
@@ -167,14 +165,7 @@ class KLDivLoss(nn.Cell):
         self.log_target = log_target
 
     def construct(self, logits, labels):
-        if self.log_target:
-            loss = ops.exp(labels) * (labels - logits)
-        else:
-            safe = ops.where(labels == 0, ops.ones_like(labels), labels)
-            loss = labels * (ops.log(safe) - logits)
-        if self.reduction == "batchmean":
-            return loss.sum() / logits.shape[0] if logits.ndim > 0 else loss
-        return reduced_loss(loss, self.reduction)
+        return kl_div(logits, labels, reduction=self.reduction, log_target=self.log_target)
 
 
 class PoissonNLLLoss(nn.PoissonNLLLoss):
@@ -186,13 +177,17 @@ class PoissonNLLLoss(nn.PoissonNLLLoss):
         super().__init__(log_input, full, eps, reduction_of(size_average, reduce, reduction))
 
 
-class GaussianNLLLoss(nn.GaussianNLLLoss):
+class GaussianNLLLoss(nn.Cell):
     """Reproduces torch.nn.GaussianNLLLoss for (mean, target, variance)."""
+
+    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+        super().__init__()
+        self.full, self.eps, self.reduction = full, eps, reduction
 
     def construct(self, logits, labels, var):
         if isinstance(var, float):
             var = ops.full_like(logits, var)
-        return super().construct(logits, labels, var)
+        return gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
 
 
 class CTCLoss(nn.Cell):

@@ -5,7 +5,8 @@ from mindspore import nn, ops
 
 from migrate.helpers.activation import softplus_of
 from migrate.helpers.layers import Linear
-from migrate.helpers.losses import as_labels, keep_buffer, reduced_loss, reduction_of
+from migrate.helpers.loss_functional import reduced_by
+from migrate.helpers.losses import as_labels, keep_buffer, reduction_of
 from migrate.helpers.shuffling import row_norm
 
 
@@ -17,7 +18,7 @@ class MarginRankingLoss(nn.Cell):
         self.margin, self.reduction = margin, reduction_of(size_average, reduce, reduction)
 
     def construct(self, input1, input2, target):
-        return reduced_loss(ops.relu(-target * (input1 - input2) + self.margin), self.reduction)
+        return reduced_by(ops.relu(-target * (input1 - input2) + self.margin), self.reduction)
 
 
 class HingeEmbeddingLoss(nn.Cell):
@@ -30,7 +31,7 @@ class HingeEmbeddingLoss(nn.Cell):
     def construct(self, input, target):
         far = ops.where(target != 1, ops.relu(self.margin - input), ops.zeros_like(input))
         near = ops.where(target != -1, input, ops.zeros_like(input))
-        return reduced_loss(far + near, self.reduction)
+        return reduced_by(far + near, self.reduction)
 
 
 class CosineEmbeddingLoss(nn.Cell):
@@ -47,7 +48,7 @@ class CosineEmbeddingLoss(nn.Cell):
         zero = ops.zeros_like(cosine)
         loss = ops.where(target == 1, 1 - cosine, zero)
         loss = loss + ops.where(target == -1, ops.relu(cosine - self.margin), zero)
-        return reduced_loss(loss, self.reduction)
+        return reduced_by(loss, self.reduction)
 
 
 class SoftMarginLoss(nn.Cell):
@@ -58,7 +59,7 @@ class SoftMarginLoss(nn.Cell):
         self.reduction = reduction_of(size_average, reduce, reduction)
 
     def construct(self, input, target):
-        return reduced_loss(softplus_of(-target * input), self.reduction)
+        return reduced_by(softplus_of(-target * input), self.reduction)
 
 
 class MultiLabelSoftMarginLoss(nn.Cell):
@@ -73,7 +74,7 @@ class MultiLabelSoftMarginLoss(nn.Cell):
         loss = target * softplus_of(-input) + (1 - target) * softplus_of(input)
         if self.weight is not None:
             loss = loss * self.weight
-        return reduced_loss(loss.mean(-1), self.reduction)
+        return reduced_by(loss.mean(-1), self.reduction)
 
 
 class MultiMarginLoss(nn.Cell):
@@ -97,7 +98,7 @@ class MultiMarginLoss(nn.Cell):
         if self.weight is not None:
             loss = loss * ops.gather(self.weight, labels, 0)
         loss = loss.sum(1) / rows.shape[1]
-        return reduced_loss(loss if input.ndim == 2 else loss.squeeze(0), self.reduction)
+        return reduced_by(loss if input.ndim == 2 else loss.squeeze(0), self.reduction)
 
 
 class MultiLabelMarginLoss(nn.Cell):
@@ -119,7 +120,7 @@ class MultiLabelMarginLoss(nn.Cell):
         loss = ops.relu(1 - wanted.expand_dims(2) + rows.expand_dims(1))
         counted = ops.logical_and(given.expand_dims(2), ops.logical_not(right.expand_dims(1)))
         loss = ops.where(counted, loss, ops.zeros_like(loss)).sum((1, 2)) / rows.shape[1]
-        return reduced_loss(loss if input.ndim == 2 else loss.squeeze(0), self.reduction)
+        return reduced_by(loss if input.ndim == 2 else loss.squeeze(0), self.reduction)
 
 
 def triplet_loss(near, far, swapped, margin):
@@ -149,7 +150,7 @@ class TripletMarginLoss(nn.Cell):
         near = row_norm(anchor - positive + self.eps, self.p)
         far = row_norm(anchor - negative + self.eps, self.p)
         swapped = row_norm(positive - negative + self.eps, self.p) if self.swap else None
-        return reduced_loss(triplet_loss(near, far, swapped, self.margin), self.reduction)
+        return reduced_by(triplet_loss(near, far, swapped, self.margin), self.reduction)
 
 
 class TripletMarginWithDistanceLoss(nn.Cell):
@@ -168,7 +169,7 @@ class TripletMarginWithDistanceLoss(nn.Cell):
     def construct(self, anchor, positive, negative):
         near, far = self._distance(anchor, positive), self._distance(anchor, negative)
         swapped = self._distance(positive, negative) if self.swap else None
-        return reduced_loss(triplet_loss(near, far, swapped, self.margin), self.reduction)
+        return reduced_by(triplet_loss(near, far, swapped, self.margin), self.reduction)
 
 
 class LinearCrossEntropyLoss(nn.Cell):

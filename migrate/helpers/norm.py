@@ -158,7 +158,7 @@ class RMSNorm(nn.Cell):
         if eps is None:
             eps = 0.0009765625 if x.dtype == ms.float16 else 1.1920928955078125e-07
         out = x * ops.rsqrt(ops.square(x).mean(axes, True) + eps)
-        return out if self.weight is None else out * self.weight
+        return out if self.weight is None else (out * self.weight).astype(x.dtype)
 
 
 class GroupNorm(nn.GroupNorm):

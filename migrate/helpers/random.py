@@ -28,8 +28,8 @@ def rand_like(
 def randn_like(
     input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """torch.randn_like: standard normal, in the shape of ``input``."""
-    return ops.randn_like(input, dtype=dtype)
+    """torch.randn_like: standard normal, in the shape and dtype of ``input``."""
+    return ops.randn_like(input, dtype=dtype or input.dtype)
 
 
 def randint(

@@ -37,8 +37,18 @@ def amin(input, dim=(), keepdim=False):
 
 
 def argmin(input, dim=None, keepdim=False):
-    """torch.argmin: int64 index of the smallest element."""
-    return ops.argmin(input, dim, keepdim).astype(ms.int64)
+    """torch.argmin: int64 index of the smallest element, of all or along ``dim``."""
+    return all_axes_kept(ops.argmin(input, dim, keepdim).astype(ms.int64), input, dim, keepdim)
+
+
+def argmax(input, dim=None, keepdim=False):
+    """torch.argmax: int64 index of the largest element, of all or along ``dim``."""
+    return all_axes_kept(ops.argmax(input, dim, keepdim).astype(ms.int64), input, dim, keepdim)
+
+
+def all_axes_kept(found, input, dim, keepdim):
+    """The index ``found`` among all elements with an axis for each of the input's, where asked."""
+    return found.reshape((1,) * input.ndim) if keepdim and dim is None else found
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -156,8 +166,10 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     if input.ndim == 0:
         return input * 0 / (1 - correction_of(unbiased, correction)), input
     axes = reduced_axes(input, dim)
-    mean = input.mean(axes, True)
     count = element_count(input, axes)
+    mean = input.mean(axes, True)
+    # the mean over no elements may be any number in MindSpore
+    mean = mean if count > 0 else ops.full_like(mean, float("nan"))
     free = count - correction_of(unbiased, correction)
     total = ops.square(input - mean).sum(axes, keepdims=keepdim)
     # the sum over no elements may be any number in MindSpore
@@ -203,15 +215,22 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None:
         input = input.astype(dtype)
     there = ops.logical_not(ops.isnan(input))
-    total = ops.where(there, input, ops.zeros_like(input)).sum(dim, keepdims=keepdim)
-    return total / there.astype(input.dtype).sum(dim, keepdims=keepdim)
+    kept = ops.where(there, input, ops.zeros_like(input))
+    total = sum_of(kept, dim, keepdim)
+    return total / sum_of(there.astype(input.dtype), dim, keepdim)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """torch.nansum: the sum of the elements that are not NaN."""
     if dtype is not None:
         input = input.astype(dtype)
-    return ops.where(ops.isnan(input), ops.zeros_like(input), input).sum(dim, keepdims=keepdim)
+    return sum_of(ops.where(ops.isnan(input), ops.zeros_like(input), input), dim, keepdim)
+
+
+def sum_of(input, dim, keepdim):
+    """The sum over ``dim``; over no elements 0, where MindSpore's kernel gives any number."""
+    total = input.sum(dim, keepdims=keepdim)
+    return total if input.size else ops.zeros_like(total)
 
 
 def between(data, place, interpolation):

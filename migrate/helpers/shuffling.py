@@ -3,6 +3,7 @@
 from mindspore import nn, ops
 
 from migrate.helpers.convolution import per_axis
+from migrate.helpers.creation import broadcast_shapes
 
 
 class PixelShuffle(nn.Cell):
@@ -121,6 +122,8 @@ class CosineSimilarity(nn.Cell):
         self.dim, self.eps = dim, eps
 
     def construct(self, x1, x2):
+        shape = broadcast_shapes(x1.shape, x2.shape)
+        x1, x2 = x1.broadcast_to(shape), x2.broadcast_to(shape)
         product = (x1 * x2).sum(self.dim)
         first = ops.sqrt(ops.maximum(ops.square(x1).sum(self.dim), ops.full((), self.eps**2)))
         second = ops.sqrt(ops.maximum(ops.square(x2).sum(self.dim), ops.full((), self.eps**2)))
@@ -136,7 +139,7 @@ class PairwiseDistance(nn.Cell):
 
     def construct(self, x1, x2):
         distance = row_norm(x1 - x2 + self.eps, self.norm)
-        return distance.expand_dims(-1) if self.keepdim else distance
+        return distance.expand_dims(-1) if self.keepdim and distance.ndim else distance
 
 
 def row_norm(x, p):

@@ -24,6 +24,10 @@ def to(target, device=None, dtype=None):
 def unflatten(input, dim, sizes):
     """torch.unflatten: splits an axis into several; one of the sizes may be -1."""
     axis = dim + input.ndim if dim < 0 else dim
+    known = 1
+    for size in sizes:
+        known = known * (1 if size == -1 else size)
+    sizes = [input.shape[axis] // known if size == -1 else size for size in sizes]
     return input.reshape((*input.shape[:axis], *sizes, *input.shape[axis + 1 :]))
 
 

@@ -18,9 +18,10 @@ from migrate.sites import direct_name
 from migrate.source import Source
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
-         "torch.enable_grad", "torch.set_grad_enabled",
+         "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
+         "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled",
          "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")  # fmt: skip
-STOPPING = QUIET[:3]
+STOPPING = QUIET[:4]
 
 
 def no_grad(
@@ -100,7 +101,18 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
         return ""
     name = direct_name(scene, node.func) or ""
     quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
-    return name if quiet else ""
+    return _meant(name, node) if quiet else ""
+
+
+def _meant(name: str, call: ast.Call) -> str:
+    """The context that it comes to: ``set_grad_enabled(False)`` is ``no_grad()``."""
+    mode = next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "mode")]), None)
+    if not (isinstance(mode, ast.Constant) and mode.value is False):
+        return name
+    last = name.rpartition(".")[2]
+    return {"set_grad_enabled": "torch.no_grad", "inference_mode": "torch.enable_grad"}.get(
+        last, name
+    )
 
 
 def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
