@@ -108,6 +108,15 @@ def test_an_exit_from_the_epochs_asks_model_to_stop() -> None:
     assert tuple(lines[at : at + 3]) == stop
 
 
+def test_a_network_of_which_only_train_is_called_is_one() -> None:
+    text = LOOP.replace("epochs):\n    crit", "epochs, optimizer):\n    crit").replace(
+        "    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n", ""
+    )
+    made = convert_text(text, train_style="model")
+    assert "            net.set_train(True)\n" in made.text
+    assert "Model(" in made.text and ".train()" not in made.text
+
+
 def test_in_a_script_the_variables_are_the_modules() -> None:
     body = LOOP[LOOP.index("    criterion") :].replace("\n    ", "\n").removeprefix("    ")
     head = "import torch\nfrom torch import nn\nnet = nn.Linear(2, 1)\nepochs = 2\n"

@@ -42,7 +42,11 @@ def edits(source: Source, loop: EpochLoop, own: str, taken: set[str]) -> list[Ed
     parts += [f"\n{indent}"] if classes else [indent]
     parts += _running(source, loop, own, [name for name, _ in classes], taken, indent)
     span = Span(whole(source, loop.outer).start, whole(source, loop.outer).end)
-    return [_edit(source, span, tuple(parts)), *_exits(source, loop, indent)]
+    return [
+        _edit(source, span, tuple(parts)),
+        *_exits(source, loop, indent),
+        *_switches(source, loop, own),
+    ]
 
 
 def _joined(found: Sequence[Parts]) -> Iterator[str | Piece]:
@@ -183,6 +187,19 @@ def _exits(source: Source, loop: EpochLoop, indent: str) -> Iterator[Edit]:
             stop = f"run_context.request_stop()\n{depth}"
             text = (stop if isinstance(leaving, ast.Break) else "") + "return"
             yield _edit(source, source.span(leaving), (text,))
+
+
+def _switches(source: Source, loop: EpochLoop, own: str) -> Iterator[Edit]:
+    """``net.train()`` in a method, where nothing else would tell that net is a Module."""
+    for item in loop.head:
+        call = item.value if isinstance(item, ast.Expr) else None
+        func = call.func if isinstance(call, ast.Call) else None
+        if not isinstance(func, ast.Attribute) or func.attr != "train":
+            continue
+        if isinstance(func.value, ast.Name):
+            span = source.span(item)
+            parts = (f"{own}.training({func.value.id}, ", Piece(span), ")")
+            yield _edit(source, span, parts)
 
 
 def _running(
