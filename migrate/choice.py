@@ -19,6 +19,7 @@ _WHEN = {
     "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 SELECTION = "selection"  # the condition: an operand may have no elements
+ZERO = "holding 0"  # the condition: one of the numbers is 0, as it is written
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 
 
@@ -157,6 +158,10 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             if (value is not None) != (wanted == "given"):
                 return calls.NO
             continue
+        if wanted == ZERO:
+            if not _holds_zero(value):
+                return calls.NO
+            continue
         if not isinstance(value, ast.expr):
             return calls.NO
         kinds = kinds_of(value)
@@ -175,6 +180,14 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             return calls.NO
         mark = calls.MAYBE
     return mark
+
+
+def _holds_zero(value: object) -> bool:
+    """Whether a number, or one of a tuple or list, is the literal 0."""
+    many = value if isinstance(value, tuple) else getattr(value, "elts", None)
+    if many is not None:
+        return any(_holds_zero(one) for one in many)
+    return isinstance(value, ast.Constant) and type(value.value) is int and value.value == 0
 
 
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:

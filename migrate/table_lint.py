@@ -17,7 +17,7 @@ from migrate.template_lint import Finding, argument_uses, lint_template, torch_a
 DECISIONS = ("to", "rule", "flag")
 WHEN = frozenset(
     {
-        *("given", "omitted", "literal", "list without None"),
+        *("given", "omitted", "literal", "list without None", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
         *("plain list", "number", "selection"),
     }

@@ -177,6 +177,17 @@ def repeat_interleave(input, repeats, dim=None):
     return ops.index_select(input, dim, order)
 
 
+def tile_away(input, *dims):
+    """torch.tile and Tensor.repeat where one of ``dims`` is 0: nothing, and no gradient.
+
+    The gradient of MindSpore's tile is a sum over nothing there, which may be any number.
+    """
+    times = dims[0] if isinstance(dims[0], (tuple, list)) else dims
+    sizes = (1,) * (len(times) - input.ndim) + tuple(input.shape)
+    times = (1,) * (len(sizes) - len(times)) + tuple(times)
+    return ops.zeros(tuple([size * time for size, time in zip(sizes, times)]), input.dtype)
+
+
 def combinations(input, r=2, with_replacement=False):
     """torch.combinations of ``r`` elements of a 1-d tensor, one combination a row."""
     found = ops.combinations(input, r, with_replacement)
