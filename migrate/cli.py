@@ -105,7 +105,8 @@ def scan(
 
 @app.command()
 def verify(
-    out: o.Out,
+    out: o.Verified,
+    other: o.Port = None,
     build: o.Build = None,
     input: o.Spec = None,
     mode: o.Modes = None,
@@ -116,6 +117,7 @@ def verify(
     rtol: o.Relative = None,
     atol: o.Absolute = None,
     torch_python: o.TorchPython = None,
+    map: o.Mapped = None,
     version: o.Version = False,
 ) -> None:
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
@@ -127,6 +129,7 @@ def verify(
     Examples:
       torch2ms verify out
       torch2ms verify out/net.py --build 'Net(10)' --input 2x3x64x64
+      torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
     """
     from migrate.commands.verify import Given, run
 
@@ -134,7 +137,11 @@ def verify(
         tuple(build or ()), tuple(input or ()), mode.value if mode else None,
         jobs, timeout, k, rtol, atol, torch_python,
     )  # fmt: skip
-    raise typer.Exit(run(out, given, json))
+    if other is not None:
+        from migrate.commands.verify_pair import run as run_pair
+
+        raise typer.Exit(run_pair(out, other, given, json, map))
+    raise typer.Exit(run(Path(out), given, json))
 
 
 @app.command()

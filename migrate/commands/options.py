@@ -97,6 +97,17 @@ Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays
 
 # verify, report
 Out = Annotated[Path, typer.Argument(help="What convert wrote: a folder or a file.")]
+Verified = Annotated[
+    str, typer.Argument(metavar="OUT|TORCH", help="What convert wrote, or a torch MODULE:NAME.")
+]
+Port = Annotated[
+    str | None,
+    typer.Argument(metavar="MS", help="Its port written by hand: MODULE:NAME or MODULE:CALL(...)."),
+]
+Mapped = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="FILE", help="Which Cell is which: read if there, written."),
+]
 Build = Annotated[
     list[str] | None,
     typer.Option(metavar="EXPR", help="Builds a model, in each side's own module. Repeatable."),

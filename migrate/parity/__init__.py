@@ -7,5 +7,6 @@ torch_gradients, torch_weights, torch_operators, torch_side (the torch process);
 ms_values, ms_dropout, cells, probe, replay, ms_gradients, mindspore_side (the other process);
 worker, session, checks, blame, climb, ladder, checkpoint (this process, which imports neither
 framework).
+hand/ compares a port that was written by hand, without a record; its workers are its own.
 kernels is run by hand and writes coarse.
 """

@@ -46,6 +46,22 @@ def _walk(cell: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
             yield from _walk(child, f"{path}.{name}" if path else name, seen)
 
 
+def _paths(cell: Any, path: str, above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every Cell by each of its paths: torch's state dict names shared weights as often."""
+    yield path, cell
+    for name, child in cell._cells.items():
+        if child is not None and id(child) not in (*above, id(cell)):
+            yield from _paths(child, f"{path}.{name}" if path else name, (*above, id(cell)))
+
+
+def _cell_at(net: Net, path: str) -> Any:
+    """The Cell at one of its paths. Raises KeyError."""
+    cell = net.root
+    for name in path.split(".") if path and path not in net.cells else ():
+        cell = cell._cells[name]
+    return net.cells.get(path, cell)
+
+
 def inventory(net: Net, source: Path) -> list[Spec]:
     """Path, class, file, 1-based line and settings of every Cell."""
     rows = []
@@ -57,6 +73,7 @@ def inventory(net: Net, source: Path) -> list[Spec]:
         }  # fmt: skip
         rows.append({
             "path": path, "class": type(cell).__name__, "file": file, "line": line,
+            "module": type(cell).__module__,
             "settings": {k: v for k, v in settings.items() if _is_plain(v)},
         })  # fmt: skip
     return rows
@@ -71,7 +88,7 @@ def _is_plain(value: Any) -> bool:
 def tensors(net: Net) -> list[Spec]:
     """Every Parameter, buffer and Tensor attribute: place, name, shape, dtype, trained, same."""
     rows: list[Spec] = []
-    for path, cell in net.cells.items():
+    for path, cell in _paths(net.root, ""):
         held = {**_attributes(cell), **{k: v for k, v in cell._buffers.items() if v is not None}}
         held.update({k: v for k, v in cell._params.items() if v is not None})
         for name, value in held.items():
@@ -98,7 +115,7 @@ def _attributes(cell: Any) -> dict[str, Any]:
 def held_at(net: Net, place_: str) -> Any:
     """The Parameter or Tensor at a place."""
     path, _, name = place_.rpartition(".")
-    cell = net.cells[path]
+    cell = _cell_at(net, path)
     for table in (cell._params, cell._buffers, cell.__dict__):
         if name in table:
             return table[name]
@@ -113,7 +130,7 @@ def put(net: Net, place_: str, numbers: Array) -> None:
         held.set_data(fresh)
         return
     path, _, name = place_.rpartition(".")
-    cell = net.cells[path]
+    cell = _cell_at(net, path)
     if name in cell._buffers:
         cell._buffers[name] = fresh
     else:

@@ -1,12 +1,17 @@
 """In: the place of a source file. Out: the file imported as a module, and where objects arise."""
 
 from __future__ import annotations
+import __future__
 
+import ast
+import copy
+import functools
 import importlib
 import importlib.abc
 import importlib.util
 import inspect
 import linecache
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +21,9 @@ from types import FrameType, ModuleType
 from typing import Any
 
 PLACE = "_torch2ms_place"
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 
 
 @dataclass(frozen=True)
@@ -72,15 +80,23 @@ class Lenient(importlib.abc.MetaPathFinder):
 
 
 class _LenientLoader(SourceFileLoader):
-    def __init__(self, fullname: str, path: str, notes: list[str]) -> None:
-        super().__init__(fullname, path)
+    """Runs a package's ``__init__.py`` statement by statement and notes those that fail."""
+
+    def __init__(self, name: str, path: str, notes: list[str]) -> None:
+        super().__init__(name, path)
         self.notes = notes
 
     def exec_module(self, module: ModuleType) -> None:
-        try:
-            super().exec_module(module)
-        except Exception as error:  # its submodules may serve all the same
-            self.notes.append(f"{self.name}: {type(error).__name__}: {error}")
+        flags = 0
+        for node in ast.parse(self.get_data(self.path), self.path).body:
+            part = ast.Module([node], [])
+            code = compile(part, self.path, "exec", flags, dont_inherit=True)
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                flags |= code.co_flags & _FUTURES
+            try:
+                exec(code, module.__dict__)  # as an import would
+            except Exception as error:  # what comes after it may serve all the same
+                self.notes.append(f"{self.name}: {type(error).__name__}: {error}")
 
 
 def load(tree: Tree, relative: str) -> ModuleType:
@@ -104,16 +120,53 @@ def load(tree: Tree, relative: str) -> ModuleType:
     return _load_alone(name, path)
 
 
+def open_module(name: str, folders: Sequence[str]) -> tuple[ModuleType, Path]:
+    """Import a module by its dotted name, looked for in folders first; and where its tree begins.
+
+    Raises whatever its code raises at import.
+    """
+    for folder in reversed(folders):
+        if folder in sys.path:
+            sys.path.remove(folder)
+        sys.path.insert(0, folder)
+    importlib.invalidate_caches()
+    module = importlib.import_module(name)
+    file = Path(getattr(module, "__file__", None) or Path.cwd() / "x.py").resolve()
+    parts = len(name.split(".")) - (file.name != "__init__.py")
+    return module, file.parents[parts]
+
+
+def made(module: ModuleType, build: str, kind: Any) -> Any:
+    """What an expression builds in a module: a model, or what gives one without arguments."""
+    value = eval(build, vars(module))  # the user's own expression
+    if isinstance(value, kind):
+        return copy.deepcopy(value) if build.isidentifier() else value
+    if callable(value):
+        value = value()
+    if not isinstance(value, kind):
+        raise TypeError(f"{build} gives {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
 def forget(root: Path) -> None:
     """Drop modules and search paths of other trees, so that equal names do not meet."""
-    for name, module in list(sys.modules.items()):
-        if name == "__main__":
-            continue
-        file = getattr(module, "__file__", None) or ""
-        if getattr(module, "_torch2ms_loaded", False) or _is_below(file, root):
+    gone = {
+        name for name, module in sys.modules.items() if name != "__main__"
+        and (getattr(module, "_torch2ms_loaded", False)
+             or _is_below(getattr(module, "__file__", None) or "", root))
+    }  # fmt: skip
+    for name, module in sorted(sys.modules.items(), key=lambda item: item[0]):  # parents first
+        if name in gone or _is_orphan(name, module):
             del sys.modules[name]
     for name in [n for n in sys.path if _is_below(n, root)]:
         sys.path.remove(name)
+
+
+def _is_orphan(name: str, module: ModuleType) -> bool:
+    """A folder without __init__.py whose package failed at import: Python drops that one only."""
+    package = name.rpartition(".")[0]
+    bare = hasattr(module, "__path__") and not getattr(module, "__file__", None)
+    return bare and bool(package) and package not in sys.modules
 
 
 def _is_below(file: str, root: Path) -> bool:

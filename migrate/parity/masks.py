@@ -6,6 +6,7 @@ can be compared number by number and a wrong probability or a forgotten ``traini
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 
@@ -20,9 +21,12 @@ PROBABILITIES = ("p", "drop_prob", "drop_path", "drop_rate", "prob")
 
 
 def keep_mask(shape: Sequence[int], p: float) -> Array:
-    """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere; a function of both."""
+    """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere.
+
+    A function of p and the number of elements, so that a model may drop before or after a reshape.
+    """
     sizes = tuple(int(size) for size in shape)
-    seed = zlib.crc32(f"{sizes} {p:.4f}".encode())
+    seed = zlib.crc32(f"{math.prod(sizes)} {p:.4f}".encode())
     if p >= 1.0:
         return np.zeros(sizes, np.float32)
     kept = np.random.RandomState(seed).random_sample(sizes) >= p
@@ -34,3 +38,12 @@ def channel_shape(shape: Sequence[int], unbatched: int) -> tuple[int, ...]:
     """The shape of a mask that drops whole channels; ``unbatched`` axes mean no batch axis."""
     kept = 1 if len(shape) == unbatched else 2
     return (*shape[:kept], *(1 for _ in shape[kept:]))
+
+
+def draw(kind: str, shape: Sequence[int]) -> Array:
+    """float32 of ``shape``: "normal" or "uniform" numbers, a function of kind and size."""
+    sizes = tuple(int(size) for size in shape)
+    source = np.random.RandomState(zlib.crc32(f"{kind} {math.prod(sizes)}".encode()))
+    flat = source.standard_normal(sizes) if kind == "normal" else source.random_sample(sizes)
+    drawn: Array = np.asarray(flat, np.float32)
+    return drawn

@@ -71,7 +71,7 @@ def _case(job: Job, entry: Spec) -> dict[str, Measure]:
 def _differentiate(job: Job, entry: Spec) -> dict[str, Any]:
     """Gradients by torch's names, for those that have a partner."""
     source, inputs = probe_source(entry["args"], entry["kwargs"], entry["heads"])
-    module = _import_probe(job, source, f"{entry['order']}_{job.mode}")
+    module = import_probe(job, source, f"{entry['order']}_{job.mode}")
     probe = module.Probe(job.net.cells[job.paths[entry["path"]]])
     probe.set_train(entry["training"])
     wanted = {name: _place(job, entry, name) for name in entry["wanted"] if "input[" not in name}
@@ -85,17 +85,17 @@ def _differentiate(job: Job, entry: Spec) -> dict[str, Any]:
     gradient = ms.grad(probe, tuple(floating) if floating else None, weights)
     step = module.compiled(gradient) if job.mode == "graph" else gradient
     restore(job.net, "")
-    flat = [leaf for leaf in _flat(step(*values)) if isinstance(leaf, ms.Tensor)]
+    found = [leaf for leaf in flat(step(*values)) if isinstance(leaf, ms.Tensor)]
     names = [f"input[{i}]" for i in floating] + list(partners)
-    if len(flat) != len(names):
-        raise RuntimeError(f"ms.grad gives {len(flat)} gradients where {len(names)} were asked")
-    return dict(zip(names, flat, strict=False))
+    if len(found) != len(names):
+        raise RuntimeError(f"ms.grad gives {len(found)} gradients where {len(names)} were asked")
+    return dict(zip(names, found, strict=False))
 
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
-def _import_probe(job: Job, source: str, label: str) -> Any:
+def import_probe(job: Job, source: str, label: str) -> Any:
     job.scratch.mkdir(parents=True, exist_ok=True)
     path = job.scratch / f"probe_{label}.py"
     number = 0
@@ -111,9 +111,9 @@ def _import_probe(job: Job, source: str, label: str) -> Any:
     return module
 
 
-def _flat(value: Any) -> list[Any]:
+def flat(value: Any) -> list[Any]:
     if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in _flat(item)]
+        return [leaf for item in value for leaf in flat(item)]
     return [value]
 
 

@@ -24,6 +24,14 @@ def share_masks() -> None:
     torch.dropout = lambda input, p, train: dropout(input, p, train)
 
 
+def recurrent_rates(model: torch.nn.Module) -> dict[str, float]:
+    """The dropout between the layers of recurrent modules, by path."""
+    return {
+        path: float(module.dropout) for path, module in model.named_modules()
+        if isinstance(module, torch.nn.RNNBase) and module.num_layers > 1
+    }  # fmt: skip
+
+
 def silence(model: torch.nn.Module) -> None:
     """Set the dropout of recurrent layers and of dropped paths to 0 (MindSpore's alike)."""
     for module in model.modules():

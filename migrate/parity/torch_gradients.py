@@ -81,6 +81,11 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     wide, nudged, coarse, log = _references(twins, case, plain)
     random = random or log.random
     entry["heads"] = _heads(result)
+    entry["results"] = len(tensors(result))
+    entry["head_numbers"] = [
+        number for number, tensor in enumerate(tensors(result))
+        if tensor.is_floating_point() and tensor.requires_grad
+    ]  # fmt: skip
     entry["cotangents"] = [
         describe(cotangent(tensor, number), store)
         for number, tensor in enumerate(_differentiable(result))

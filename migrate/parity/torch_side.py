@@ -26,7 +26,7 @@ from migrate.parity.lively import enliven
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
 from migrate.parity.shapes import proposals
-from migrate.parity.torch_dropout import share_masks, silence
+from migrate.parity.torch_dropout import recurrent_rates, share_masks, silence
 from migrate.parity.torch_files import read_file, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
@@ -78,6 +78,10 @@ def find(bench: Bench, request: Payload, emit: Emit) -> Payload:
 
 
 def _load(bench: Bench, request: Payload) -> tuple[Tree, Any]:
+    if "module" in request:
+        module, folder = importing.open_module(request["module"], request["folders"])
+        torch.nn.Module._torch2ms_root = str(folder)
+        return Tree(folder), module
     tree = Tree(Path(request["root"]), request["package"])
     torch.nn.Module._torch2ms_root = str(tree.root)
     try:
@@ -98,12 +102,12 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     bench.twins = None
     tree, module = _load(bench, request)
     bench.root = tree.root
+    rates: dict[str, float] = {}
 
     def make(seed: int = request["seed"]) -> torch.nn.Module:
         torch.manual_seed(seed)
-        made = eval(request["build"], vars(module))  # the user's own expression
-        if not isinstance(made, torch.nn.Module):
-            raise TypeError(f"{request['build']} gives {type(made).__name__}, not a Module")
+        made = importing.made(module, request["build"], torch.nn.Module)
+        rates.update(recurrent_rates(made))
         silence(made)
         return made.float()
 
@@ -122,6 +126,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         "inputs": [spec.text for spec in specs],
         "modules": [_module(path, m, tree.root) for path, m in plain.named_modules()],
         "tensors": tensors,
+        "rates": rates,
     }
 
 
