@@ -29,7 +29,9 @@ else:
     import tomli as tomllib
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-NAMES = sorted(path.parent.name for path in SAMPLES.glob("*/verify.toml"))
+MODEL_SAMPLES = sorted(path.parent.name for path in SAMPLES.glob("*/verify.toml"))
+TRAINING_SAMPLES = sorted(path.parent.name for path in SAMPLES.glob("*/train.toml"))
+NAMES = MODEL_SAMPLES + TRAINING_SAMPLES
 FINE = {Verdict.PASS, Verdict.KERNEL}
 
 
@@ -40,7 +42,7 @@ def models(name: str) -> list[dict[str, Any]]:
     return found
 
 
-MODELS = [(name, model) for name in NAMES for model in models(name)]
+MODELS = [(name, model) for name in MODEL_SAMPLES for model in models(name)]
 
 
 def convert_folder(source: Path, output: Path) -> Record:
@@ -75,7 +77,7 @@ def sample(
 
 
 def test_there_are_samples() -> None:
-    assert len(NAMES) == 10
+    assert NAMES and sorted(NAMES) == sorted(p.parent.name for p in SAMPLES.glob("*/torch"))
 
 
 def test_conversion_gives_the_golden_files(sample: tuple[str, Path, Record]) -> None:

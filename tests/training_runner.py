@@ -21,9 +21,12 @@ def with_torch(name: str, results: Path) -> tuple[Any, dict[str, Any]]:
     torch.manual_seed(0)
     program = importlib.import_module(name)
     model = program.build()
-    np.savez(results / f"{name}.start.npz", **{k: v.numpy() for k, v in model.state_dict().items()})
+    # without the second name of a weight that two layers share
+    held = dict(model.named_parameters()) | dict(model.named_buffers())
+    kept = {k: v for k, v in model.state_dict().items() if k in held and not k.endswith(COUNT)}
+    np.savez(results / f"{name}.start.npz", **{k: v.numpy() for k, v in kept.items()})
     found = program.run(model)
-    return found, {k: v.numpy() for k, v in model.state_dict().items()}
+    return found, {k: model.state_dict()[k].numpy() for k in kept}
 
 
 def with_mindspore(name: str, results: Path) -> tuple[Any, dict[str, Any]]:
@@ -33,10 +36,28 @@ def with_mindspore(name: str, results: Path) -> tuple[Any, dict[str, Any]]:
     model = program.build()
     weights = {p.name: p for p in model.get_parameters()}
     start = np.load(results / f"{name}.start.npz")
-    for key in start.files:
-        weights[key].set_data(ms.Tensor(start[key]))
+    named = {key: own_name(key, weights) for key in start.files}
+    for key, own in named.items():
+        weights[own].set_data(ms.Tensor(start[key]))
     found = program.run(model)
-    return found, {key: weights[key].asnumpy() for key in start.files}
+    return found, {key: weights[own].asnumpy() for key, own in named.items()}
+
+
+COUNT = "num_batches_tracked"
+OTHER_WORDS = {
+    "running_mean": ("moving_mean",),
+    "running_var": ("moving_variance",),
+    "weight": ("gamma", "embedding_table"),
+    "bias": ("beta",),
+}
+
+
+def own_name(key: str, weights: dict[str, Any]) -> str:
+    """The name that MindSpore's own layers give to one of torch's weights."""
+    stem, _, word = key.rpartition(".")
+    names = [key, *(f"{stem}.{other}" for other in OTHER_WORDS.get(word, ()))]
+    (found,) = [name for name in names if name in weights]
+    return found
 
 
 def main(folder: str, framework: str, mode: str, results: str) -> None:

@@ -70,8 +70,10 @@ def softplus_of(x, beta=1.0, threshold=20.0):
     return ops.where(linear, x, curved)
 
 
-def reduced_loss(loss, reduction):
-    """The loss of each element, their mean, or their sum."""
+def reduced_by(loss, reduction):
+    """The loss of each element, their mean, or their sum; of no elements NaN or 0."""
+    if loss.size == 0 and reduction != "none":
+        return ops.full((), float("nan") if reduction == "mean" else 0.0, dtype=loss.dtype)
     if reduction == "mean":
         return loss.mean()
     return loss.sum() if reduction == "sum" else loss
@@ -95,7 +97,7 @@ class BCEWithLogitsLoss(nn.Cell):
         loss = (1 - labels) * logits + tail
         if self.weight is not None:
             loss = loss * self.weight
-        return reduced_loss(loss, self.reduction)
+        return reduced_by(loss, self.reduction)
 
 
 def assign(tensor, value):

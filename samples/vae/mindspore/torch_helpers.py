@@ -27,6 +27,13 @@ def binary_cross_entropy(
     return reduced_by(loss if weight is None else loss * weight, reduction)
 
 
+def randn_like(
+    input, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
+    """torch.randn_like: standard normal, in the shape and dtype of ``input``."""
+    return ops.randn_like(input, dtype=dtype or input.dtype)
+
+
 def check_zeros(name, padding_mode):
     """Raises ValueError for a padding mode that torch refuses in transposed convolutions."""
     if padding_mode != "zeros":

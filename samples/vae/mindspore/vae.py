@@ -1,7 +1,7 @@
 """A convolutional variational autoencoder (Kingma & Welling, 2014) for 32x32 images."""
 
 from mindspore import nn, ops
-from torch_helpers import ConvTranspose2d, binary_cross_entropy
+from torch_helpers import ConvTranspose2d, binary_cross_entropy, randn_like
 
 
 class Encoder(nn.Cell):
@@ -65,7 +65,7 @@ class VAE(nn.Cell):
         if not self.training:
             return mu
         std = ops.exp(0.5 * log_var)
-        eps = ops.randn_like(std)
+        eps = randn_like(std)
         return mu + eps * std
 
     def construct(self, x):
