@@ -124,6 +124,19 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+def _with_aliases(
+    tied: Mapping[str, str], classes: Mapping[str, Sequence[str]]
+) -> Mapping[str, Sequence[str]]:
+    """The classes with those of a shared module's further paths, which torch lists once only."""
+    found = dict(classes)
+    for key, other in tied.items():
+        (path, _, tensor), (first, _, same) = key.rpartition("."), other.rpartition(".")
+        while other and tensor == same and path not in found and first in found:
+            found[path] = found[first]
+            (path, _, tensor), (first, _, same) = path.rpartition("."), first.rpartition(".")
+    return found
+
+
 def pair_all(
     tied: Mapping[str, str],
     classes: Mapping[str, Sequence[str]],
@@ -135,6 +148,7 @@ def pair_all(
     ``tied`` maps each torch tensor's key to the key it shares memory with ("" for none). A tensor
     that shares memory in torch must share it in MindSpore too, or training drifts apart.
     """
+    classes = _with_aliases(tied, classes)
     by_place = {item.place: item for item in held}
     by_name = {item.name: item for item in held if item.name}
     found: dict[str, Held] = {}

@@ -80,3 +80,13 @@ def test_tied_weights_must_stay_tied():
     assert not pair_all(tied, {}, one, NAMES).missing
     two = [Held("emb.weight", "emb.weight", 5), Held("head.weight", "head.weight", 6)]
     assert "shares memory" in pair_all(tied, {}, two, NAMES).missing[0][1]
+
+
+def test_a_shared_module_has_its_class_at_each_of_its_paths():
+    classes = {"": ("net.Net",), "a": ("net.Box",), "a.conv": ("torch.nn.modules.conv.Conv1d",)}
+    tied = {"a.conv.weight": "", "b.0.conv.weight": "a.conv.weight"}
+    cell = [Held("a.conv.weight", "a.conv.weight", 5), Held("b.0.conv.weight", "", 5)]
+    pairs = pair_all(tied, classes, cell, NAMES).pairs
+    assert [pair.layout for pair in pairs] == ["unsqueeze(2)", "unsqueeze(2)"]
+    other = {"a.conv.weight": "", "b.0.head": "a.conv.weight"}  # tied under another name: no alias
+    assert pair_all(other, classes, [*cell, Held("b.0.head", "", 5)], NAMES).pairs[1].layout == ""

@@ -9,6 +9,9 @@ class Sampler:
     def __init__(self, data_source=None):
         self.data_source = data_source
 
+    def __class_getitem__(cls, item):
+        return cls
+
 
 class SequentialSampler(Sampler):
     """Reproduces torch.utils.data.SequentialSampler."""

@@ -24,6 +24,7 @@ from migrate.parity.checkpoint_plan import (
 from migrate.parity.exchange import ArrayStore, Spec, leaves
 from migrate.parity.request import VerifyError
 from migrate.parity.saved_structure import packed, unpacked, unstorable
+from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.result import ModelResult
 
@@ -85,23 +86,29 @@ def convert_checkpoint(asked: Conversion, folder: Path) -> Converted:
     Raises VerifyError when the source cannot be read, holds none of the model's tensors, or the
     model was never verified.
     """
+    with tempfile.TemporaryDirectory(prefix="torch2ms_") as scratch:
+        torch = Worker("torch_side", asked.torch_python or this_python(), Path(scratch))
+        sides = Sides(torch, Worker("mindspore_side", this_python(), Path(scratch)), Path(scratch))
+        try:
+            return convert_with(sides, asked, folder)
+        finally:
+            sides.stop()
+
+
+def convert_with(sides: Sides, asked: Conversion, folder: Path) -> Converted:
+    """`convert_checkpoint` with workers that outlive it."""
     if not asked.model.weight_names:
         raise VerifyError(asked.model.build, "its weight names are not known", "verify did not "
                           "get to copy its weights", "run torch2ms verify first")  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="torch2ms_") as scratch:
-        torch = Worker("torch_side", asked.torch_python or this_python(), Path(scratch))
-        mindspore = Worker("mindspore_side", this_python(), Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="checkpoint", dir=sides.scratch) as scratch:
         try:
-            return _Sides(asked, torch, mindspore, Path(scratch)).convert(folder)
+            return _Work(asked, sides.torch, sides.mindspore, Path(scratch)).convert(folder)
         except (WorkerError, WorkerLost, ValueError) as error:
             raise VerifyError(
                 str(asked.source), "the checkpoint cannot be converted", _reason(error),
                 "give a whole file of tensors and plain values, as torch.save(model.state_dict(), "
                 "FILE) writes it",
             ) from error  # fmt: skip
-        finally:
-            torch.stop()
-            mindspore.stop()
 
 
 def _reason(error: Exception) -> str:
@@ -109,7 +116,7 @@ def _reason(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _Work:
     asked: Conversion
     torch: Worker
     mindspore: Worker
