@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from migrate import __version__
+from migrate.free_names import free_names
 
 _MARK = "# torch2ms helpers"
 _INLINE = f"# Helpers from torch2ms {__version__}: what MindSpore lacks, written in MindSpore."
@@ -98,14 +99,11 @@ def _renamed(item: Definition, rename: Mapping[str, str]) -> str:
     statement = tree.body[0]
     lines = [line.encode() for line in item.text.splitlines()]
     places: list[tuple[int, int, str]] = []
-    for node in ast.walk(tree):
-        is_own = node is statement or (isinstance(node, ast.Name) and node.id == item.name)
-        if isinstance(node, ast.Name) and node.id in concerned:
-            if not isinstance(node.ctx, ast.Load) and not is_own:
+    for node in free_names(statement):
+        if node.id in concerned:
+            if not isinstance(node.ctx, ast.Load) and node.id != item.name:
                 raise _unrenamable(item, node.id)
             places.append((node.lineno, node.col_offset, node.id))
-        elif isinstance(node, ast.arg) and node.arg in concerned:
-            raise _unrenamable(item, node.arg)
     if item.name in concerned and isinstance(statement, ast.FunctionDef | ast.ClassDef):
         column = len("def " if isinstance(statement, ast.FunctionDef) else "class ")
         places.append((statement.lineno, column, item.name))
@@ -118,8 +116,8 @@ def _renamed(item: Definition, rename: Mapping[str, str]) -> str:
 
 def _unrenamable(item: Definition, name: str) -> HelperError:
     return HelperError(
-        f"migrate/helpers/{item.file}: {item.name}: {name!r} is also the name of a variable or "
-        "argument in it, so it cannot be renamed for a file that uses it; choose another there"
+        f"migrate/helpers/{item.file}: {item.name}: it binds {name!r} anew, so that cannot be "
+        "renamed for a file that uses the name; choose another there"
     )
 
 
@@ -208,8 +206,9 @@ def read_helpers(file: str, text: str) -> tuple[Definition, ...]:
     found = []
     for order, node in enumerate(tree.body):
         for name in _bound(node):
+            free = set(free_names(node))
             used = sorted(
-                {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}.items(),
+                {n.id: n for n in ast.walk(node) if n in free}.items(),
                 key=lambda pair: (pair[1].lineno, pair[1].col_offset),
             )
             uses = tuple(own[key] for key, _ in used if key in own and own[key] != name)

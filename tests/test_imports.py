@@ -14,7 +14,7 @@ ORDER = """
 outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint
 names quoted program index calls receivers imports template_text substitution templates choice
 layout scene selections operators unknown_receivers module_members sites flags rules import_edits
-plan helper_copy emit training idle blocks comments accounts rewrite tree outputs mentions
+plan free_names helper_copy emit training idle blocks comments accounts rewrite tree outputs mentions
 notebook inputs placement parallel assembly project record settings own_rows weights parity
 evidence scan explain doctor report commands cli __main__
 """.split()

@@ -136,13 +136,20 @@ def test_imports_that_stand_in_the_text_are_changed_too(helpers: None) -> None:
     assert "        return torch_Layer\n" in text
 
 
-def test_a_name_that_is_also_an_argument_is_not_changed_by_guess(helpers: None) -> None:
+def test_an_argument_of_the_same_name_stays(helpers: None) -> None:
     text = SECOND.replace("def alone(x)", "def alone(x, shared=None)").replace(
         "    return x\n", "    return shared\n"
     )
     found = {item.name: item for item in helper_copy.read_helpers("second.py", text)}
-    with pytest.raises(HelperError, match="variable or argument"):
-        helper_copy._renamed(found["alone"], {"shared": "torch_shared"})
+    (alone,) = (helper_copy._renamed(found["alone"], {"shared": "other"}),)
+    assert alone == "def alone(x, shared=None):\n    return shared"
+
+
+def test_a_name_that_a_helper_binds_anew_is_not_changed_by_guess(helpers: None) -> None:
+    text = SECOND.replace("    return x\n", "    global shared\n    shared = x\n    return x\n")
+    found = {item.name: item for item in helper_copy.read_helpers("second.py", text)}
+    with pytest.raises(HelperError, match="binds 'shared' anew"):
+        helper_copy._renamed(found["alone"], {"shared": "other"})
 
 
 def test_an_unknown_helper(helpers: None) -> None:
