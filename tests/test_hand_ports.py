@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomllib
 
 from migrate.outcomes import Verdict
 from migrate.parity.hand.addresses import is_address, parse_address
@@ -20,6 +20,11 @@ from migrate.parity.hand.matching import match
 from migrate.parity.hand.session import Pair
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 HERE = Path(__file__).parent / "hand_ports"
 PORTS: dict[str, Any] = tomllib.loads((HERE / "ports.toml").read_text(encoding="utf-8"))

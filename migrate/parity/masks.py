@@ -7,8 +7,10 @@ can be compared number by number and a wrong probability or a forgotten ``traini
 from __future__ import annotations
 
 import math
+import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from migrate.parity.exchange import Array
 # Classes that drop whole samples or branches with a random draw of their own in forward; their
 # probability is set to 0 on both sides, and of the class itself only shape and dtype count.
 PATH_DROPPING = ("DropPath", "StochasticDepth", "DropConnect", "DropBlock2d")
+EVEN = "TORCH2MS_EVEN_MASKS"
 PROBABILITIES = ("p", "drop_prob", "drop_path", "drop_rate", "prob")
 
 
@@ -24,14 +27,25 @@ def keep_mask(shape: Sequence[int], p: float) -> Array:
     """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere.
 
     A function of p and the number of elements, so that a model may drop before or after a reshape.
+    Even masks (`choose_masks`) scale everything by ``1 + p``, or ``1 + 2 p`` where channels are
+    dropped: they fit any order of the axes.
     """
     sizes = tuple(int(size) for size in shape)
+    if os.environ.get(EVEN):
+        by_channel = len(sizes) > 2 and all(size == 1 for size in sizes[2:])
+        return np.full(sizes, 1.0 + p * (2 if by_channel else 1), np.float32)
     seed = zlib.crc32(f"{math.prod(sizes)} {p:.4f}".encode())
     if p >= 1.0:
         return np.zeros(sizes, np.float32)
     kept = np.random.RandomState(seed).random_sample(sizes) >= p
     mask: Array = (kept / (1.0 - p)).astype(np.float32)
     return mask
+
+
+def choose_masks(request: Mapping[str, Any], emit: object = None) -> dict[str, Any]:
+    """Even masks from now on, in this process; or those that drop again."""
+    os.environ[EVEN] = "1" if request["even"] else ""
+    return {}
 
 
 def channel_shape(shape: Sequence[int], unbatched: int) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from migrate.parity.channel import Emit, Payload, describe, serve
 from migrate.parity.discover import candidates
 from migrate.parity.importing import Tree
 from migrate.parity.lively import enliven
+from migrate.parity.masks import choose_masks
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
 from migrate.parity.shapes import proposals
@@ -249,7 +250,7 @@ def main() -> None:
     importing.track(torch.nn.Module)
     sys.argv = ["torch2ms"]
     serve({
-        "hello": hello,
+        "hello": hello, "masks": choose_masks,
         "find": lambda request, emit: find(bench, request, emit),
         "build": lambda request, emit: build(bench, request, emit),
         "read_file": lambda request, emit: read_file(request),

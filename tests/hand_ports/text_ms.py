@@ -280,3 +280,71 @@ class Mixer(nn.Cell):
         gate = gate * ops.sigmoid(gate)
         y = gate + ops.matmul(y, self.w3) if self.beside else gate * ops.matmul(y, self.w3)
         return x + ops.matmul(y, self.w2)
+
+
+class BatchFirst(nn.Cell):
+    def __init__(self, p=0.4):
+        super().__init__()
+        self.emb = nn.Embedding(20, 8)
+        self.drop = nn.Dropout(p=p)
+        self.enc = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.fc = nn.Dense(8, 3)
+
+    def construct(self, x):
+        return self.fc(self.enc(self.drop(self.emb(x))).mean(1))
+
+
+class WrittenOut(nn.Cell):
+    """The gates of an LSTM as four raw parameters that lie the other way."""
+
+    def __init__(self, forget=0.0):
+        super().__init__()
+        self.wx = Parameter(Tensor(np.random.randn(8, 48), ms.float32))
+        self.wh = Parameter(Tensor(np.random.randn(12, 48), ms.float32))
+        self.bx = Parameter(Tensor(np.zeros(48), ms.float32))
+        self.bh = Parameter(Tensor(np.zeros(48), ms.float32))
+        self.out = nn.Dense(12, 2)
+        self.forget = forget
+
+    def construct(self, x):
+        h = ops.zeros((x.shape[1], 12), ms.float32)
+        c = h
+        for t in range(x.shape[0]):
+            gates = ops.matmul(x[t], self.wx) + self.bx + ops.matmul(h, self.wh) + self.bh
+            i, f, n, o = ops.split(gates, 12, axis=1)
+            c = ops.sigmoid(f + self.forget) * c + ops.sigmoid(i) * ops.tanh(n)
+            h = ops.sigmoid(o) * ops.tanh(c)
+        return self.out(h)
+
+
+class FusedAttention(nn.Cell):
+    def __init__(self, exact=True):
+        super().__init__()
+        self.qkv = nn.Dense(8, 24)
+        self.norm = nn.LayerNorm((8,), epsilon=1e-5)
+        self.exact = exact
+
+    def construct(self, x, mask):
+        q, k, v = ops.split(self.qkv(x), 8, axis=2)
+        s = ops.bmm(q, k.swapaxes(1, 2)) * (1 / 8**0.5)
+        s = ops.masked_fill(s, mask.expand_dims(1), -1e9)
+        e = ops.exp(s - s.max(-1, keepdims=True))
+        y = ops.bmm(e / e.sum(-1, keepdims=True), v)
+        y = 0.5 * y * (1 + ops.erf(y / 2**0.5)) if self.exact else ops.gelu(y, "tanh")
+        return self.norm(y)
+
+
+class ListOfCells(nn.Cell):
+    """Cells in a plain list are nobody's: their weights are neither found nor trained."""
+
+    def __init__(self, listed=True):
+        super().__init__()
+        cells = [nn.Dense(6, 6) for _ in range(2)]
+        self.hidden = cells if listed else nn.CellList(cells)
+        self.out = nn.Dense(6, 2)
+
+    def construct(self, x):
+        for cell in self.hidden:
+            x = ops.relu(cell(x))
+        x = self.out(x)
+        return x, ops.Argmax()(x)

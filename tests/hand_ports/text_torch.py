@@ -211,3 +211,55 @@ class PositionalMixer(nn.Module):
         x = x + self.pe[:, : x.size(1)]
         y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.g
         return x + self.w2(F.silu(self.w1(y)) * self.w3(y))
+
+
+class SequenceFirst(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(20, 8)
+        self.drop = nn.Dropout(0.4)
+        self.enc = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+        self.fc = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.drop(self.emb(x).transpose(0, 1))
+        return self.fc(self.enc(x).mean(0))
+
+
+class LastState(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 12)
+        self.fc = nn.Linear(12, 2)
+
+    def forward(self, x):
+        _, (h, _) = self.rnn(x)
+        return self.fc(h.squeeze(0))
+
+
+class MaskedAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = nn.Linear(8, 8)
+        self.k = nn.Linear(8, 8)
+        self.v = nn.Linear(8, 8)
+        self.act = nn.GELU()
+        self.ln = nn.LayerNorm(8)
+
+    def forward(self, x, mask):
+        s = self.q(x) @ self.k(x).transpose(1, 2) / 8**0.5
+        s = s.masked_fill(mask.unsqueeze(1), -1e9)
+        return self.ln(self.act(s.softmax(-1) @ self.v(x)))
+
+
+class ModuleList(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.ModuleList([nn.Linear(6, 6) for _ in range(2)])
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        for layer in self.hidden:
+            x = torch.relu(layer(x))
+        x = self.out(x)
+        return x, x.argmax(-1)

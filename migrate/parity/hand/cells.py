@@ -59,12 +59,15 @@ def _holders(torch: Side, mindspore: Side, parts: Sequence[Part], paired: dict[s
     for cell, places in _held([part.place for part in parts], mindspore).items():
         right.setdefault(frozenset(places), []).append(cell)
     image: dict[str, set[str]] = {}
+    origin: dict[str, set[str]] = {}
     for part in parts:
         image.setdefault(part.key, set()).add(part.place)
+        origin.setdefault(part.place, set()).add(part.key)
     choices: list[tuple[float, str, str]] = []
     for path, keys in left.items():
         images = frozenset(place for key in keys for place in image[key])
-        for cell in right.get(images, []):
+        whole = all(origin[place] <= keys for place in images)  # else it is a piece of a Cell
+        for cell in right.get(images, []) if whole else ():
             alike = likeness(path, cell) + likeness(torch.classes[path], mindspore.classes[cell])
             alike += 0.5 * (_results(torch, path) == _results(mindspore, cell))
             choices.append((-alike, path, cell))

@@ -17,6 +17,7 @@ from migrate.parity.hand.forward import forward, trace
 from migrate.parity.hand.gradients import gradients
 from migrate.parity.hand.ms_noise import share_draws
 from migrate.parity.hand.parts import load_parts
+from migrate.parity.masks import choose_masks
 from migrate.parity.mindspore_side import Bench, hello
 from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_values import array
@@ -64,7 +65,7 @@ def main() -> None:
     share_draws()
     importing.track(ms.nn.Cell)
     serve({
-        "hello": hello,
+        "hello": hello, "masks": choose_masks,
         "build": lambda request, emit: build(bench, request, emit),
         "load": lambda request, emit: {
             "failed": load_parts(bench.current, request["parts"], Path(request["folder"]))

@@ -54,6 +54,7 @@ class HandSession:
     cells: dict[str, str] = field(default_factory=dict)
     failed: list[Payload] = field(default_factory=list)
     constants: tuple[str, ...] = ()
+    train: str = "train"  # the folder of what torch records in train mode; "even": see use_masks
 
     @property
     def modules(self) -> dict[str, Payload]:
@@ -64,7 +65,7 @@ class HandSession:
         return {row["path"]: row for row in self.mindspore["cells"]}
 
     def index(self, training: bool) -> dict[str, Any]:
-        path = self.folder / ("train" if training else "eval") / "index.json"
+        path = self.folder / (self.train if training else "eval") / "index.json"
         loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return loaded
 
@@ -82,11 +83,18 @@ def open_torch(session: HandSession) -> None:
 
 def record(session: HandSession, training: bool) -> None:
     """What torch's modules receive and return, written once."""
-    folder = session.folder / ("train" if training else "eval")
+    folder = session.folder / (session.train if training else "eval")
     if not (folder / "index.json").exists():
         session.sides.torch.call(
             "record", {"training": training, "folder": str(folder)}, session.request.timeout
         )
+
+
+def use_masks(session: HandSession, even: bool) -> None:
+    """Dropout masks that drop, or even ones, which do not ask in which order the axes lie."""
+    session.train = "even" if even else "train"
+    for worker in (session.sides.torch, session.sides.mindspore):
+        worker.call("masks", {"even": even}, session.request.timeout)
 
 
 def open_mindspore(session: HandSession) -> None:
@@ -207,7 +215,7 @@ def answers(
     checks: list[Payload] = []
     done: list[Any] = []
     payload = {
-        "folder": str(session.folder / (folder or ("train" if training else "eval"))),
+        "folder": str(session.folder / (folder or (session.train if training else "eval"))),
         "mode": mode, "root_only": root_only, "scratch": str(session.folder / "probes"),
         "strictness": {"k": request.k, "rtol": request.rtol, "atol": request.atol},
         "cells": session.cells, "paths": dict(session.cells if cells is None else cells),
