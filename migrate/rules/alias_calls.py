@@ -33,14 +33,14 @@ _ASKING = frozenset(
 class Summary:
     """What callers must know: parameters whose storage is given back, and those changed.
 
-    ``fields`` are the attributes of ``self`` that are given back.
+    ``fields`` maps the attributes of ``self`` that are given back to how they are.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
     writes: Mapping[str, int] = field(default_factory=dict)
-    fields: frozenset[str] = frozenset()
+    fields: Mapping[str, int] = field(default_factory=dict)
     tied: bool = False
     assigns: bool = False
 
@@ -163,7 +163,8 @@ class Calls(Writes):
         function = self._function(atom)
         if function is not None:
             bound = atom.kind in ("method", "Module") and not function.decorated("staticmethod")
-            return self._project(function, node, receiver, args, named, bound)
+            owner = self.holders(node.func) if atom.kind == "Module" else receiver
+            return self._project(function, node, owner, args, named, bound)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
@@ -171,10 +172,12 @@ class Calls(Writes):
             return shared | self.made(node)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, [*args, *named.values()])
-        if atom.kind == "class":
+        if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
             return made
+        if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
+            return NO_REFS  # its import is flagged: what stands for it raises
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_tensor(asked)
         return self._unknown(node, handed | receiver if maybe else handed)
@@ -248,7 +251,9 @@ class Calls(Writes):
             passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
         elif len(args) > len(names) and function.node.args.vararg is not None:
             passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
-        own = frozenset[Ref]().union(*(self.state.get(receiver, f) for f in summary.fields))
+        own = NO_REFS.union(
+            *(made_as(self.state.get(receiver, f), h) for f, h in summary.fields.items())
+        )
         for name, how in summary.writes.items():
             others = [r for n, r in passed.items() if n != name]
             self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
@@ -257,7 +262,7 @@ class Calls(Writes):
               for n, h in summary.shares.items())
         )  # fmt: skip
         made = self.made(node)
-        return shared | made_as(own, VIEW) | (made_as(made, VIEW) if summary.tied else made)
+        return shared | own | (made_as(made, VIEW) if summary.tied else made)
 
     def _changed(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
         """A callee changes an argument; what an unknown function may hand on is not meant."""

@@ -64,14 +64,15 @@ def summary(scene: Scene, function: Function) -> Summary:
     if found.intricate:
         return Summary(dict.fromkeys(names, MAYBE))
     shares: dict[str, int] = {}
-    fields: set[str] = set()
+    fields: dict[str, int] = {}
     own = owner_parameter(function)
     for ref in found.returned:
         top = root(ref.region)
         for name, how in found.given.get(top[1] if len(top) > 1 else 0, {}).items():  # type: ignore[call-overload]
             shares[name] = how
         if top == ("param", own):
-            fields |= _field(ref.region)
+            name = _field(ref.region)
+            fields[name] = min(max(ref.how, VIEW), fields.get(name, MAYBE))
         elif top[0] == "param":
             name, how = str(top[1]), ref.how if ref.region == top else max(ref.how, VIEW)
             shares[name] = min(how, shares.get(name, MAYBE))
@@ -81,15 +82,15 @@ def summary(scene: Scene, function: Function) -> Summary:
             if name != own:
                 writes[name] = max(how, writes.get(name, 0))
     assigns = changes_object(scene, function)
-    return Summary(shares, writes, frozenset(fields), found.tied, assigns)
+    return Summary(shares, writes, fields, found.tied, assigns)
 
 
-def _field(region: Region) -> set[str]:
+def _field(region: Region) -> str:
     """The attribute of ``self`` that a region comes from."""
-    name: set[str] = set()
+    name = ""
     while region[0] in ("field", "item"):
         if region[0] == "field":
-            name = {str(region[2])}
+            name = str(region[2])
         region = region[1]  # type: ignore[assignment]
     return name
 
