@@ -19,26 +19,22 @@ import numpy as np
 import torch
 
 from migrate.parity import importing
-from migrate.parity.channel import Emit, Payload, describe, serve
+from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import candidates
 from migrate.parity.importing import Tree
 from migrate.parity.lively import enliven
 from migrate.parity.masks import choose_masks
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
-from migrate.parity.shapes import proposals
 from migrate.parity.torch_dropout import recurrent_rates, share_masks, silence
 from migrate.parity.torch_files import read_file, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
+from migrate.parity.torch_inputs import find_inputs
 from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins
 from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
-
-FAILURES = (Exception, SystemExit)
-ENOUGH = 8.0  # values that a batch norm averages in train mode
-TRIES = 4
 
 
 @dataclass
@@ -118,7 +114,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     if request.get("runs", True):
         before = initial(plain, make(request["seed"] + 1))
         given = tuple(parse_input(text) for text in request["inputs"])
-        specs, arguments = _find_inputs(plain, given, request["seed"])
+        specs, arguments = find_inputs(plain, given, request["seed"])
         args, kwargs = arguments
         enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
         bench.twins = _twins(plain, make, arguments, request["seed"])
@@ -143,82 +139,6 @@ def _twins(
     double, nudged = others[0].double(), others[1]
     nudge_model(nudged, seed)
     return Twins(plain, double, nudged, arguments, seed, buffers)
-
-
-def _find_inputs(
-    model: torch.nn.Module, given: tuple[InputSpec, ...], seed: int
-) -> tuple[tuple[InputSpec, ...], Any]:
-    """Inputs on which forward works, in eval mode and, if there are any, in train mode too.
-
-    Norms over a handful of values make train mode ill-conditioned; such inputs are a last resort.
-    """
-    if given:
-        arguments = _arguments(given, seed)
-        _try(model, arguments, training=False)
-        return given, arguments
-    problems: list[str] = []
-    working: list[tuple[float, tuple[InputSpec, ...], Any]] = []
-    for texts in proposals(model):
-        specs = tuple(parse_input(text) for text in texts)
-        arguments = _arguments(specs, seed)
-        try:
-            _try(model, arguments, training=False)
-            working.append((0.0, specs, arguments))
-            least = _try(model, arguments, training=True)
-            working[-1] = (least, specs, arguments)
-            if least >= ENOUGH or len(working) >= TRIES:
-                break
-        except FAILURES as problem:
-            answer = describe(problem)
-            problems.append(f"{', '.join(texts)}: {answer['type']} {answer['message'][:120]}")
-    if working:
-        _, specs, arguments = max(working, key=lambda item: min(item[0], ENOUGH))
-        return specs, arguments
-    tried = problems[0] if problems else "forward takes nothing that can be guessed"
-    raise ValueError(f"no input found in {len(problems)} tries; the first: {tried}")
-
-
-def _try(model: torch.nn.Module, arguments: Any, training: bool) -> float:
-    """Call the model; the fewest values that one of its batch norms averages (infinity: none)."""
-    args, kwargs = arguments
-    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    averaged = [float("inf")]
-
-    def count(norm: Any, inputs: Any) -> None:
-        averaged.append(inputs[0].numel() / max(norm.num_features, 1))
-
-    norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
-    handles = [norm.register_forward_pre_hook(count) for norm in norms]
-    model.train(training)
-    try:
-        with torch.no_grad():
-            model(*change(args, torch.clone), **change(kwargs, torch.clone))
-            for name, buffer in model.named_buffers():
-                if name in before and before[name].shape == buffer.shape:
-                    buffer.copy_(before[name])
-    finally:
-        for handle in handles:
-            handle.remove()
-    return min(averaged)
-
-
-def _arguments(specs: tuple[InputSpec, ...], seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    values = [(spec.name, _value(spec, seed + number)) for number, spec in enumerate(specs)]
-    args = tuple(value for name, value in values if not name)
-    return args, {name: value for name, value in values if name}
-
-
-def _value(spec: InputSpec, seed: int) -> Any:
-    if spec.literal:
-        return ast.literal_eval(spec.literal)
-    draw = np.random.RandomState(seed)
-    dtype = getattr(torch, spec.dtype)
-    if spec.dtype == "bool":
-        return torch.from_numpy(np.asarray(draw.random_sample(spec.shape) < 0.5))
-    if not dtype.is_floating_point and not dtype.is_complex:
-        numbers = draw.randint(spec.low, spec.high or 10, spec.shape)
-        return torch.from_numpy(np.asarray(numbers)).to(dtype)
-    return torch.from_numpy(np.asarray(draw.standard_normal(spec.shape))).to(dtype)
 
 
 def _module(path: str, module: torch.nn.Module, root: Path) -> Payload:
