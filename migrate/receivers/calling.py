@@ -23,6 +23,7 @@ from migrate.receivers.kinds import (
     indirect,
     join,
     kind,
+    ordered,
     sequence,
     without_none,
 )
@@ -48,7 +49,7 @@ class Calling(Given):
             self.saw(node.func.value, MODULE)
             callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
-        found = [self._called(atom, node, args) for atom in callee if atom.kind != "None"]
+        found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
         return join(*found) or UNKNOWN
 
     def _taken_for_tensor(self, node: ast.expr) -> None:
@@ -100,14 +101,15 @@ class Calling(Given):
             return values.call_module(frozenset((atom,)), world)
         if atom.kind == "Object":
             called = world.member(atom.name, "__call__")
-            functions = [world.function_of(a.name) for a in called]
+            functions = [world.function_of(a.name) for a in ordered(called)]
             return join(*(world.returns(f, node) for f in functions if f)) or UNKNOWN
         if atom.kind == "callable":
             return join(*atom.items)
         if atom.kind == "Step":
             return self._stepped(atom, node, args)
         if atom.kind == "partial":
-            return join(*(self._called(a, node, args) for i in atom.items for a in i)) or UNKNOWN
+            parts = [self._called(a, node, args) for i in atom.items for a in ordered(i)]
+            return join(*parts) or UNKNOWN
         if atom.kind == "builtin" and atom.name == "map":
             return self._mapped(node, args)
         if atom.kind == "builtin":
@@ -151,7 +153,7 @@ class Calling(Given):
         """A call of a training step: what its network gives, and the norm where asked for."""
         if atom.name.endswith("WithLossCell"):
             return TENSOR
-        given = [self._called(a, node, args) for i in atom.items for a in i]
+        given = [self._called(a, node, args) for i in atom.items for a in ordered(i)]
         result = join(*given) or TENSOR
         if atom.name.endswith("WithEvalCell"):  # loss, outputs, labels
             result = TENSOR if result == UNKNOWN else result  # as of any Module
@@ -163,7 +165,7 @@ class Calling(Given):
 
     def _from_callback(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """What Model hands on: the batch, or what a call of the step gave."""
-        steps = [a for a in (args[1] if len(args) > 1 else ()) if a.kind == "Step"]
+        steps = [a for a in ordered(args[1] if len(args) > 1 else NOTHING) if a.kind == "Step"]
         found = join(*(self._stepped(a, node, (TENSOR,) * 8) for a in steps))
         return found or sequence("tuple", TENSOR)
 
@@ -181,7 +183,7 @@ class Calling(Given):
         if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
             return args[0] if args else UNKNOWN
         if name in ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate"):
-            inner = [self._called(a, node, args[1:]) for a in (args[0] if args else ())]
+            inner = [self._called(a, node, args[1:]) for a in ordered(args[0] if args else NOTHING)]
             return join(*inner) or UNKNOWN
         if table.kind(name) == "class" and name.startswith("torch.nn."):
             made = values.instance_of(Atom("ref", name), args, self.world)
@@ -236,7 +238,7 @@ class Calling(Given):
         """``map(f, items)``: an iterator over what ``f`` gives for an element."""
         each = tuple(element(a) for a in args[1:])
         found = []
-        for atom in args[0] if args else ():
+        for atom in ordered(args[0] if args else NOTHING):
             function = self.world.function_of(atom.name) if atom.kind == "function" else None
             if function is not None and isinstance(function.node, ast.Lambda):
                 given = {p.arg: k for p, k in zip(function.parameters, each, strict=False)}

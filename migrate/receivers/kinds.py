@@ -121,6 +121,16 @@ def indirect(value: Kind) -> Kind:
     )
 
 
+def ordered(value: Kind) -> list[Atom]:
+    """The alternatives in one order, for evaluations that look at functions not yet walked."""
+    return list(value) if len(value) < 2 else sorted(value, key=_order)
+
+
+def _order(atom: Atom) -> tuple[object, ...]:
+    items = tuple(tuple(sorted(map(_order, item))) for item in atom.items)
+    return (atom.kind, atom.name, atom.keys, atom.direct, atom.fixed, items)
+
+
 def without_none(value: Kind) -> Kind:
     return frozenset(a for a in value if a.kind != "None")
 

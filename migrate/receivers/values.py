@@ -20,6 +20,7 @@ from migrate.receivers.kinds import (
     element,
     join,
     kind,
+    ordered,
     sequence,
 )
 from migrate.receivers.python_results import METHOD_RESULTS, dict_method, pair_values
@@ -59,7 +60,8 @@ def attribute(value: Kind, name: str, world: World) -> Kind:
     if name == "saved_tensors" and value == UNKNOWN:
         return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
     return (
-        join(*(_attribute(atom, name, world) for atom in value if atom.kind != "None")) or UNKNOWN
+        join(*(_attribute(atom, name, world) for atom in ordered(value) if atom.kind != "None"))
+        or UNKNOWN
     )
 
 
@@ -222,9 +224,9 @@ def _of_module(receiver: Kind, last: str, world: World) -> Kind:
 def call_module(receiver: Kind, world: World) -> Kind:
     """What calling instances of Modules gives."""
     found: list[Kind] = []
-    for atom in receiver:
+    for atom in ordered(receiver):
         if "::" in atom.name:
-            forward = world.member(atom.name, "forward")
+            forward = ordered(world.member(atom.name, "forward"))
             functions = [world.function_of(a.name) for a in forward if a.kind == "method"]
             found.extend(world.returns(f) for f in functions if f is not None)
             if not any(functions):
