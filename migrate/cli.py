@@ -48,6 +48,9 @@ def convert(
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
     force: o.Force = False,
+    trace: o.Trace = None,
+    input: o.Spec = None,
+    torch_python: o.TorchPython = None,
     jobs: o.Jobs = 0,
     version: o.Version = False,
 ) -> None:
@@ -62,6 +65,7 @@ def convert(
       torch2ms convert net.py -o net_ms.py
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
       torch2ms convert notes.ipynb -o out --diff
+      torch2ms convert net.py -o out --trace 'Net(10)' --input 2x3x32x32
     """
     from migrate.commands.convert import Options, run
     from migrate.commands.own import given
@@ -72,7 +76,8 @@ def convert(
         source, out, target.value, helpers.value if helpers else "",
         own.exclude, jobs, own.mappings, train_style.value if train_style else own.train_style,
     )  # fmt: skip
-    raise typer.Exit(run(request, Options(diff, strict, force)))
+    runs = (tuple(trace or ()), tuple(input or ()), torch_python)
+    raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from migrate.errors import Problem
 from migrate.inputs import Failure, Inputs, read_all
 from migrate.notebook import Notebook, put_back
 from migrate.placement import Placement, place
+from migrate.receivers.recorded import Recorded
 from migrate.result import Entry
 from migrate.rewrite import Analysed, Options, Rewritten
 from migrate.source import Source, read
@@ -29,6 +30,7 @@ class Request:
     """What to convert and how. ``helpers``: "inline", "module" or "" (inline for a single file).
 
     ``jobs`` 0: as many processes as the machine and the number of files make useful.
+    ``recorded``: the types that receivers had when the torch code ran.
     """
 
     source: Path
@@ -39,6 +41,7 @@ class Request:
     jobs: int = 0
     mappings: tuple[Path, ...] = ()
     train_style: Literal["cells", "model"] = "cells"
+    recorded: Recorded = field(default_factory=Recorded)
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
     placement = _place(request, tree, found)
     rows = _load(request.mappings, request.target)
-    built = _build(sources, rows, request.train_style)
+    built = _build(sources, rows, request)
 
     def convert_one(path: str) -> Rewritten | Failure:
         return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
@@ -163,9 +166,9 @@ def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
     return place(sources, style, {file.path for file in tree.files} - ours)
 
 
-def _build(sources: Mapping[str, Source], rows: table.Table, train_style: str) -> Analysed:
+def _build(sources: Mapping[str, Source], rows: table.Table, request: Request) -> Analysed:
     try:
-        return rewrite.analyse(sources, rows, train_style)
+        return rewrite.analyse(sources, rows, request.train_style, request.recorded)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),

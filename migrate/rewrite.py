@@ -15,12 +15,14 @@ from migrate.idle import without_idle
 from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.receivers.inference import Inference
+from migrate.receivers.recorded import Recorded
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
 from migrate.sites import Form, Reference, find
 from migrate.source import Source
 from migrate.table import Table
 from migrate.training import ledger
+from migrate.training.moved import moved
 from migrate.training.restructure import restructure
 from migrate.training.staged import Staged
 
@@ -56,16 +58,22 @@ class Analysed:
     staged: Mapping[str, Staged]
 
 
-def analyse(sources: Mapping[str, Source], table: Table, train_style: str = "cells") -> Analysed:
+def analyse(
+    sources: Mapping[str, Source],
+    table: Table,
+    train_style: str = "cells",
+    recorded: Recorded | None = None,
+) -> Analysed:
     """Index the files, restructure training steps, and walk what came of it."""
-    inference = Inference(index.build(sources), table)
+    recorded = recorded or Recorded()
+    inference = Inference(index.build(sources), table, recorded)
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
     staged = restructure(inference, train_style)
     if staged:
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
-        inference = Inference(index.build(renewed), table)
+        inference = Inference(index.build(renewed), table, moved(recorded, staged))
         deeply(inference.everything)
     return Analysed(inference, staged)
 

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TextIO
 
 from migrate import outputs, project, record
 from migrate.commands import findings
+from migrate.commands.extras import need
 from migrate.commands.progress import progress
 from migrate.outputs import Output
+from migrate.receivers.recorded import Recorded
 
 
 @dataclass(frozen=True)
 class Options:
-    """What concerns the command and not the conversion."""
+    """What concerns the command and not the conversion; ``trace`` are runs of the torch code."""
 
     diff: bool = False
     strict: bool = False
     force: bool = False
+    trace: tuple[str, ...] = ()
+    input: tuple[str, ...] = ()
+    torch_python: Path | None = None
 
 
 def run(request: project.Request, options: Options) -> int:
     """Convert, write, say what happened. Gives the exit code; raises Problem (nothing written)."""
+    if options.trace:
+        request = replace(request, recorded=_recorded(request.source, options))
     with progress("converting") as shown:
         conversion = project.convert(request, shown)
     stream = sys.stderr if options.diff else sys.stdout
@@ -48,6 +56,15 @@ def run(request: project.Request, options: Options) -> int:
     elif not options.diff:
         _say(stream, [f"Nothing is written to {request.output}: --strict, and not all is clean"])
     return conversion.status
+
+
+def _recorded(source: Path, options: Options) -> Recorded:
+    need("numpy")
+    from migrate.tracing import Runs, traced
+
+    if not source.exists():
+        return Recorded()  # convert says what is wrong with it
+    return traced(source, Runs(options.trace, options.input, options.torch_python))
 
 
 def _say(stream: TextIO, lines: Iterable[str]) -> None:

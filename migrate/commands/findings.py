@@ -12,6 +12,7 @@ from pathlib import Path
 from migrate.assembly import Conversion
 from migrate.outcomes import Outcome
 from migrate.outputs import Output
+from migrate.receivers.recorded import RECORDED
 from migrate.result import Entry, FileResult, Record
 
 _ALL = 30  # flags that are listed one by one
@@ -82,9 +83,13 @@ def totals(conversion: Conversion) -> Iterator[str]:
     notes = {entry.note for file in record.files for entry in file.entries if entry.note}
     if notes:
         yield f"Notes:      {len(notes)} API differences that change no number (see the report)"
-    assumed = sum(bool(e.assumption) for file in record.files for e in file.entries)
-    if assumed:
-        yield f"Assumed:    {assumed} receivers are Tensors as nothing else fits (see the report)"
+    assumed = [e.assumption for file in record.files for e in file.entries if e.assumption]
+    shown = sum(RECORDED in text for text in assumed)
+    if shown:
+        yield f"Assumed:    {shown} receivers are what they were in the run (see the report)"
+    if len(assumed) > shown:
+        rest = len(assumed) - shown
+        yield f"Assumed:    {rest} receivers are Tensors as nothing else fits (see the report)"
 
 
 def skipped(record: Record) -> Iterator[str]:

@@ -92,6 +92,14 @@ Mappings = Annotated[
     list[Path] | None,
     typer.Option(metavar="FILE", help="Rows of your own (docs/table.md). Repeatable."),
 ]
+Trace = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="EXPR",
+        help="Run the torch code first (in a folder: FILE.py:EXPR), once with each --input, and "
+        "take unsure receivers for what they were. Repeatable.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files of OUT.")]
 Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")]
 

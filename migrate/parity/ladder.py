@@ -197,12 +197,12 @@ def _target(
     source = _source(record).resolve()
     output = request.output_root.resolve()
     output = output.parent if output.is_file() else output
-    package = _package(source)
+    package = package_of(source)
     ms_package = package if (output / "__init__.py").exists() else ""
     return Target(name, build, file.source, file.output, source, output, package, ms_package)
 
 
-def _package(root: Path) -> str:
+def package_of(root: Path) -> str:
     """The dotted name of a folder that is a package, from its outermost package on; else empty."""
     parts: list[str] = []
     while (root / "__init__.py").exists() and root.name:

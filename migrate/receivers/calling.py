@@ -62,6 +62,8 @@ class Calling(Given):
         """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
         if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
             return False
+        if self.world.recorded.at(self.path, func.value) is not None:
+            return False  # a run has shown something else, or several types
         holder = self.world.program.files[self.path].parents.get(id(node))
         used = not isinstance(holder, ast.Expr)
         beside = isinstance(func.value, ast.Name) and func.value.id in self.near

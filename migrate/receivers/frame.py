@@ -16,6 +16,7 @@ from migrate.receivers.kinds import (
     is_all,
     without_none,
 )
+from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
 
 Environment = dict[str, Kind]
@@ -57,8 +58,21 @@ class Frame:
             return NONE
         method: Callable[[ast.expr], Kind] | None = getattr(self, f"_{type(node).__name__}", None)
         found = method(node) if method else self._others(node)
+        if self.world.recorded.places:
+            found = self._as_recorded(node, found)
         self.world.kinds[id(node)] = found
         return found
+
+    def _as_recorded(self, node: ast.expr, found: Kind) -> Kind:
+        """What a run of the torch code has shown of a receiver of which too little is known."""
+        seen = self.world.recorded.at(self.path, node)
+        holder = self.world.program.files[self.path].parents.get(id(node))
+        if seen is None or not isinstance(holder, ast.Attribute):
+            return found
+        settled = self.world.recorded.settled(self.path, node, found, self.world.program.classes)
+        if settled != found or is_plain(seen, found):
+            self.assumed[id(holder)] = f"{ast.unparse(node)} {RECORDED} {seen.text}"
+        return settled
 
     def _others(self, node: ast.expr) -> Kind:
         for child in ast.iter_child_nodes(node):

@@ -13,17 +13,9 @@ from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
-from migrate.receivers.kinds import (
-    NONE,
-    NOTHING,
-    STR,
-    UNKNOWN,
-    Kind,
-    indirect,
-    kind,
-    without_none,
-)
+from migrate.receivers.kinds import NONE, NOTHING, STR, UNKNOWN, Kind, indirect, kind, without_none
 from migrate.receivers.parameters import Parameters
+from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.receivers.settling import late_methods
 from migrate.table import Table
@@ -40,6 +32,7 @@ class Inference:
 
     program: Program
     table: Table
+    recorded: Recorded = field(default_factory=Recorded)
     kinds: dict[int, Kind] = field(default_factory=dict)
     _flows: dict[int, Flow] = field(default_factory=dict)
     _given: dict[int, dict[str, Kind]] = field(default_factory=dict)

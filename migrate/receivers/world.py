@@ -9,6 +9,7 @@ from typing import Protocol
 from migrate.program import Class, Function, Program
 from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import Kind
+from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
 
@@ -29,6 +30,7 @@ class World(Protocol):
     results: Results
     roots: frozenset[str]
     kinds: dict[int, Kind]
+    recorded: Recorded
 
     def flow(self, function: Function) -> Walk: ...
 

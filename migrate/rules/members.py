@@ -6,6 +6,7 @@ import ast
 
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.receivers.recorded import is_plain
 from migrate.rules import inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
@@ -104,11 +105,22 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     kinds = sorted(scene.kind_names(node.value) - {"None"})
     if isinstance(parent, ast.Call) and parent.func is node:
         if not scene.table.rows(name) and not inplace.applies(scene, name):
-            return _unknown(site, node, kinds)
+            return _recorded(scene, site, node) or _unknown(site, node, kinds)
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
             return found
-    return _unknown(site, node, kinds)
+    return _recorded(scene, site, node) or _unknown(site, node, kinds)
+
+
+def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
+    """What a run of the torch code showed of the receiver: nothing of torch, or several types."""
+    seen = scene.inference.recorded.at(scene.file.path, node.value)
+    if seen is None:
+        return None
+    if is_plain(seen, scene.kind(node.value)):
+        return Edit(site, Outcome.KEPT, None)
+    shown = f"the receiver {ast.unparse(node.value)} was {seen.text}"
+    return Refusal(site, "API102", shown, "annotate it, or tell the types apart", keep=True)
 
 
 def _unknown(site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:

@@ -52,17 +52,23 @@ class Staged:
         start = source.line_start(line)
         text = source.data[start:].split(b"\n", 1)[0].decode("utf-8")
         offset = start + len(text[: column - 1].encode("utf-8"))
-        at = bisect.bisect_right(self._back, (offset, 1 << 62)) - 1
-        if at < 0:
-            return None
-        new, old = self._back[at]
-        place = old + offset - new
-        if self.original.data[old : place + 1] != source.data[new : offset + 1]:
+        place = self.back(offset)
+        if place is None:
             return None
         found = self.original.line_of(place)
         before = self.original.data[self.original.line_start(found) : place]
         column = len(before.decode("utf-8", "replace")) + 1
         return (found, column) if self.before is None else self.before.origin(found, column)
+
+    def back(self, offset: int) -> int | None:
+        """The offset in ``original`` of a place of the restructured text; None: it is new."""
+        at = bisect.bisect_right(self._back, (offset, 1 << 62)) - 1
+        if at < 0:
+            return None
+        new, old = self._back[at]
+        place = old + offset - new
+        same = self.original.data[old : place + 1] == self.source.data[new : offset + 1]
+        return place if same else None
 
     def behind(self, before: Staged) -> Staged:
         """The same when the file was restructured before; what is told names its first places."""
