@@ -153,6 +153,7 @@ class Calling(Given):
 
     def _stepped(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """A call of a training step: what its network gives, and the norm where asked for."""
+        self._into_module(node)
         if atom.name.endswith("WithLossCell"):
             return TENSOR
         given = [self._called(a, node, args) for i in atom.items for a in ordered(i)]

@@ -14,6 +14,7 @@ from migrate.receivers.kinds import (
     NONE,
     NOTHING,
     UNKNOWN,
+    Atom,
     Kind,
     join,
     kind,
@@ -97,10 +98,16 @@ class Classes:
         self._members[place] = found
         return found
 
-    def has_unknown(self, key: str) -> bool:
-        """Whether a class has members of which nothing is known."""
+    def unknown(self, key: str) -> list[str]:
+        """The members of which nothing was known when they were asked for."""
         names = self.world.program.classes[key].stores
-        return any(self._members.get((key, name)) == UNKNOWN for name in names)
+        return [name for name in names if self._members.get((key, name)) == UNKNOWN]
+
+    def outdated(self, key: str) -> bool:
+        """Whether something is known of one of them by now."""
+        return any(
+            self._own_member(key, name) not in (UNKNOWN, NOTHING) for name in self.unknown(key)
+        )
 
     def forget(self, key: str) -> None:
         """Members are asked for anew."""
@@ -125,6 +132,25 @@ class Classes:
         if without_none(joined) == UNKNOWN and self._told(owner, name):
             return MODULE | (joined & NONE)
         return without_none(joined) | (joined & NONE) if joined else NOTHING
+
+    def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
+        """A member of which nothing is known so far, and what is assumed, if anything is.
+
+        What methods ask ``self.name`` tells that it is a Module. A member of a Module of unknown
+        class is that of the program's Modules that have such a member.
+        """
+        if atom.kind in ("Module", "Object") and "::" in atom.name:
+            told = self._told(self.world.program.classes[atom.name], name)
+            return (MODULE if told else UNKNOWN), ""
+        if atom.kind != "Module" or atom.name not in ("", "torch.nn.Module"):
+            return UNKNOWN, ""
+        classes = self.world.program.classes.values()
+        owners = [c for c in classes if name in c.stores and self.is_module(c.key)]
+        found = join(*(self.member(c.key, name) for c in owners))
+        if not found or any(a.kind != "Module" or not a.name for a in found):
+            return UNKNOWN, ""
+        named = " or ".join(sorted({c.name for c in owners}))
+        return found, f"that of {named}: no other Module of the program has it"
 
     def _told(self, owner: Class, name: str) -> bool:
         """Whether methods of the class ask ``self.name`` for what only Modules have."""

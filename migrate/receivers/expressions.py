@@ -52,10 +52,16 @@ class Evaluator(Calling):
 
     def _Attribute(self, node: ast.Attribute) -> Kind:
         value = self.kind(node.value)
-        stored = self.env.get(_path(node))
-        if stored is not None:
-            return stored
-        return values.attribute(value, node.attr, self.world) if value else UNKNOWN
+        found = self.env.get(_path(node))
+        if found is None:
+            found = values.attribute(value, node.attr, self.world) if value else UNKNOWN
+        why = self.assumed.get(id(node.value), "")
+        if found == UNKNOWN and len(value) == 1:
+            found, assumed = self.world.likely(next(iter(value)), node.attr)
+            why = f"{ast.unparse(node)} is {assumed}" if assumed else why
+        if why:
+            self.assumed[id(node)] = why
+        return found
 
     # -- literals -------------------------------------------------------------------------------
 

@@ -244,6 +244,10 @@ class Inference:
         """``instance.name`` for an instance of a class of the project."""
         return self._classes.member(key, name)
 
+    def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
+        """What a member must be of which nothing is known, and the assumption in it."""
+        return self._classes.likely(atom, name)
+
     def inherited(self, key: str, name: str) -> Kind:
         """``super().name``: what the bases give."""
         return self._classes.inherited(key, name)

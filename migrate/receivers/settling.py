@@ -20,17 +20,18 @@ def late_methods(
     parameters: Parameters,
     given: Mapping[int, Mapping[str, Kind]],
 ) -> list[Function]:
-    """The methods of classes whose ``__init__`` is known to get more than it was walked with.
+    """The methods of classes of which more is known now: what ``__init__`` gets or what it stores.
 
     ``given`` holds, by the id of a function, the kinds of its parameters in that walk.
     """
     found: list[Function] = []
     for owner in program.classes.values():
         start = owner.methods.get("__init__")
-        if start is None or not classes.has_unknown(owner.key):
+        if start is None or not classes.unknown(owner.key):
             continue
         walked, now = given.get(id(start), {}), parameters.of(start)
-        if any(kind == UNKNOWN and now[name] != UNKNOWN for name, kind in walked.items()):
+        more = any(kind == UNKNOWN and now[name] != UNKNOWN for name, kind in walked.items())
+        if more or classes.outdated(owner.key):
             classes.forget(owner.key)
             found += owner.methods.values()
     return found

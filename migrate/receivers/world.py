@@ -8,7 +8,7 @@ from typing import Protocol
 
 from migrate.program import Class, Function, Program
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import Kind
+from migrate.receivers.kinds import Atom, Kind
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
@@ -61,6 +61,8 @@ class World(Protocol):
     def class_of(self, key: str) -> Class | None: ...
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind: ...
+
+    def likely(self, atom: Atom, name: str) -> tuple[Kind, str]: ...
 
     def only_tensors_have(self, asked: Question) -> str: ...
 

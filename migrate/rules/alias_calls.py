@@ -167,6 +167,8 @@ class Calls(Writes):
             return self._project(function, node, owner, args, named, bound)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
+        if atom.kind == "Step":
+            return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
             shared = made_as(handed, VIEW) if _layer_shares(atom) else NO_REFS
             return shared | self.made(node)
@@ -181,6 +183,15 @@ class Calls(Writes):
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_tensor(asked)
         return self._unknown(node, handed | receiver if maybe else handed)
+
+    def _stepped(
+        self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
+    ) -> Refs:
+        """A training step gives what its network gives; torch's loss of a network is new."""
+        if atom.name.endswith("WithLossCell"):
+            return self.made(node)
+        inner = [self._called(a, node, NO_REFS, args, named) for k in atom.items for a in k]
+        return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))
 
     def _function(self, atom: Atom) -> Function | None:
         inference = self.scene.inference
