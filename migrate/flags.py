@@ -118,6 +118,10 @@ def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Iterator[Edit]:
     made = f"{text}({message(refusal)!r})"
     target = _eager(scene, node)
     parent = scene.parent(node)
+    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        # nothing can be assigned to a call: a setting goes as a whole, others raise
+        alone = isinstance(parent, ast.Assign) and parent.targets == [node]
+        target, made = (parent, made) if alone and parent else (node, f"{made}.{node.attr}")
     called = isinstance(parent, ast.Call) and parent.func is node
     holder = scene.parent(parent) if called and parent is not None else parent
     whole = parent if called else node

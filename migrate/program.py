@@ -137,13 +137,19 @@ class Program:
         """The path of the file that an import means, when it is part of the conversion."""
         if not level:
             beside = posixpath.join(posixpath.dirname(importer), *name.split("."))
-            return self.modules.get(name) or self._file_at(beside)
+            found = self.modules.get(name) or self._file_at(beside)
+            # ``import torch`` in a file torch.py means the library, as in a package with one
+            hidden = name.partition(".")[0] == "torch" and self._in_package(importer)
+            return None if found == importer or (hidden and name not in self.modules) else found
         folder = posixpath.dirname(importer)
         for _ in range(level - 1):
             if not folder:
                 return None
             folder = posixpath.dirname(folder)
         return self._file_at(posixpath.join(folder, *name.split(".")) if name else folder)
+
+    def _in_package(self, path: str) -> bool:
+        return posixpath.join(posixpath.dirname(path), "__init__.py") in self.files
 
     def _file_at(self, stem: str) -> str | None:
         for path in (stem + ".py", posixpath.join(stem, "__init__.py")):

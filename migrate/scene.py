@@ -9,7 +9,7 @@ from migrate.imports import Spelling
 from migrate.outcomes import Site
 from migrate.program import Class, File, Function
 from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import UNKNOWN, Kind, without_none
+from migrate.receivers.kinds import UNKNOWN, Kind, ordered, without_none
 from migrate.source import Source
 from migrate.table import Table
 
@@ -120,7 +120,7 @@ class Scene:
     def module_classes(self, node: ast.AST) -> tuple[str, ...]:
         """The torch classes an expression may be an instance of; () unless surely a Module."""
         found: list[str] = []
-        for atom in without_none(self.kind(node)):
+        for atom in ordered(without_none(self.kind(node))):
             if atom.kind != "Module":
                 return ()
             bases = self.inference.torch_bases(atom.name) if "::" in atom.name else (atom.name,)

@@ -9,7 +9,7 @@ from enum import Enum
 
 from migrate import module_members, operators, unknown_receivers
 from migrate.receivers.calling import bound_to
-from migrate.receivers.kinds import Atom, is_all, without_none
+from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
 
@@ -254,7 +254,7 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
         return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
     if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
         return []
-    for atom in scene.kind(node.func):
+    for atom in ordered(scene.kind(node.func)):
         if atom.kind == "Module" and "inplace" in atom.keys:
             return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]
         if atom.kind == "ref" and atom.name.startswith("torch.nn.functional."):

@@ -122,6 +122,21 @@ def test_a_file_of_the_project_called_torch_is_not_the_library() -> None:
     }  # fmt: skip
 
 
+def test_a_file_called_torch_does_not_import_itself() -> None:
+    made = together({"net/layers/torch.py": "import torch\nx = torch.tanh(torch.ones(2))\n"})
+    expected = "from mindspore import ops\nx = ops.tanh(ops.ones(2))\n"
+    assert text(made["net/layers/torch.py"]) == expected
+
+
+def test_a_package_reaches_its_own_torch_by_a_relative_import_only() -> None:
+    own = "def tanh(x):\n    return x\n"
+    user = "import torch\nfrom .torch import tanh\n\ny = tanh(torch.ones(2))\n"
+    made = together({"net/__init__.py": user, "net/torch.py": own})
+    expected = "from mindspore import ops\nfrom .torch import tanh\n\ny = tanh(ops.ones(2))\n"
+    assert text(made["net/__init__.py"]) == expected
+    assert text(made["net/torch.py"]) == own
+
+
 def test_an_unknown_receiver_is_not_guessed_from_another_file() -> None:
     """Two callers give different things: the receiver stays unknown, and the call is flagged."""
     made = together(

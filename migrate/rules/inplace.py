@@ -7,9 +7,10 @@ else may hold it is found out by ``alias_walk`` and ``callers``; docs/inplace.md
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from migrate.choice import NotChosen, choose
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules.callers import Fate, Missed, fate
 from migrate.rules.calling import edit_of
@@ -101,8 +102,23 @@ def _placed(
         whole = own and not is_chain(scene, receiver)
         return edit if whole else _assigned(scene, target.expr, edit)
     if statement or found.renewed:
-        return _with(edit, (piece(scene.source, target.expr, False), " = ", *edit.parts))
+        return _bound(scene, call, piece(scene.source, target.expr, False), edit)
     return _with(edit, edit.parts)
+
+
+def _bound(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
+    """``to = edit``, where the call stands in parentheses before these."""
+    around, source = scene.parent(call), scene.source
+    inner = whole = source.span(call)
+    if isinstance(around, ast.Expr):
+        whole = source.span(around)
+    elif isinstance(around, ast.Assign):
+        equals = source.data.index(b"=", source.span(around.targets[-1]).end) + 1
+        between = source.data[equals : inner.start]
+        whole = Span(inner.start - len(between.lstrip()), source.span(around).end)
+    before, after = Span(whole.start, inner.start), Span(inner.end, whole.end)
+    parts = (to, " = ", Piece(before), *(edit.parts or ()), Piece(after))
+    return replace(_with(edit, parts), site=replace(edit.site, span=whole))
 
 
 def _with(edit: Edit, parts: Parts) -> Edit:
@@ -154,7 +170,9 @@ def _into_item(
             "assign to the slice: x[i] = ...",
         )
     value = _stored(scene, receiver, edit)
-    return _with(edit, (piece(scene.source, receiver, False), " = ", *value))
+    call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
+    assert isinstance(call, ast.Call)
+    return _bound(scene, call, piece(scene.source, receiver, False), _with(edit, value))
 
 
 def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
