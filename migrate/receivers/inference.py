@@ -13,7 +13,17 @@ from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
-from migrate.receivers.kinds import NONE, NOTHING, STR, UNKNOWN, Kind, indirect, kind, without_none
+from migrate.receivers.kinds import (
+    NONE,
+    NOTHING,
+    STR,
+    UNKNOWN,
+    Atom,
+    Kind,
+    indirect,
+    kind,
+    without_none,
+)
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
