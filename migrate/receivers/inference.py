@@ -268,11 +268,10 @@ class Inference:
         A library that needs torch proves nothing in code that was converted: it is flagged there
         already, and its import may stand in a branch or for an optional part.
         """
-        roots = {root_of(n) for file in self.program.files.values() for n in file.imported}
-        if roots & self.roots:
-            return True
         names = {n for file in self.program.files.values() for n in file.imported}
-        return "mindspore" not in roots and any(map(self.table.needs_torch, names))
+        roots = set(map(root_of, names))
+        needing = "mindspore" not in roots and any(map(self.table.needs_torch, names))
+        return needing or not roots.isdisjoint(self.roots)
 
     def only_tensors_multiply(self) -> bool:
         """Whether ``a @ b`` can only be of Tensors in this program."""
@@ -285,8 +284,8 @@ class Inference:
 
     def mentions(self, word: bytes) -> bool:
         """Whether the text of any file holds the word."""
+        files = self.program.files.values()
         if word not in self._words:
-            files = self.program.files.values()
             self._words[word] = any(word in file.source.data for file in files)
         return self._words[word]
 
@@ -295,8 +294,6 @@ class Inference:
         return self._elimination.why(asked)
 
     def assumptions(self, path: str) -> dict[int, str]:
-        """For methods in a file whose receiver was found by elimination: why, by id of the node."""
-        found = dict(self.module(path).assumed)
-        for function in self.program.files[path].functions.values():
-            found.update(self.flow(function).assumed)
-        return found
+        """For what was found by elimination in a file: why, by id of the node."""
+        flows = map(self.flow, self.program.files[path].functions.values())
+        return {k: why for flow in (self.module(path), *flows) for k, why in flow.assumed.items()}
