@@ -11,6 +11,7 @@ from migrate.training.effects import dotted, uses
 from migrate.training.marks import View
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")
 _TELLING = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 
 
@@ -89,7 +90,14 @@ def from_model(
 
 
 def quiet(view: View, item: ast.stmt) -> bool:
-    if not isinstance(item, ast.With) or not isinstance(item.items[0].context_expr, ast.Call):
-        return False
-    names = view.torch_names(item.items[0].context_expr.func)
-    return bool(names) and names <= set(QUIET)
+    return isinstance(item, ast.With) and _is_call_of(view, item.items[0].context_expr, QUIET)
+
+
+def removed(view: View, context: ast.expr) -> bool:
+    """Whether the converted code has no such context, so that nothing reads what is in it."""
+    return _is_call_of(view, context, (*QUIET, *AUTOCAST))
+
+
+def _is_call_of(view: View, node: ast.expr, wanted: tuple[str, ...]) -> bool:
+    names = view.torch_names(node.func) if isinstance(node, ast.Call) else set()
+    return bool(names) and names <= set(wanted)

@@ -16,7 +16,7 @@ from migrate.training import changes
 from migrate.training.effects import Use, binds, blocks, dotted, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
-from migrate.training.modules import models
+from migrate.training.modules import models, removed
 from migrate.training.slices import Region, block_of
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -106,11 +106,12 @@ def _free(view: View, region: Region, function: Function | None, own: str) -> li
     """What the region reads before it binds it, in the order of the text."""
     found: list[str] = []
     outside = _bound_outside(view, region, function, own)
-    _read_first([*region.again, *region.inside, *region.losses], set(), found, outside, own)
+    _read_first(view, [*region.again, *region.inside, *region.losses], set(), found, outside, own)
     return list(dict.fromkeys(found))
 
 
 def _read_first(
+    view: View,
     items: Sequence[ast.stmt | ast.expr],
     bound: set[str],
     found: list[str],
@@ -123,17 +124,18 @@ def _read_first(
     """
     for item in items:
         if isinstance(item, ast.If):
-            _read_first([item.test], bound, found, outside, own)
+            _read_first(view, [item.test], bound, found, outside, own)
             ends = [set(bound), set(bound)]
             for block, end in zip((item.body, item.orelse), ends, strict=True):
-                _read_first(block, end, found, outside, own)
+                _read_first(view, block, end, found, outside, own)
             bound |= (ends[0] & ends[1]) | ((ends[0] | ends[1]) - outside)
         elif isinstance(item, ast.With):
-            _read_first([i.context_expr for i in item.items], bound, found, outside, own)
-            _read_first(item.body, bound, found, outside, own)
+            contexts = [i.context_expr for i in item.items if not removed(view, i.context_expr)]
+            _read_first(view, contexts, bound, found, outside, own)
+            _read_first(view, item.body, bound, found, outside, own)
         elif isinstance(item, (ast.For, ast.AsyncFor)):
-            _read_first([item.iter, item.target], bound, found, outside, own)
-            _read_first([*item.body, *item.orelse], bound, found, outside, own)
+            _read_first(view, [item.iter, item.target], bound, found, outside, own)
+            _read_first(view, [*item.body, *item.orelse], bound, found, outside, own)
         else:
             read = [u.name for u in uses(item, own) if not u.stored]
             read += sorted(reads([item], own) - set(read))

@@ -76,6 +76,26 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     return drawn(tensor, Normal(gain / math.sqrt(fan)))
 
 
+class TorchNames:
+    """torch's names of gamma, beta and the statistics, for code that is handed some layer."""
+
+    @property
+    def weight(self):
+        return self.gamma
+
+    @property
+    def bias(self):
+        return self.beta
+
+    @property
+    def running_mean(self):
+        return self.moving_mean
+
+    @property
+    def running_var(self):
+        return self.moving_variance
+
+
 def clear_parameters(cell, names):
     """Takes Parameters out of the cell; None alone would stay registered and break graph mode."""
     for name in names:
@@ -109,7 +129,7 @@ def normalized(x, mean, variance, eps, gamma, beta):
     return out if beta is None else out + beta.reshape(shape)
 
 
-class BatchNorm(_BatchNorm):
+class BatchNorm(TorchNames, _BatchNorm):
     """Reproduces torch.nn.modules.batchnorm._BatchNorm for (N, C, ...) of any rank.
 
     Without ``affine`` gamma and beta stay one and zero. ``momentum=None`` averages over all

@@ -192,6 +192,11 @@ class Embedding(nn.Embedding):
             self.embedding_table = ms.Parameter(value, name="embedding_table")
         self.embedding_table.requires_grad = not _freeze
 
+    @property
+    def weight(self):
+        """torch's name of the table, for code that is handed some layer."""
+        return self.embedding_table
+
     def construct(self, ids):
         out = super().construct(ids)
         if self.padding_idx is None:
@@ -382,6 +387,7 @@ class ClippedTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         norm = None
         if self.max_norm is not None:
             gradients, norm = clip_by_total_norm(

@@ -58,7 +58,7 @@ class CrossEntropyLoss(nn.CrossEntropyLoss):
 
 
 def switch_below(cell, mode=True):
-    """What torch.nn.Module.train itself does: the Cell's own mode, then each Cell in it is asked."""
+    """torch.nn.Module.train itself: the mode of the Cell, then each Cell in it is asked."""
     nn.Cell.set_train(cell, mode)
     for child in cell.cells():
         switch(child, mode)

@@ -37,10 +37,8 @@ def images(steps, seed):
 
 
 class NetWithLoss(nn.Cell):
-    def __init__(self, device, use_amp, model, criterion):
+    def __init__(self, model, criterion):
         super().__init__(auto_prefix=False)
-        self.device = device
-        self.use_amp = use_amp
         self.model = model
         self.criterion = criterion
 
@@ -57,7 +55,7 @@ def run(model, steps=24):
     optimizer = optim.AdamW(model.trainable_params(), lr=5e-3, weight_decay=0.05)
     scaler = GradScaler(enabled=use_amp)
     losses = []
-    train_net = ScaledTrainStep(NetWithLoss(device, use_amp, model, criterion), optimizer, scaler, max_norm=1.0)
+    train_net = ScaledTrainStep(NetWithLoss(model, criterion), optimizer, scaler, max_norm=1.0)
     train_net.set_train()
     for inputs, labels in images(steps, seed=5):
         loss = train_net(inputs, labels)

@@ -211,6 +211,7 @@ class ClippedTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         norm = None
         if self.max_norm is not None:
             gradients, norm = clip_by_total_norm(

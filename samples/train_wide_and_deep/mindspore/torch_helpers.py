@@ -74,13 +74,13 @@ def register_buffer(cell, name, tensor, persistent=True):
     if tensor is None:
         setattr(cell, name, None)
         return
+    if name in cell.__dict__:  # None, until there is a tensor
+        delattr(cell, name)
     if not persistent:
         cell.register_buffer(name, tensor, persistent=False)
         return
     old = cell.__dict__.get("registered_buffers", ())
     object.__setattr__(cell, "registered_buffers", (*old, name))
-    if name in cell.__dict__:
-        delattr(cell, name)
     cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
 
 
@@ -216,6 +216,8 @@ class JointTrainStep(nn.TrainOneStepCell):
             auto_prefix=False,
         )
         self.weights = ms.ParameterTuple([p for o in optimizers for p in o.parameters])
+        if self.reducer_flag:
+            self.grad_reducer = nn.DistributedGradReducer(self.weights, self.mean, self.degree)
         self.counts = tuple(len(o.parameters) for o in optimizers)
         self.max_norm, self.norm_type = max_norm, float(norm_type)
         self.chosen = chosen_among(self.weights, clipped)
@@ -224,6 +226,7 @@ class JointTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         norm = None
         if self.max_norm is not None:
             gradients, norm = clip_by_total_norm(
