@@ -188,10 +188,14 @@ class ModelResult(Frozen):
 
 
 class Verification(Frozen):
-    """One run of verify over everything that was asked for: ``torch2ms.verify.json``."""
+    """One run of verify over everything that was asked for: ``torch2ms.verify.json``.
+
+    ``partial``: it was interrupted; models that were not finished are NOT_RUN.
+    """
 
     schema_version: int = SCHEMA_VERSION
     tool_version: str = ""
     verdict: Verdict = Verdict.NOT_RUN
     environment: dict[str, str] = Field(default_factory=dict)
     models: tuple[ModelResult, ...] = ()
+    partial: bool = False

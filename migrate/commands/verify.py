@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _ORDER = tuple(Verdict)
 _PASSED = _ORDER.index(Verdict.NOT_RUN)
 _UNMATCHED = 8  # names listed
+_INTERRUPTED = 130
+JOURNAL = ".partial"
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,21 @@ def run(out: Path, given: Given, json: Path | None) -> int:
     """Verify, print, write torch2ms.verify.json. Gives the exit code; raises Problem."""
     located = record.locate(out)
     need("numpy", "mindspore")
+    from migrate.parity.journal import close_journal
+
     found = settings.nearest(located.root, Path.cwd()).verify
     requests = tuple(_requests(located, given, found))
-    result = _merged([_verify(request) for request in requests])
+    result = _merged(list(_each(requests)))
     for target in (located.verification, *([json] if json else [])):
         data = record.text(result)
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, lambda path, data=data: path.write_bytes(data))  # type: ignore[misc]
     for line in lines(result, out):
         print(line)
+    if result.partial:
+        print("Interrupted: the result is partial. Run the same command again to go on.")
+        return _INTERRUPTED
+    close_journal(requests[0])
     return 1 if _ORDER.index(result.verdict) >= _PASSED else 0
 
 
@@ -60,7 +68,8 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     """One request for what the command line asks, else one for each model of the settings."""
     from migrate.parity.request import VerifyRequest
 
-    common = VerifyRequest(located.path, located.root, file=located.file)
+    kept = located.verification.with_name(located.verification.name + JOURNAL)
+    common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
     for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed"):
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value
@@ -78,12 +87,23 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
         yield replace(common, builds=(model.build,), inputs=model.input, file=file)
 
 
+def _each(requests: tuple[VerifyRequest, ...]) -> Iterator[Verification]:
+    """The results one by one; none after one that was interrupted."""
+    for request in requests:
+        result = _verify(request)
+        yield result
+        if result.partial:
+            return
+
+
 def _verify(request: VerifyRequest) -> Verification:
-    from migrate.parity.ladder import verify
+    from migrate.parity.ladder import Interrupted, verify
     from migrate.parity.request import VerifyError
 
     try:
         return verify(request, lambda line: print(line, file=sys.stderr))
+    except Interrupted as interrupted:
+        return interrupted.found
     except VerifyError as error:
         raise Problem(error.where, error.what, error.why, error.next_step) from error
     except ValueError as error:
@@ -100,6 +120,7 @@ def _merged(results: list[Verification]) -> Verification:
         verdict=max((item.verdict for item in results), key=_ORDER.index),
         environment=results[0].environment,
         models=tuple(model for item in results for model in item.models),
+        partial=any(item.partial for item in results),
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +26,7 @@ def serve(commands: dict[str, Command]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     _be_killed_first()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
     def emit(payload: Payload) -> None:
         _write(answers, {"kind": "event", **payload})
@@ -65,6 +68,13 @@ def _gist(message: str) -> str:
 def _write(stream: TextIO, payload: Payload) -> None:
     stream.write(json.dumps(payload) + "\n")
     stream.flush()
+
+
+def _end_with(parent: int) -> None:
+    """End when the command that started this worker was killed: nobody waits for the answer."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _be_killed_first() -> None:

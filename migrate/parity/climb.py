@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -24,8 +25,17 @@ from migrate.parity.checks import (
     start_checks,
 )
 from migrate.parity.compare import worst
+from migrate.parity.journal import Journal, Kept, Page
+from migrate.parity.opening import (
+    import_rung,
+    parameter_rung,
+    parameters,
+    unmatched,
+    weight_names,
+)
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import (
+    Killed,
     Session,
     Sides,
     Target,
@@ -33,6 +43,7 @@ from migrate.parity.session import (
     gradients,
     open_mindspore,
     open_torch,
+    recorded,
 )
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import Check, ModelResult, Rung
@@ -53,22 +64,36 @@ def failed_result(target: Target, detail: str, verdict: Verdict = Verdict.NOT_RU
 
 
 def climb(
-    target: Target, request: VerifyRequest, names: Names, sides: Sides, progress: Progress
-) -> ModelResult:
+    target: Target, request: VerifyRequest, names: Names, sides: Sides, progress: Progress,
+    journal: Journal,
+) -> ModelResult:  # fmt: skip
     """Verify one model on all rungs; never raises for what user code does."""
-    start = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="model", dir=sides.scratch))
-    session = Session(target, request, names, sides, folder)
+    page = journal.read(target.source, target.build)
+    if page.result is not None:
+        progress(f"{target.name}: {page.result.verdict.value}, kept from the interrupted run")
+        return page.result
+    start, kills = time.monotonic(), 0
     try:
-        result = _climb(session, progress)
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix="model", dir=sides.scratch))
+            session = Session(target, request, names, sides, folder, kills=kills)
+            try:
+                result = _climb(session, progress, journal)
+                break
+            except Killed as killed:
+                kills = session.kills
+                progress(f"{target.name}: {killed}; on from the last rung")
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
         for worker in (sides.torch, sides.mindspore):
             worker.renew_if_large(WORKER_GIB)
-    return result.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
+    result = result.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
+    journal.write(target.source, target.build, Page(result=result))
+    return result
 
 
-def _climb(session: Session, progress: Progress) -> ModelResult:
+def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResult:
     target = session.target
     progress(f"{target.name}: building it on both sides")
     try:
@@ -86,20 +111,35 @@ def _climb(session: Session, progress: Progress) -> ModelResult:
         return failed_result(target, detail, Verdict.BLOCKED)
     starts = start_checks(session)
     rungs = [
-        _import_rung(session), _parameter_rung(session),
+        import_rung(session), parameter_rung(session),
         *([summed("initial values", "pynative", starts, 0.0, "")] if starts else []),
     ]  # fmt: skip
     checks: list[Check] = list(starts)
+    page = journal.read(target.source, target.build)
+    before = {(kept.rung.name, kept.rung.mode): kept for kept in page.kept}
     for mode in session.request.modes:
-        for name in ("forward eval", "forward train", "gradients"):
-            if name == "gradients" and not session.request.gradients:
-                continue
-            began = time.monotonic()
-            found, note = _rung(session, name, mode, checks)  # type: ignore[arg-type]
-            checks += found
-            rungs.append(summed(name, mode, found, time.monotonic() - began, note))
-            progress(f"{target.name}: {name}, {mode}: {_said(rungs[-1])}")
+        for name in rung_names(session.request):
+            kept = before.get((name, mode)) or _timed(session, name, mode, checks)  # type: ignore[arg-type]
+            rungs.append(kept.rung)
+            checks += kept.checks
+            if (name, mode) not in before:
+                page = Page(kept=(*page.kept, kept))
+                journal.write(target.source, target.build, page)
+                session.kills = 0 if journal.folder else session.kills
+            progress(f"{target.name}: {name}, {mode}: {_said(kept.rung)}")
     return _result(session, rungs, checks)
+
+
+def rung_names(request: VerifyRequest) -> tuple[str, ...]:
+    """The rungs that are climbed in each mode."""
+    return ("forward eval", "forward train", *(("gradients",) if request.gradients else ()))
+
+
+def _timed(session: Session, name: str, mode: Mode, checks: Sequence[Check]) -> Kept:
+    began = time.monotonic()
+    found, note = _rung(session, name, mode, checks)
+    rung = summed(name, mode, found, time.monotonic() - began, note)
+    return Kept(rung=rung, checks=found)
 
 
 def _said(rung: Rung) -> str:
@@ -151,7 +191,8 @@ def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tu
     )
     whole = gradients(session, mode, local=False)
     order: dict[str, int] = {}
-    if (session.folder / "train" / "index.json").exists():
+    with contextlib.suppress(*LOST):  # a run that goes on after this rung has not recorded it
+        recorded(session, training=True)
         calls = _index(session, "train")["calls"]
         order = {entry["path"]: entry["order"] for entry in reversed(calls)}
     checks = gradient_checks(session, mode, whole, (), order, blamed)
@@ -193,65 +234,6 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
     )  # fmt: skip
 
 
-def _import_rung(session: Session) -> Rung:
-    both = len(session.modules), len(session.cells)
-    detail = f"{both[0]} modules in torch, {both[1]} Cells in MindSpore"
-    if session.mindspore["note"]:
-        detail += f"; the package around this file cannot be imported: {session.mindspore['note']}"
-    return Rung(name="import", mode="pynative", verdict=Verdict.PASS, checks=1, detail=detail)
-
-
-def _parameter_rung(session: Session) -> Rung:
-    pairing, failed = session.pairing, session.failed
-    shapes = {row["key"]: row["shape"] for row in session.torch["tensors"]}
-    bad = [f"{key}: {why}" for key, why in pairing.missing]
-    bad += [f"{row['key']}: {row['why']}" for row in failed]
-    bad += [f"{held.place}: only MindSpore has it" for held in pairing.extra if held.trained]
-    copied = [pair.key for pair in pairing.pairs if pair.place]
-    free = len(pairing.pairs) - len(copied)
-    elements = sum(_size(shapes[key]) for key in copied)
-    text = f"{len(copied)} of {pairing.total} tensors copied, hashes equal"
-    text += f"; {free} have no partner by design" if free else ""
-    verdict = Verdict.UNMATCHED if bad else Verdict.PASS
-    return Rung(
-        name="parameters", mode="pynative", verdict=verdict, checks=pairing.total,
-        elements=elements, detail="; ".join(bad[:5]) or text,
-    )  # fmt: skip
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
-
-
-def _unmatched(session: Session) -> tuple[str, ...]:
-    pairing = session.pairing
-    lines = [f"torch {key}: {why}" for key, why in pairing.missing]
-    lines += [f"torch {row['key']}: {row['why']}" for row in session.failed]
-    lines += [f"MindSpore {held.place}: torch has no such tensor" for held in pairing.extra]
-    partners = {session.cell_of(path) for path in session.modules}
-    lines += [f"torch {path}: no such Cell" for path in session.modules
-              if session.cell_of(path) not in session.cells]  # fmt: skip
-    lines += [f"MindSpore {path}: no such module" for path in session.cells
-              if path not in partners]  # fmt: skip
-    return tuple(lines)
-
-
-def _weight_names(session: Session) -> dict[str, str]:
-    names = {row["place"]: row["name"] or row["place"] for row in session.mindspore["tensors"]}
-    failed = {row["key"] for row in session.failed}
-    rows = {row["key"]: row for row in session.torch["tensors"]}
-    pairs = [p for p in session.pairing.pairs if p.key not in failed and rows[p.key]["saved"]]
-    return {pair.key: names[pair.place] if pair.place else "" for pair in pairs}
-
-
-def _parameters(session: Session) -> tuple[str, ...]:
-    rows = session.torch["tensors"]
-    return tuple(row["key"] for row in rows if row["kind"] == "parameter" and not row["tied"])
-
-
 def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) -> ModelResult:
     target, pairing = session.target, session.pairing
     guilty = first_guilty(session, checks)
@@ -262,8 +244,8 @@ def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) ->
     return ModelResult(
         name=target.name, source=target.source, build=target.build,
         inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
-        guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=_unmatched(session),
-        weight_names=_weight_names(session), parameters=_parameters(session),
+        guilty=guilty, rungs=tuple(rungs), checks=tuple(checks), unmatched=unmatched(session),
+        weight_names=weight_names(session), parameters=parameters(session),
         weight_layouts={pair.key: pair.layout for pair in pairing.pairs if pair.layout},
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
         detail="; ".join(notes[:2]),

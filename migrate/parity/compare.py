@@ -146,12 +146,18 @@ def _numbers(
         return Measure(Verdict.DIVERGED, count, wrong / count, 0.0, 0.0, detail)
     if not same_pattern(value, reference):
         return Measure(Verdict.DIVERGED, count, detail=f"{at}NaN or infinity at other places")
-    error = relative_error(value, reference)
-    own = float(expected.get("own", 0.0))
+    # What is zero but for rounding is measured against the largest of its kind.
+    scale = float(expected.get("scale") or 1.0)
+    error = relative_error(value, reference) / scale
+    own = float(expected.get("own", 0.0)) / scale
     if strictness.elementwise:
         return _elementwise(at, reference, value, error, own, strictness)
     verdict, limit = judge(
-        error, own, float(expected.get("coarse", 0.0)), float(expected["floor"]), strictness.k
+        error,
+        own,
+        float(expected.get("coarse", 0.0)) / scale,
+        float(expected["floor"]),
+        strictness.k,
     )
     if verdict is Verdict.PASS:
         if own > VAGUE and not expected.get("zero"):

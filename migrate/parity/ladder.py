@@ -5,22 +5,34 @@ from __future__ import annotations
 import ast
 import os
 import queue
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from migrate.outcomes import Verdict
 from migrate.parity.climb import climb, failed_result
 from migrate.parity.compare import worst
+from migrate.parity.journal import Journal, open_journal
 from migrate.parity.request import VerifyError, VerifyRequest, parse_input
-from migrate.parity.session import Sides, Target, find
+from migrate.parity.session import Sides, Target, find, stateless
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.result import FileResult, ModelResult, Record, Verification
 from migrate.weights import Names
 
 Progress = Callable[[str], None]
+SCRATCH = "torch2ms_"
+INTERRUPTED = "interrupted before its last rung. Next: run verify again, it goes on from there"
 INSTALL = 'pip install "torch2mindspore[verify]"'
+
+
+class Interrupted(Exception):
+    """Ctrl-C: ``found`` says what was verified until then, and is marked as partial."""
+
+    def __init__(self, found: Verification) -> None:
+        super().__init__("interrupted")
+        self.found = found
 
 
 def verify(request: VerifyRequest, progress: Progress) -> Verification:
@@ -29,7 +41,8 @@ def verify(request: VerifyRequest, progress: Progress) -> Verification:
     ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
     Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
     """
-    with tempfile.TemporaryDirectory(prefix="torch2ms_") as folder:
+    _sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}_") as folder:
         pool = tuple(
             open_sides(request, Path(folder), number) for number in range(max(1, request.jobs))
         )
@@ -37,24 +50,40 @@ def verify(request: VerifyRequest, progress: Progress) -> Verification:
             return verify_with(pool, request, progress)
         finally:
             for sides in pool:
-                sides.stop()
+                sides.close()
+
+
+def _sweep(temporary: Path) -> None:
+    """Remove what a run left behind that was killed."""
+    for folder in temporary.glob(f"{SCRATCH}*_*"):
+        number = folder.name.removeprefix(SCRATCH).partition("_")[0]
+        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def verify_with(pool: Sequence[Sides], request: VerifyRequest, progress: Progress) -> Verification:
-    """`verify` with workers that outlive it, one pair for each model at a time."""
+    """`verify` with workers that outlive it, one pair for each model at a time.
+
+    Raises Interrupted for Ctrl-C, with what is known until then; its workers are closed.
+    """
     for text in request.inputs:
         _checked_input(text)
     record = _record(request.record)
     environment = _environment(pool[0], request)
     targets, refused = _targets(request, record, pool[0], progress)
-    models = _climb_all(request, record, targets, pool, progress)
+    roots = (_source(record), request.output_root)
+    journal = open_journal(request, record, roots, environment)
+    models, whole = _climb_all(request, record, targets, pool, progress, journal)
     left = _not_covered(refused, models)
     every = tuple(sorted((*models, *left), key=lambda model: model.source))
     counted = [model.verdict for model in models] or [Verdict.NOT_RUN]
-    return Verification(
+    found = Verification(
         tool_version=record.tool_version, verdict=worst(counted), environment=environment,
-        models=every,
+        models=every, partial=not whole,
     )  # fmt: skip
+    if not whole:
+        raise Interrupted(found)
+    return found
 
 
 def _not_covered(refused: list[ModelResult], models: list[ModelResult]) -> list[ModelResult]:
@@ -107,7 +136,7 @@ def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
     found: dict[str, str] = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     for worker, name in ((sides.torch, "torch"), (sides.mindspore, "mindspore")):
         try:
-            found.update(worker.call("hello", {}, max(request.timeout, 60.0)))
+            found.update(stateless(worker, "hello", {}, max(request.timeout, 60.0)))
         except (WorkerLost, WorkerError) as error:
             why = error.why if isinstance(error, WorkerLost) else str(error)
             raise VerifyError(
@@ -213,8 +242,9 @@ def package_of(root: Path) -> str:
 
 def _climb_all(
     request: VerifyRequest, record: Record, targets: Sequence[Target], pool: Sequence[Sides],
-    progress: Progress,
-) -> list[ModelResult]:  # fmt: skip
+    progress: Progress, journal: Journal,
+) -> tuple[list[ModelResult], bool]:  # fmt: skip
+    """One result a model, and whether all were climbed to the end: not after Ctrl-C."""
     free: queue.Queue[Sides] = queue.Queue()
     for sides in pool:
         free.put(sides)
@@ -223,11 +253,25 @@ def _climb_all(
     def one(target: Target) -> ModelResult:
         sides = free.get()
         try:
-            return climb(target, request, names, sides, progress)
+            return climb(target, request, names, sides, progress, journal)
         finally:
             free.put(sides)
 
-    if len(pool) == 1:
-        return [one(target) for target in targets]
-    with ThreadPoolExecutor(len(pool)) as threads:
-        return list(threads.map(one, targets))
+    threads = ThreadPoolExecutor(len(pool))
+    running = [threads.submit(one, target) for target in targets]
+    try:
+        return [future.result() for future in running], True
+    except KeyboardInterrupt:
+        for sides in pool:
+            sides.close()
+        threads.shutdown(wait=True, cancel_futures=True)
+        return [
+            future.result() if _ended(future) else failed_result(target, INTERRUPTED)
+            for target, future in zip(targets, running, strict=True)
+        ], False  # fmt: skip
+    finally:
+        threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _ended(future: Future[ModelResult]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 DTYPES = (
@@ -23,7 +23,8 @@ class VerifyRequest:
     empty means shapes are found by trying. ``k`` is the factor on torch's own float32 error;
     ``rtol``/``atol`` replace the whole rule by an elementwise one. ``timeout`` is in seconds and
     counts for one step of one Cell. ``jobs`` models are verified side by side.
-    Without ``modes`` no model is run: only its weights find their partners.
+    Without ``modes`` no model is run: only its weights find their partners. ``journal`` is the
+    folder where finished rungs are kept until the run is complete.
     """
 
     record: Path
@@ -40,6 +41,7 @@ class VerifyRequest:
     timeout: float = 120.0
     torch_python: Path | None = None
     seed: int = 0
+    journal: Path | None = field(default=None, compare=False)
 
 
 class VerifyError(Exception):

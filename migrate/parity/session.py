@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,11 @@ from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
 from migrate.weights import Held, Names, Pairing, cell_path, pair_all
 
 RESTARTS = 6
+KILLS = 3  # a rung that is killed as often is at fault itself: it needs more memory than there is
+
+
+class Killed(Exception):
+    """Someone else ended a worker: nothing about the model, so the rung is climbed again."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Sides:
         self.torch.stop()
         self.mindspore.stop()
 
+    def close(self) -> None:
+        """Stop for good: what still waits for an answer ends with an exception."""
+        self.torch.close()
+        self.mindspore.close()
+
 
 @dataclass
 class Session:
@@ -56,6 +66,20 @@ class Session:
     pairing: Pairing = field(default_factory=lambda: Pairing((), (), ()))
     failed: list[Payload] = field(default_factory=list)
     starts: list[Payload] = field(default_factory=list)
+    kills: int = 0
+
+    def ask(
+        self, worker: Worker, command: str, payload: Payload,
+        on_event: Callable[[Payload], None] | None = None,
+    ) -> Payload:  # fmt: skip
+        """One request. Raises WorkerError, WorkerLost, and Killed for the first few times."""
+        try:
+            return worker.call(command, payload, self.request.timeout, on_event)
+        except WorkerLost as lost:
+            if not lost.killed or self.kills >= KILLS:
+                raise
+            self.kills += 1
+            raise Killed(lost.why) from lost
 
     @property
     def modules(self) -> dict[str, Payload]:
@@ -82,34 +106,43 @@ def _place(target: Target, torch: bool) -> Payload:
     }
 
 
+def stateless(worker: Worker, command: str, payload: Payload, timeout: float) -> Payload:
+    """A request that needs nothing of earlier ones: sent again when someone killed the worker."""
+    for _ in range(KILLS):
+        try:
+            return worker.call(command, payload, timeout)
+        except WorkerLost as lost:
+            if not lost.killed:
+                raise
+    return worker.call(command, payload, timeout)
+
+
 def find(sides: Sides, target: Target, timeout: float) -> list[Payload]:
     """The models of a source file: ``[{name, build, reason}]``."""
-    answer = sides.torch.call("find", _place(target, True), timeout)
+    answer = stateless(sides.torch, "find", _place(target, True), timeout)
     found: list[Payload] = answer["found"]
     return found
 
 
 def open_torch(session: Session) -> None:
     """Build the torch model, find inputs, write its weights. Raises WorkerError, WorkerLost."""
-    session.torch = session.sides.torch.call(
-        "build",
+    session.torch = session.ask(
+        session.sides.torch, "build",
         {
             **_place(session.target, True), "build": session.target.build,
             "inputs": list(session.request.inputs), "seed": session.request.seed,
             "folder": str(session.folder / "weights"), "runs": bool(session.request.modes),
         },
-        session.request.timeout,
     )  # fmt: skip
 
 
 def open_mindspore(session: Session) -> None:
     """Build the net and copy the weights into it; also after the worker was lost."""
-    timeout = session.request.timeout
-    session.mindspore = session.sides.mindspore.call(
-        "build",
+    worker = session.sides.mindspore
+    session.mindspore = session.ask(
+        worker, "build",
         {**_place(session.target, False), "build": session.target.build,
          "seed": session.request.seed},
-        timeout,
     )  # fmt: skip
     held = [
         Held(row["place"], row["name"], row["same"], row["trained"], row["parameter"])
@@ -124,31 +157,34 @@ def open_mindspore(session: Session) -> None:
          "spread": rows[pair.key]["spread"]}
         for pair in session.pairing.pairs if pair.place
     ]  # fmt: skip
-    answer = session.sides.mindspore.call(
-        "load", {"pairs": pairs, "folder": str(session.folder / "weights")}, timeout
-    )
+    weights = str(session.folder / "weights")
+    answer = session.ask(worker, "load", {"pairs": pairs, "folder": weights})
     session.failed = answer["failed"]
     session.starts = session.starts or answer["starts"]
 
 
 def forward(session: Session, training: bool, mode: str, root_only: bool) -> list[Payload]:
     """The checks of one forward rung; torch's part is recorded once for all modes."""
-    folder = session.folder / ("train" if training else "eval")
-    if not (folder / "index.json").exists():
-        session.sides.torch.call(
-            "record", {"training": training, "folder": str(folder)}, session.request.timeout
-        )
+    folder = recorded(session, training)
     payload = {"folder": str(folder), "whole": True, "root_only": root_only}
     return _replayed(session, "replay", payload, mode)
+
+
+def recorded(session: Session, training: bool) -> Path:
+    """The folder with what torch's modules received and returned; recorded by the first use."""
+    folder = session.folder / ("train" if training else "eval")
+    if not (folder / "index.json").exists():
+        payload = {"training": training, "folder": str(folder)}
+        session.ask(session.sides.torch, "record", payload)
+    return folder
 
 
 def gradients(session: Session, mode: str, local: bool) -> list[Payload]:
     """The checks of the gradient rung: of the whole model, or of every Cell by itself."""
     folder = session.folder / ("gradients_local" if local else "gradients")
     if not (folder / "index.json").exists():
-        session.sides.torch.call(
-            "gradients", {"folder": str(folder), "local": local}, session.request.timeout
-        )
+        asked = {"folder": str(folder), "local": local}
+        session.ask(session.sides.torch, "gradients", asked)
     payload = {"folder": str(folder), "scratch": str(session.folder / "probes")}
     return _replayed(session, "gradients", payload, mode)
 
@@ -169,7 +205,7 @@ def _replayed(session: Session, command: str, payload: Payload, mode: str) -> li
 
     for _ in range(RESTARTS):
         try:
-            session.sides.mindspore.call(command, {**mapped, "done": done}, request.timeout, keep)
+            session.ask(session.sides.mindspore, command, {**mapped, "done": done}, keep)
             return checks
         except WorkerLost as lost:
             at = lost.at or ["", 0]
@@ -190,6 +226,6 @@ def _lost(at: list[Any], why: str) -> Payload:
 
 
 __all__ = [
-    "Session", "Sides", "Target", "WorkerError", "WorkerLost", "find", "forward", "gradients",
-    "open_mindspore", "open_torch",
+    "Killed", "Session", "Sides", "Target", "WorkerError", "WorkerLost", "find", "forward",
+    "gradients", "open_mindspore", "open_torch", "recorded",
 ]  # fmt: skip

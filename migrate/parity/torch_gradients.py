@@ -98,7 +98,9 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
         rough = error(coarse[name], wide[name]) if coarse else 0.0
         found = Errors([wide[name]], [own], [rough], log.reduction, random)
         entry["wanted"][name] = annotate(value, found, store)
-        entry["wanted"][name]["zero"] = norms[name] <= 1e-6 * largest
+        if norms[name] <= 1e-6 * largest:  # as of a bias before a norm: nothing but rounding
+            entry["wanted"][name]["zero"] = True
+            entry["wanted"][name]["scale"] = largest / (norms[name] or 1.0)
     return entry
 
 

@@ -33,12 +33,20 @@ importlib.import_module("migrate.parity." + sys.argv[2]).main()
 
 
 class WorkerLost(Exception):
-    """The worker died or went over its time; ``at`` is the last place it reported."""
+    """The worker died or went over its time; ``at`` is the last place it reported.
 
-    def __init__(self, why: str, at: Any) -> None:
+    ``killed``: someone else ended it (SIGKILL, SIGTERM: also when memory runs out).
+    """
+
+    def __init__(self, why: str, at: Any, killed: bool = False) -> None:
         super().__init__(why)
         self.why = why
         self.at = at
+        self.killed = killed
+
+
+class WorkerClosed(Exception):
+    """The run ends: no worker is started again."""
 
 
 class WorkerError(Exception):
@@ -63,6 +71,7 @@ class Worker:
     pending: bytes = b""
     starts: int = 0
     log: Path = field(default_factory=Path)
+    closed: bool = False
 
     def call(
         self,
@@ -73,7 +82,8 @@ class Worker:
     ) -> Payload:
         """Send one request and wait for its answer; every event renews the time limit (seconds).
 
-        Raises WorkerError for an exception in the worker, WorkerLost when it died or hung.
+        Raises WorkerError for an exception in the worker, WorkerLost when it died or hung, also
+        between two calls: what it held is lost.
         """
         process = self._running()
         assert process.stdin is not None
@@ -92,14 +102,26 @@ class Worker:
                 if on_event is not None:
                     on_event(answer)
         except BrokenPipeError as error:
-            self.stop()
-            raise WorkerLost(self._last_words("ended"), at) from error
+            raise self._lost(process, at) from error
         except _Silent as error:
             self.stop()
             raise WorkerLost(str(error), at) from error
+        except _Ended as error:
+            raise self._lost(process, at) from error
+
+    def _lost(self, process: subprocess.Popen[bytes], at: Any) -> WorkerLost:
+        """What to raise for a process that ended; the next call starts another."""
+        how = self._last_words(_how_it_ended(process))
+        killed = process.poll() in (-signal.SIGKILL, -signal.SIGTERM)
+        self.stop()
+        return WorkerLost(how, at, killed)
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self.process is not None and self.process.poll() is None:
+        if self.closed:
+            raise WorkerClosed(self.side)
+        if self.process is not None:
+            if self.process.poll() is not None:
+                raise self._lost(self.process, None)
             return self.process
         self.starts += 1
         self.log = self.scratch / f"{self.side}{self.starts}.log"
@@ -129,7 +151,7 @@ class Worker:
                 continue
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:
-                raise _Silent(self._last_words(_how_it_ended(process)))
+                raise _Ended
             self.pending += chunk
         line, _, self.pending = self.pending.partition(b"\n")
         answer: Payload = json.loads(line)
@@ -154,6 +176,11 @@ class Worker:
         if int(pages[1]) * os.sysconf("SC_PAGE_SIZE") > limit_gib * 2**30:
             self.stop()
 
+    def close(self) -> None:
+        """Stop for good: a call that waits in another thread raises, and so do later ones."""
+        self.closed = True
+        self.stop()
+
     def stop(self) -> None:
         """End the process and everything it started."""
         process, self.process = self.process, None
@@ -171,6 +198,10 @@ class Worker:
 
 
 class _Silent(Exception):
+    pass
+
+
+class _Ended(Exception):
     pass
 
 
