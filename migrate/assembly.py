@@ -12,7 +12,7 @@ from typing import Literal
 from migrate import __version__, helper_copy
 from migrate.inputs import Failure, Inputs
 from migrate.mentions import is_configuration, mentions
-from migrate.notebook import Notebook, put_back
+from migrate.notebook import Notebook, left_alone, put_back
 from migrate.outputs import Output, mode_of
 from migrate.result import FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
@@ -140,6 +140,7 @@ def _converted(parts: Parts, path: str, output: str) -> _File:
     data = original if unchanged else made.data
     if path in parts.inputs.notebooks and not unchanged:
         data = put_back(parts.inputs.notebooks[path], made.data)
+    alone = left_alone(parts.inputs.notebooks[path]) if path in parts.inputs.notebooks else ()
     result = FileResult(
         source=path,
         output=output,
@@ -148,12 +149,17 @@ def _converted(parts: Parts, path: str, output: str) -> _File:
         lines=len(source.data.splitlines()),
         source_sha256=hashlib.sha256(original).hexdigest(),
         output_sha256=hashlib.sha256(data).hexdigest(),
-        ledger=made.ledger,
-        entries=made.entries,
+        ledger=_with_flags(made.ledger, len(alone)),
+        entries=(*made.entries, *alone),
         helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
         cells=made.cells,
     )
     return _File(result, Output(output, data, mode=mode_of(place)))
+
+
+def _with_flags(ledger: Ledger, more: int) -> Ledger:
+    counts = {"total": ledger.total + more, "flagged": ledger.flagged + more}
+    return ledger.model_copy(update=counts)
 
 
 def _helper_module(parts: Parts) -> _File | None:

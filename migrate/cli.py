@@ -57,14 +57,13 @@ def convert(
     """Convert PyTorch code to MindSpore. Input files are never written.
 
     What cannot be converted is flagged in the output (# TODO(torch2ms CODE)) and listed here.
-    Skipped in folders: hidden folders, virtual environments, caches, build output, what
-    .gitignore names, files over 20 MB. OUT/torch2ms.json records what was decided.
+    Folders: not what is hidden, virtual environments, caches, build output, what .gitignore
+    names, over 20 MB. OUT/torch2ms.json records what was decided.
 
     \b
     Examples:
       torch2ms convert net.py -o net_ms.py
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
-      torch2ms convert notes.ipynb -o out --diff
       torch2ms convert net.py -o out --trace 'Net(10)' --input 2x3x32x32
     """
     from migrate.commands.convert import Options, run

@@ -19,6 +19,15 @@ def is_configuration(path: str, size: int) -> bool:
     return path.endswith(_SUFFIXES) and size <= SIZE_LIMIT
 
 
+def named(line: str) -> tuple[tuple[str, int], ...]:
+    """The (dotted torch name, column from 1) in a line that is no Python."""
+    found = [(match.group(), match.start() + 1) for match in _NAME.finditer(line)]
+    words = line.split()
+    if not found and words[:1] in (["import"], ["from"]) and words[1:2] == ["torch"]:
+        found.append(("torch", line.index("torch") + 1))
+    return tuple(found)
+
+
 def mentions(data: bytes) -> tuple[Entry, ...]:
     """Every dotted torch name in a text; lines and columns count from 1."""
     found = []

@@ -139,3 +139,90 @@ def test_a_notebook_does_not_become_a_script(run, write) -> None:
     done = run("convert", root / "n.ipynb", "-o", root.parent / "n.py")
     assert done.code == 2
     assert "ends in .ipynb" in done.err
+
+
+def converted(run, write, *cells) -> tuple[list[str], object]:
+    """The cells of a converted notebook, and what the command said."""
+    root = write({"n.ipynb": notebook(*cells)})
+    done = run("convert", root / "n.ipynb", "-o", root.parent / "out")
+    return sources((root.parent / "out/n.ipynb").read_bytes()), done
+
+
+def test_the_magic_of_a_cell_stays_its_first_line(run, write) -> None:
+    cells, done = converted(run, write, "%%time\nimport torch\nx = torch.abs(torch.ones(2))")
+    assert done.code == 0, done
+    assert cells[0].split("\n")[0] == "%%time"
+    assert "ops.abs" in cells[0] and cells[0].count("%%time") == 1
+
+
+def test_python_after_a_magic_is_converted(run, write) -> None:
+    cells, done = converted(
+        run, write, "import torch",
+        "%time y = torch.abs(torch.ones(3))\nif 1:\n    %timeit -n 10 torch.abs(y)",
+    )  # fmt: skip
+    assert done.code == 0, done
+    lines = cells[1].split("\n")
+    assert lines[0].startswith("%time y = ") and "mint" not in lines[0]
+    assert lines[2].startswith("    %timeit -n 10 ")
+    assert "torch" not in "".join(cells)
+
+
+def test_what_ipython_assigns_is_not_known(run, write) -> None:
+    cells, done = converted(
+        run, write, "import torch\nfiles = !ls\nhere = %pwd\nx = torch.abs(torch.ones(2))"
+    )
+    assert done.code == 0, done
+    assert "files = !ls\nhere = %pwd\n" in cells[0] and "ops.abs" in cells[0]
+
+
+def test_a_line_for_the_shell_may_go_on(write) -> None:
+    data = notebook("!pip install a \\\n   b\nimport os")
+    taken = read("n.ipynb", data)
+    compile(taken.text, "n", "exec")
+    assert put_back(taken, taken.text.encode()) == data
+
+
+@pytest.mark.parametrize(
+    "cell", ["%%writefile net.py\nimport torch\nx = torch.ones(2)", "%%bash\npython -c 'torch.x'"]
+)
+def test_torch_in_other_languages_is_flagged_and_stays(run, write, cell: str) -> None:
+    cells, done = converted(run, write, cell, "import torch\nx = torch.abs(torch.ones(2))")
+    assert done.code == 1
+    assert "n.ipynb:cell 1:2:" in done.out and "ENV511 torch" in done.out
+    assert cells[0] == cell
+    assert "import mindspore" in cells[1] or "from mindspore" in cells[1]
+
+
+@pytest.mark.parametrize("line", ["!pip install torch", "%cd torch", "!python train.py"])
+def test_what_names_nothing_of_torch_is_not_flagged(run, write, line: str) -> None:
+    cells, done = converted(run, write, f"{line}\nx = 1")
+    assert done.code == 0 and cells == [f"{line}\nx = 1"]
+
+
+def test_types_flow_from_cell_to_cell(run, write) -> None:
+    cells, done = converted(
+        run, write, "import torch", ("markdown", "then"), "x = torch.ones(2, 3)",
+        "y = x.new_zeros(2).expand(3, 2)",
+    )  # fmt: skip
+    assert done.code == 0, done
+    assert "broadcast_to" in cells[3]
+
+
+def test_a_notebook_stays_a_valid_one(run, write) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    content = json.loads(notebook("import torch\nx = torch.ones(2)"))
+    content["cells"][0] |= {"id": "abc", "metadata": {"tags": ["keep"]}}
+    content["cells"][0]["outputs"][0] |= {"name": "stdout"}
+    content["metadata"]["kernelspec"]["display_name"] = "Python 3"
+    root = write({"n.ipynb": json.dumps(content)})
+    assert run("convert", root / "n.ipynb", "-o", root.parent / "out").code == 0
+    made = nbformat.read(root.parent / "out/n.ipynb", as_version=4)
+    nbformat.validate(made)
+    assert (made.cells[0].id, made.cells[0].metadata) == ("abc", {"tags": ["keep"]})
+    assert made.metadata["kernelspec"]["name"] == "python3"
+
+
+def test_language_info_tells_the_language_too() -> None:
+    data = json.loads(notebook("x <- 1"))
+    data["metadata"] = {"language_info": {"name": "R"}}
+    assert read("n.ipynb", json.dumps(data).encode()).cells == ()

@@ -35,6 +35,7 @@ _CODES: dict[str, Work] = {
     "ENV115": "check",
     "ENV501": "design",
     "ENV510": "check",
+    "ENV511": "check",
     "RNG101": "check",
     "RNG102": "check",
 }
