@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from migrate import __version__, helper_copy
+from migrate import __version__, dependencies, helper_copy
+from migrate.dependencies import Renewed
 from migrate.inputs import Failure, Inputs
 from migrate.mentions import is_configuration, mentions
 from migrate.notebook import Notebook, left_alone, put_back
+from migrate.outcomes import Outcome
 from migrate.outputs import Output, mode_of
 from migrate.result import FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
@@ -79,7 +81,9 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
         names[parts.source.name] = parts.output.name
         record_name = f"{parts.output.stem}.torch2ms.json"
     helpers = _helper_module(parts)
-    files = [_file(parts, found, names.get(found.path, found.path)) for found in parts.tree.files]
+    files = [
+        _file(parts, found, names.get(found.path, found.path), rows) for found in parts.tree.files
+    ]
     if helpers:
         files = [file for file in files if file.result.source != parts.module] + [helpers]
     skipped = [
@@ -105,7 +109,7 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
     )
 
 
-def _file(parts: Parts, found: Found, output: str) -> _File:
+def _file(parts: Parts, found: Found, output: str, rows: Table) -> _File:
     path, place = found.path, parts.tree.root / found.path
     failure = next((item for item in parts.failures if item.path == path), None)
     if failure:
@@ -117,9 +121,17 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
         text = _link_text(parts.source, place, parts.output)
         result = FileResult(source=path, output=output, status="copied", reason="a link")
         return _File(result, Output(output, link=text))
+    return _copied(parts, found, output, rows)
+
+
+def _copied(parts: Parts, found: Found, output: str, rows: Table) -> _File:
+    """A file that is no Python: a list of dependencies is renewed, all others are copied."""
+    path, place = found.path, parts.tree.root / found.path
     data = place.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    named = mentions(data) if is_configuration(path, found.size) else ()
+    if dependencies.is_list(path):
+        return _renewed(place, path, output, dependencies.renewed(path, data, rows), digest)
+    named = mentions(path, data, rows) if is_configuration(path, found.size) else ()
     result = FileResult(
         source=path,
         output=output,
@@ -131,6 +143,24 @@ def _file(parts: Parts, found: Found, output: str) -> _File:
         entries=named,
     )
     return _File(result, Output(output, source=place, mode=mode_of(place)))
+
+
+def _renewed(place: Path, path: str, output: str, made: Renewed, digest: str) -> _File:
+    flagged = sum(entry.outcome is Outcome.FLAGGED for entry in made.entries)
+    new = hashlib.sha256(made.data).hexdigest()
+    result = FileResult(
+        source=path,
+        output=output,
+        status="copied",
+        reason="" if new == digest else "its dependencies were renewed",
+        source_sha256=digest,
+        output_sha256=new,
+        ledger=Ledger(
+            total=len(made.entries), converted=len(made.entries) - flagged, flagged=flagged
+        ),
+        entries=made.entries,
+    )
+    return _File(result, Output(output, made.data, mode=mode_of(place)))
 
 
 def _converted(parts: Parts, path: str, output: str) -> _File:

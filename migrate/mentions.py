@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import yaml
+
 from migrate.outcomes import Outcome
 from migrate.result import Entry
+from migrate.table import Table
 
 CODE = "ENV510"
 SIZE_LIMIT = 1024 * 1024  # bytes; what is larger is data
@@ -28,21 +31,63 @@ def named(line: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def mentions(data: bytes) -> tuple[Entry, ...]:
-    """Every dotted torch name in a text; lines and columns count from 1."""
-    found = []
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
-        for match in _NAME.finditer(line):
-            found.append(
-                Entry(
-                    name=match.group(),
-                    outcome=Outcome.FLAGGED,
-                    line=number,
-                    column=match.start() + 1,
-                    output_line=number,
-                    code=CODE,
-                    reason="a configuration names it; its text is copied as it is",
-                    next_step="write the MindSpore name that the converted code uses",
-                )
-            )
-    return tuple(found)
+def mentions(path: str, data: bytes, table: Table) -> tuple[Entry, ...]:
+    """Every dotted torch name in a configuration, with what takes its place."""
+    text = data.decode("utf-8", "replace")
+    found = _yaml_names(text) if path.endswith((".yaml", ".yml")) else None
+    return tuple(_entry(*item, table) for item in (_names(text) if found is None else found))
+
+
+def _names(text: str) -> list[tuple[str, int, int]]:
+    """(name, line, column), both from 1; lines that are comments are left out."""
+    return [
+        (name, number, column)
+        for number, line in enumerate(text.splitlines(), 1)
+        if not line.lstrip().startswith(("#", ";"))
+        for name, column in ((m.group(), m.start() + 1) for m in _NAME.finditer(line))
+    ]
+
+
+def _yaml_names(text: str) -> list[tuple[str, int, int]] | None:
+    """The names in keys and values of YAML, not those in comments; None: it is no plain YAML."""
+    if not _NAME.search(text):
+        return []
+    try:
+        tokens = list(yaml.scan(text, Loader=yaml.SafeLoader))
+    except yaml.YAMLError:
+        return None
+    spans = [
+        (token.start_mark.index, token.end_mark.index)
+        for token in tokens
+        if isinstance(token, (yaml.ScalarToken, yaml.TagToken))
+    ]
+    inside = [
+        match for match in _NAME.finditer(text)
+        if any(start <= match.start() < end for start, end in spans)
+    ]  # fmt: skip
+    return [(m.group(), *_position(text, m.start())) for m in inside]
+
+
+def _position(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def _entry(name: str, line: int, column: int, table: Table) -> Entry:
+    reason, step = "a configuration names it; its text is copied as it is", ""
+    row = next(iter(table.rows(name)), None)
+    if row is not None and row.flag:
+        reason, step = row.reason, row.next_step
+    elif row is not None and row.to:
+        own = row.to.startswith("helpers.")
+        kind = "the helper " if own else ""
+        step = f"write {kind}{row.to.removeprefix('helpers.')}"
+    return Entry(
+        name=name,
+        outcome=Outcome.FLAGGED,
+        line=line,
+        column=column,
+        output_line=line,
+        code=CODE,
+        reason=reason,
+        next_step=step or "write the MindSpore name that the converted code uses",
+    )

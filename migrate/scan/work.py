@@ -36,6 +36,7 @@ _CODES: dict[str, Work] = {
     "ENV501": "design",
     "ENV510": "check",
     "ENV511": "check",
+    "ENV512": "check",
     "RNG101": "check",
     "RNG102": "check",
 }
