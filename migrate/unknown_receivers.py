@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate import calls
+from migrate.neighbours import mentions
 from migrate.receivers.elimination import tensor_signatures
 from migrate.receivers.kinds import Atom, is_all
 from migrate.scene import Scene
@@ -55,7 +56,7 @@ def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
         return ""
     if not scene.table.kind(full) or node.attr.startswith("__"):
         return ""
-    if node.attr in ("values", "indices") and not scene.inference.mentions(b"sparse"):
+    if node.attr in ("values", "indices") and not mentions(scene, b"sparse"):
         return ""  # Tensors have them only where they are sparse
     return "" if _cannot_be_tensor(scene, call, node.attr) else full
 

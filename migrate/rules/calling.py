@@ -9,9 +9,9 @@ from migrate import layout
 from migrate.calls import BoundCall
 from migrate.choice import SELECTION, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, TRAIN, bases_choose, has_own_modes
+from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, optimizers
-from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
 from migrate.selections import is_selection
 from migrate.syntax import is_super

@@ -44,14 +44,23 @@ def decide(
 ) -> Edit | Refusal:
     """``x.add_(y)`` is ``x = x.add(y)``; in a larger expression the value alone."""
     own = bool(scene.table.rows(name))
-    chosen = choose(
-        scene.table,
-        name if own else name[:-1],
-        call.args,
-        call.keywords,
-        scene.kind_names,
-        scene.target,
-    )
+    return _decided(scene, site, name if own else name[:-1], call, receiver, own)
+
+
+def function(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal | None:
+    """``relu_(x)`` is ``x = relu(x)``; None where its plain form is not known either."""
+    changed = call.args[0] if call.args else None
+    if changed is None or isinstance(changed, (ast.Starred, ast.Subscript)):
+        return None
+    plain = name[:-1]
+    return _decided(scene, site, plain, call, changed, False) if scene.table.rows(plain) else None
+
+
+def _decided(
+    scene: Scene, site: Site, row: str, call: ast.Call, receiver: ast.expr, own: bool
+) -> Edit | Refusal:
+    """By the row for the method itself (``own``), or for its plain form."""
+    chosen = choose(scene.table, row, call.args, call.keywords, scene.kind_names, scene.target)
     if isinstance(chosen, NotChosen):
         return Refusal(site, chosen.code, chosen.reason, chosen.next_step)
     if chosen[0].row.rule:
@@ -59,12 +68,13 @@ def decide(
     found, target = fate(scene, call), target_of(scene, receiver)
     if found.missed is not None:
         return missed(site, receiver, found.missed)
-    edit = edit_of(scene, site, call, receiver, chosen[0])
+    is_method = isinstance(call.func, ast.Attribute) and call.func.value is receiver
+    edit = edit_of(scene, site, call, receiver if is_method else None, chosen[0])
     if edit.parts is None:
         edit = _with(edit, (Piece(scene.source.span(call)),))
     if own and not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER)):
         edit = _pure(scene, call, receiver, edit)
-    elif name.rpartition(".")[2] in _TO_BOOL and not found.assigned:
+    elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:
         cast = (".astype(", piece(scene.source, receiver, True), ".dtype)")
         edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
     return _placed(scene, call, receiver, target, found, edit, own)

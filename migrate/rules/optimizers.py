@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import untrained
-from migrate.rules.neighbours import mentions
 from migrate.scene import Scene
 
 PARAMETERS = "torch.nn.Module.parameters"

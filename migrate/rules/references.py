@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
-from migrate.rules import decorators
+from migrate.rules import decorators, inplace
 from migrate.rules.calling import decide_call
 from migrate.rules.chosen_by_text import chosen_by_text
 from migrate.rules.targets import class_name, constant_target, same_signature
@@ -30,7 +30,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
-            return _reference_call(scene, site, parent, node, found)
+            written = inplace.function(scene, site, name, parent) if name.endswith("_") else None
+            return written or _reference_call(scene, site, parent, node, found)
         if isinstance(found, Refusal) and found.keep:
             return _undecided(scene, site, node, name, found)
         return found

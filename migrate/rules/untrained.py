@@ -11,10 +11,10 @@ import ast
 from collections.abc import Iterator
 
 from migrate.module_members import RENAMED
+from migrate.neighbours import mentions, neighbours
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
 from migrate.rules.autograd import STOPPING
-from migrate.rules.neighbours import mentions, neighbours
 from migrate.scene import Scene
 from migrate.sites import direct_name
 
