@@ -162,7 +162,9 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             if not _holds_zero(value):
                 return calls.NO
             continue
-        if not isinstance(value, ast.expr):
+        if isinstance(value, tuple) and len(value) == 1:
+            value = value[0]  # a list where several numbers may stand
+        if not isinstance(value, ast.expr) or isinstance(value, ast.Starred):
             return calls.NO
         kinds = kinds_of(value)
         if wanted in ("holding None", "without None"):
@@ -172,7 +174,7 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
         if wanted == "list without None":
             if "holding None" in kinds:
                 return calls.NO
-            wanted = "list"
+            wanted = "plain list"  # CellList takes no tuple
         allowed = _WHEN.get(wanted, {wanted})
         if kinds and kinds <= allowed:
             continue

@@ -97,9 +97,12 @@ class Substitution:
             for item in given:
                 parts += [piece(self.source, item, False), ", "]
             return [*parts[:-1], ",)" if len(given) == 1 else ")"]
+        param = self.params.get(node.id)
+        meant = param is not None and param.type == "bool"
+        if meant and isinstance(given, ast.Constant) and type(given.value) is int:
+            return [str(bool(given.value))]  # torch takes 1 for True, MindSpore does not
         if given is not None:
             return [piece(self.source, given, tight)]
-        param = self.params.get(node.id)
         if param is None:
             return [node.id]
         if param.kind in ("args", "kwargs"):

@@ -75,6 +75,11 @@ class Embedding(nn.Embedding):
             self.embedding_table = ms.Parameter(value, name="embedding_table")
         self.embedding_table.requires_grad = not _freeze
 
+    @property
+    def weight(self):
+        """torch's name of the table, for code that is handed some layer."""
+        return self.embedding_table
+
     def construct(self, ids):
         out = super().construct(ids)
         if self.padding_idx is None:

@@ -13,13 +13,13 @@ def register_buffer(cell, name, tensor, persistent=True):
     if tensor is None:
         setattr(cell, name, None)
         return
+    if name in cell.__dict__:  # None, until there is a tensor
+        delattr(cell, name)
     if not persistent:
         cell.register_buffer(name, tensor, persistent=False)
         return
     old = cell.__dict__.get("registered_buffers", ())
     object.__setattr__(cell, "registered_buffers", (*old, name))
-    if name in cell.__dict__:
-        delattr(cell, name)
     cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
 
 

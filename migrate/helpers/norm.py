@@ -38,7 +38,27 @@ def clear_parameters(cell, names):
         setattr(cell, name, None)
 
 
-class BatchNorm(_BatchNorm):
+class TorchNames:
+    """torch's names of gamma, beta and the statistics, for code that is handed some layer."""
+
+    @property
+    def weight(self):
+        return self.gamma
+
+    @property
+    def bias(self):
+        return self.beta
+
+    @property
+    def running_mean(self):
+        return self.moving_mean
+
+    @property
+    def running_var(self):
+        return self.moving_variance
+
+
+class BatchNorm(TorchNames, _BatchNorm):
     """Reproduces torch.nn.modules.batchnorm._BatchNorm for (N, C, ...) of any rank.
 
     Without ``affine`` gamma and beta stay one and zero. ``momentum=None`` averages over all
@@ -105,7 +125,7 @@ class BatchNorm3d(BatchNorm):
     """Reproduces torch.nn.BatchNorm3d exactly, its Parameters at torch's own path."""
 
 
-class LayerNorm(nn.LayerNorm):
+class LayerNorm(TorchNames, nn.LayerNorm):
     """Reproduces torch.nn.LayerNorm exactly, for any normalized shape, with or without affine."""
 
     def __init__(
@@ -161,7 +181,7 @@ class RMSNorm(nn.Cell):
         return out if self.weight is None else (out * self.weight).astype(x.dtype)
 
 
-class GroupNorm(nn.GroupNorm):
+class GroupNorm(TorchNames, nn.GroupNorm):
     """Reproduces torch.nn.GroupNorm exactly, without bias or affine as well."""
 
     def __init__(
@@ -171,7 +191,7 @@ class GroupNorm(nn.GroupNorm):
         self.beta.requires_grad = bool(affine and bias)
 
 
-class InstanceNorm(nn.Cell):
+class InstanceNorm(TorchNames, nn.Cell):
     """Reproduces torch.nn.modules.instancenorm._InstanceNorm for (N, C, ...) and (C, ...)."""
 
     def __init__(

@@ -3,6 +3,7 @@
 from mindspore import nn, ops
 
 from migrate.helpers.convolution import per_axis, reflect_volume, wrap_images
+from migrate.helpers.padding_functional import pad_with
 
 
 class EdgePad(nn.Cell):
@@ -18,7 +19,7 @@ class EdgePad(nn.Cell):
 
     def construct(self, x):
         if self.mode == "constant":
-            return ops.pad(x, self.padding, "constant", self.value)
+            return pad_with(x, self.padding, self.value)
         pairs = [self.padding[i : i + 2] for i in range(2 * self.axes - 2, -1, -2)]
         if self.mode == "circular":
             return wrap_images(x, pairs)

@@ -74,6 +74,7 @@ class Branches(Evaluator):
         before = dict(self.env)
         alive = self.run(node.body) and self.run(node.orelse)
         ends = [self.env] if alive else []
+        sure = {n: self.env[n] for n in self._sure_imports(node.body) if n in self.env}
         for handler in node.handlers:
             self.env = merged(before, ends[0]) if ends else dict(before)
             if handler.type is not None:
@@ -81,12 +82,24 @@ class Branches(Evaluator):
             if handler.name:
                 self.bound(handler.name, kind("instance", "exception"))
             if self.run(handler.body):
-                ends.append(self.env)
+                ends.append({**self.env, **sure})
+        self.variables.update(sure)
         if ends:
             self.env = merged(*ends)
         return self.run(node.finalbody) and bool(ends)
 
     _TryStar = _Try
+
+    def _sure_imports(self, body: list[ast.stmt]) -> set[str]:
+        """What ``try`` imports from torch: all of it is there, so no handler binds it anew."""
+        names: set[str] = set()
+        for item in body:
+            if not isinstance(item, ast.ImportFrom) or item.level:
+                return set()
+            if not all(self.world.table.kind(f"{item.module}.{a.name}") for a in item.names):
+                return set()
+            names |= {a.asname or a.name for a in item.names}
+        return names
 
     def _Match(self, node: ast.Match) -> bool:
         self.kind(node.subject)

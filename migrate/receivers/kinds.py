@@ -50,7 +50,8 @@ DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
 # methods that only Modules have: what is asked for them is one
-MODULE_ONLY = ("parameters", "named_parameters", "named_modules", "named_buffers")
+MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
+               "named_children")  # fmt: skip
 
 _SIMPLE = {
     "Tensor": TENSOR,

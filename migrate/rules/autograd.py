@@ -20,7 +20,8 @@ from migrate.source import Source
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
          "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled",
-         "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")  # fmt: skip
+         "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
+         "torch.nn.attention.sdpa_kernel")  # fmt: skip
 STOPPING = QUIET[:4]
 
 
@@ -100,7 +101,10 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = direct_name(scene, node.func) or ""
-    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
+    open_ended = any(isinstance(a, ast.Starred) for a in node.args) or any(
+        k.arg is None for k in node.keywords
+    )  # no row admits such a call
+    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node) and not open_ended
     return _meant(name, node) if quiet else ""
 
 
