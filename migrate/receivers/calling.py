@@ -172,10 +172,21 @@ class Calling(Given):
         found = join(*(self._stepped(a, node, (TENSOR,) * 8) for a in steps))
         return found or sequence("tuple", TENSOR)
 
+    def _measured(self, model: Kind, node: ast.Call) -> Kind:
+        """What Model.eval gives: that of its Metric's eval()."""
+        metrics = [m for a in model for i in a.items for d in i for v in d.items for m in v]
+        members = [m for a in metrics for m in self.world.member(a.name, "eval")]
+        functions = [self.world.function_of(m.name) for m in members]
+        return join(*(self.world.returns(f, node) for f in functions if f)) or UNKNOWN
+
     def _torch_call(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         table = self.world.table
-        if name in ("torch2ms.batch", "torch2ms.net_outputs"):
+        if name == "torch2ms.run_eval":
+            return self._measured(args[0], node)
+        if name in ("torch2ms.batch", "torch2ms.net_outputs", "torch2ms.outputs"):
             return self._from_callback(node, args)
+        if name == "torch2ms.EvalModel":
+            return frozenset((Atom("Step", name, args[2:3]),))
         if name.startswith("torch2ms."):
             norm = tuple(k.arg for k in node.keywords if k.arg == "returns_norm")
             return frozenset((Atom("Step", name, args[:1], norm),))

@@ -87,32 +87,32 @@ def _begins(method: Method, name: str) -> bool:
             return True
         if line.startswith(f"{name} +="):
             return False
-    return _anew(method.body, name)
+    return anew(method.body, name)
 
 
-def _anew(items: Sequence[ast.stmt], name: str) -> bool:
+def anew(items: Sequence[ast.stmt], name: str) -> bool:
     """Whether the first statement that names it binds it, without reading it."""
     for item in items:
         if not any(u.name == name for u in uses(item)):
             continue
         if isinstance(item, ast.Assign):
-            bare = any(_binds_whole(t, name) for t in item.targets)
+            bare = any(binds_whole(t, name) for t in item.targets)
             return bare and not any(u.name == name for u in uses(item.value))
         if isinstance(item, ast.For):
             if any(u.name == name for u in uses(item.iter)):
                 return False
-            return _binds_whole(item.target, name) or _anew(item.body, name)
+            return binds_whole(item.target, name) or anew(item.body, name)
         if isinstance(item, ast.With):
             if any(u.name == name for i in item.items for u in uses(i)):
                 return False
-            return _anew(item.body, name)
+            return anew(item.body, name)
         return False
     return False
 
 
-def _binds_whole(target: ast.expr, name: str) -> bool:
+def binds_whole(target: ast.expr, name: str) -> bool:
     if isinstance(target, (ast.Tuple, ast.List)):
-        return any(_binds_whole(e, name) for e in target.elts)
+        return any(binds_whole(e, name) for e in target.elts)
     return isinstance(target, ast.Name) and target.id == name
 
 

@@ -18,6 +18,7 @@ from migrate.training.lines import shares_line
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _MODE = "in which mode it trains is not said in front of it"
+_NOTHING = "-"  # the instance where there is none: no name is like it
 _STEPS = ("TrainOneStepCell", "TrainOneStep", "TrainStep")
 
 
@@ -77,10 +78,10 @@ def epoch_loops(
 
     ``single`` are the steps of one network: Model puts whatever a step holds into training mode.
     """
-    steps = _step_names(source.tree, own)
+    steps = step_names(source.tree, own)
     found: list[EpochLoop | Refused] = []
-    for scope, instance, body in _scopes(source.tree, None, ""):
-        calls = [(c, around) for c, around in _statements(body, ()) if _called(c) in steps]
+    for scope, instance, body in scopes(source.tree, None, _NOTHING):
+        calls = [(c, around) for c, around in statements(body, ()) if _called(c) in steps]
         several = len({_called(c) for c, _ in calls}) > 1 or len(calls) > 1
         for call, around in calls:
             loop = _loop(source, call, around, scope, instance)
@@ -92,7 +93,7 @@ def epoch_loops(
     return found
 
 
-def _step_names(tree: ast.Module, own: str) -> set[str]:
+def step_names(tree: ast.Module, own: str) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
@@ -102,7 +103,7 @@ def _step_names(tree: ast.Module, own: str) -> set[str]:
     return found
 
 
-def _scopes(
+def scopes(
     node: ast.Module | ast.ClassDef | ast.FunctionDef, scope: ast.FunctionDef | None, own: str
 ) -> Iterator[tuple[ast.FunctionDef | None, str, list[ast.stmt]]]:
     """(function, name of its instance, statements): the module's, then those of functions."""
@@ -117,10 +118,10 @@ def _scopes(
         elif isinstance(item, ast.FunctionDef) and isinstance(node, ast.Module):
             inside = {id(m) for c in ast.walk(node) if isinstance(c, ast.ClassDef) for m in c.body}
             if id(item) not in inside:
-                yield item, "", item.body
+                yield item, _NOTHING, item.body
 
 
-def _statements(
+def statements(
     body: list[ast.stmt], around: tuple[ast.stmt, ...]
 ) -> Iterator[tuple[ast.stmt, tuple[ast.stmt, ...]]]:
     for item in body:
@@ -128,7 +129,7 @@ def _statements(
             continue
         yield item, around
         for block in blocks(item):
-            yield from _statements(block, (*around, item))
+            yield from statements(block, (*around, item))
 
 
 def _called(item: ast.stmt) -> str:
@@ -153,7 +154,7 @@ def _loop(
         return "the step is made under a condition"
     if not isinstance(outer.target, ast.Name) or _range(outer.iter) is None:
         return "epochs are not counted by range()"
-    batch = _batch(inner)
+    batch = batch_of(inner)
     if isinstance(batch, str):
         return batch
     index, first, data, columns = batch
@@ -180,7 +181,7 @@ def counted(loop: EpochLoop) -> tuple[ast.expr | None, ast.expr]:
     return found
 
 
-def _batch(inner: ast.For) -> tuple[str, str, ast.expr, tuple[str, ...]] | str:
+def batch_of(inner: ast.For) -> tuple[str, str, ast.expr, tuple[str, ...]] | str:
     """(name of the number, its start, data, names) of ``for i, (x, y) in enumerate(data, 1)``."""
     target, data, index, first = inner.target, inner.iter, "", "0"
     if isinstance(data, ast.Call) and dotted(data.func) == "enumerate" and data.args:
@@ -225,7 +226,7 @@ def _unfit(source: Source, loop: EpochLoop) -> str:
 def _untrained(loop: EpochLoop, body: list[ast.stmt], single: Collection[str]) -> str:
     """Why Model's own switch to training mode may not be what the code does."""
     step = dotted(loop.step)
-    before = [s for s, _ in _statements(body, ()) if s.lineno < loop.outer.lineno]
+    before = [s for s, _ in statements(body, ()) if s.lineno < loop.outer.lineno]
     if any(_called(s) == f"{step}.set_train" for s in before):
         return ""
     if step not in single:

@@ -40,7 +40,18 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
                 note=_note(reasons.get(site.line, "") if site.name == BACKWARD else ""),
             )
         )
-    return tuple(sorted(kept, key=lambda e: (e.line, e.column)))
+    return _evaluated(staged, sorted(kept, key=lambda e: (e.line, e.column)))
+
+
+def _evaluated(staged: Staged, found: list[Entry]) -> tuple[Entry, ...]:
+    """The entries, the first of each evaluation loop that Model.eval does not run with a note."""
+    for first, last, reason in staged.evaluations:
+        at = next((i for i, e in enumerate(found) if first <= e.line <= last), None)
+        if at is not None:
+            note = f"the evaluation loop is not run by Model: {reason}"
+            note = f"{found[at].note}; {note}" if found[at].note else note
+            found[at] = found[at].model_copy(update={"note": note})
+    return tuple(found)
 
 
 def _note(stays: str) -> str:

@@ -21,7 +21,7 @@ from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
 from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, bodies, marks
-from migrate.training.model_style import run_by_model
+from migrate.training.model_style import evaluated_by_model, run_by_model
 from migrate.training.modules import models
 from migrate.training.placing import Place, place
 from migrate.training.slices import Region, region
@@ -51,12 +51,19 @@ def restructure(inference: Inference, style: str = "cells") -> dict[str, Staged]
         if any(word in file.source.data for word in _WORDS):
             staged = _file(inference, file)
             before = together.get(path)
-            if staged is not None:
-                made = staged if before is None else staged.behind(before)
-                found[path] = run_by_model(made, OWN) if style == "model" else made
-            elif before is not None:
-                found[path] = before
+            made = staged.behind(before) if staged is not None and before is not None else staged
+            made = _by_model(View(file, inference), made) if style == "model" else made
+            if made is not None or before is not None:
+                found[path] = made or before  # type: ignore[assignment]
     return found
+
+
+def _by_model(view: View, staged: Staged | None) -> Staged | None:
+    """The file with its loops run by Model; without any step of training, its evaluations."""
+    if staged is None:  # no loss: only networks are called
+        made = evaluated_by_model(_rewritten(view.file.source, [_import(view)]), OWN, TORCH)
+        return made if made.evaluations or OWN.encode() + b".Metric" in made.source.data else None
+    return run_by_model(evaluated_by_model(staged, OWN, TORCH), OWN)
 
 
 def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:

@@ -18,7 +18,8 @@ class Staged:
     ``done`` are the statements that became part of a step, ``unclear`` the lines of backwards
     that did not, with the reason; ``cells`` the classes that were added; ``loops`` the lines of
     backwards whose loop Model does not run, with the reason; ``single`` the steps of one network;
-    ``before`` is how the file became ``original``.
+    ``evaluations`` the first and last line of loops that Model.eval does not run, with the
+    reason; ``before`` is how the file became ``original``.
     """
 
     original: Source
@@ -30,6 +31,7 @@ class Staged:
     loops: tuple[tuple[int, str], ...] = ()
     before: Staged | None = None
     single: frozenset[str] = frozenset()
+    evaluations: tuple[tuple[int, int, str], ...] = ()
 
     def offset(self, old: int) -> int:
         """Where an offset of the original went."""
