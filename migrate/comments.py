@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import tokenize
 from collections import Counter
 
@@ -14,7 +15,9 @@ from migrate.source import Source
 
 def rescued(scene: Scene, data: bytes) -> list[Edit]:
     """One edit for every comment of the source that ``data``, the new text, has fewer of."""
-    return [_rescued(scene, start, end) for start, end in _lost(scene.source, data)]
+    lost = _lost(scene.source, data)
+    statements = _statements(scene) if lost else []
+    return [_rescued(scene, statements, start, end) for start, end in lost]
 
 
 def _lost(source: Source, data: bytes) -> list[tuple[int, int]]:
@@ -47,19 +50,23 @@ def _whole(source: Source, node: ast.stmt) -> Span:
     return Span(min([span.start, *starts]), span.end)
 
 
-def _rescued(scene: Scene, start: int, end: int) -> Edit:
+def _statements(scene: Scene) -> list[tuple[int, int]]:
+    """Start and end of every statement, by their start."""
+    whole = [_whole(scene.source, n) for n in scene.file.nodes if isinstance(n, ast.stmt)]
+    return sorted((span.start, span.end) for span in whole)
+
+
+def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: int) -> Edit:
     """A lost comment, on a line of its own above its statement."""
     source = scene.source
-    holder: ast.stmt | None = None
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.stmt):
-            span = _whole(source, node)
-            beside = source.line_of(span.end) == source.line_of(start)
-            inner = holder is None or span.start >= _whole(source, holder).start
-            if inner and (span.start <= start < span.end or beside):
-                holder = node
-    at = _whole(source, holder).start if holder is not None else start
-    line = source.line_start(source.line_of(at))
+    place = source.line_of(start)
+    before = bisect.bisect_right(statements, (start, len(source.data)))
+    inner = (
+        first
+        for first, last in reversed(statements[:before])
+        if start < last or source.line_of(last) == place
+    )
+    line = source.line_start(source.line_of(next(inner, start)))
     while source.data[line : line + 1] in (b" ", b"\t"):
         line += 1
     parts = above(source, line, [source.text(Span(start, end))])

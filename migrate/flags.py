@@ -130,8 +130,10 @@ def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Iterator[Edit]:
     ):
         assert whole is not None
         target, made = whole, made + ".decorate"
-    if isinstance(parent, ast.MatchValue):  # a pattern holds names and literals only
-        yield Edit(refusal.site, Outcome.FLAGGED, ("None",))
+    if isinstance(parent, (ast.MatchValue, ast.MatchClass)):
+        # a pattern holds names and literals only
+        pattern = "None" if isinstance(parent, ast.MatchValue) else "object"
+        yield Edit(refusal.site, Outcome.FLAGGED, (pattern,))
         statement = scene.statement(node)
         assert isinstance(statement, ast.Match)
         target, made = statement.subject, f"{made}()"
@@ -144,6 +146,8 @@ def _eager(scene: Scene, node: ast.AST) -> ast.AST:
     """What is evaluated when the file is imported must not raise: the whole value goes then."""
     value, parent = node, scene.parent(node)
     while parent is not None and not isinstance(parent, ast.stmt):
+        if isinstance(parent, ast.JoinedStr):
+            node = parent  # a text cannot hold another text with any quotes in it
         if isinstance(parent, ast.arguments):
             return value if value in parent.defaults or value in parent.kw_defaults else node
         if isinstance(parent, ast.Lambda):

@@ -99,6 +99,15 @@ class File:
         return tuple(found), parents
 
     @cached_property
+    def loads(self) -> dict[str, list[ast.Name]]:
+        """The places that read a variable, by its name."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
     def imported(self) -> frozenset[str]:
         """The full names of what the file imports: "torch", "torch.nn" for both spellings."""
         found = set()

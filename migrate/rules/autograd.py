@@ -97,8 +97,14 @@ def contexts(scene: Scene) -> Iterator[Edit]:
                 yield from _cut_returns(scene, node)
 
 
+def _spreads(call: ast.Call) -> bool:
+    """Arguments by * and **: no row takes them, so the context stays and is flagged."""
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    return starred or any(k.arg is None for k in call.keywords)
+
+
 def _quiet(scene: Scene, node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
+    if not isinstance(node, ast.Call) or _spreads(node):
         return ""
     name = direct_name(scene, node.func) or ""
     open_ended = any(isinstance(a, ast.Starred) for a in node.args) or any(

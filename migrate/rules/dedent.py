@@ -31,10 +31,14 @@ def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Spa
     last = max(s.end_lineno or first for s in body)
     for line in range(first, _with_comments(scene, last, column + width) + 1):
         start = source.line_start(line)
-        lead = source.data[start : start + width]
-        if any(a < start < b for a, b in strings) or lead.strip() or b"\n" in lead:
+        if any(a < start < b for a, b in strings):
             continue
-        yield Span(start, start + width)
+        # the innermost white space: what holds ``node`` may go as well, with its own
+        for at in (start + column, start):
+            lead = source.data[start : at + width]
+            if not lead.strip() and b"\n" not in lead:
+                yield Span(at, at + width)
+                break
 
 
 def _with_comments(scene: Scene, last: int, column: int) -> int:

@@ -121,11 +121,7 @@ def _names_types(scene: Scene, node: ast.Assign) -> bool:
     target = node.targets[0]
     if len(node.targets) != 1 or not isinstance(target, ast.Name):
         return False
-    uses = [
-        n
-        for n in scene.file.nodes
-        if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
-    ]
+    uses = scene.file.loads.get(target.id, ())
     return bool(uses) and all(_is_type_use(scene, use, named=False) for use in uses)
 
 

@@ -92,19 +92,24 @@ class Intricate(Exception):
 class State:
     """What the names and the containers hold at one point of a function.
 
-    ``steps`` counts the references that were gone through in the whole walk.
+    ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
+    regions made anywhere in it.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
+    made: set[Region] = field(default_factory=set, compare=False)
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.inside), self.steps)
+        return State(dict(self.names), dict(self.inside), self.steps, self.made)
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
         region: Region = ("new", place)
+        if region not in self.made:
+            self.made.add(region)
+            return Ref(region)
         self._replace(lambda r: _aged(r, region))
         moved = [(r, f) for r, f in self.inside if root(r) == region]
         for where, name in moved:
@@ -134,10 +139,13 @@ class State:
         assert callable(change)
         for names in (self.names, self.inside):
             for key, refs in names.items():
-                self.steps[0] += len(refs)
+                self._step(len(refs))
                 new = frozenset(change(r) for r in refs)
                 if new != refs:
                     names[key] = new  # type: ignore[index]
+
+    def _step(self, number: int) -> None:
+        self.steps[0] += number
         if self.steps[0] > MOST_STEPS:
             raise Intricate
 
@@ -149,6 +157,7 @@ class State:
         for holder in holders:
             known = self.inside.get((holder.region, name))
             if name == ELEMENTS:
+                self._step(len(self.inside))
                 for (region, key), refs in self.inside.items():
                     if region == holder.region and key.startswith("['"):
                         found |= refs
@@ -192,6 +201,7 @@ class State:
         if not self.inside or not todo:
             return refs
         holders: dict[Region, list[Refs]] = {}
+        self._step(len(self.inside))
         for (region, _), held in self.inside.items():
             holders.setdefault(region, []).append(held)
         while todo:
@@ -218,7 +228,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = State(steps=alive[0].steps)
+    result = State(steps=alive[0].steps, made=alive[0].made)
     for name in {n for s in alive for n in s.names}:
         result.names[name] = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
     for key in {k for s in alive for k in s.inside}:
