@@ -122,6 +122,10 @@ def verify(
     atol: o.Absolute = None,
     torch_python: o.TorchPython = None,
     map: o.Mapped = None,
+    steps: o.Steps = None,
+    loss: o.Loss = None,
+    target: o.Labels = None,
+    optimizer: o.Optimizer = None,
     version: o.Version = False,
 ) -> None:
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
@@ -133,6 +137,7 @@ def verify(
     Examples:
       torch2ms verify out
       torch2ms verify out/net.py --build 'Net(10)' --input 2x3x64x64
+      torch2ms verify out/net.py --steps 3 --loss 'nn.CrossEntropyLoss()' --target '4:int64<10'
       torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
     """
     from migrate.commands.verify import Given, run
@@ -140,6 +145,7 @@ def verify(
     given = Given(
         tuple(build or ()), tuple(input or ()), mode.value if mode else None,
         jobs, timeout, k, rtol, atol, torch_python,
+        steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()),
     )  # fmt: skip
     if other is not None:
         from migrate.commands.verify_pair import run as run_pair

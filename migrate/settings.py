@@ -38,6 +38,10 @@ class VerifySettings(Frozen):
     rtol: float | None = None
     atol: float | None = None
     seed: int | None = None
+    steps: int | None = None
+    loss: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    optimizer: tuple[str, ...] = ()
     torch_python: Path | None = None
     model: tuple[ModelSettings, ...] = ()
 

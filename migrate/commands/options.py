@@ -130,6 +130,24 @@ Json = Annotated[
 ]
 Models = Annotated[int | None, typer.Option(min=1, help="Models side by side.")]
 Timeout = Annotated[float | None, typer.Option(min=1, help="Seconds for one step of one Cell.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(min=0, help="Train the model on both sides for so many steps, and compare."),
+]
+Loss = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="EXPR",
+        help="What is called with the result and the targets; a second one is MindSpore's.",
+    ),
+]
+Labels = Annotated[
+    list[str] | None, typer.Option(metavar="SPEC", help="A target of the loss, like --input.")
+]
+Optimizer = Annotated[
+    list[str] | None,
+    typer.Option(metavar="EXPR", help="An optimizer of `params`; a second one is MindSpore's."),
+]
 Factor = Annotated[
     float | None, typer.Option(min=0, help="Factor on torch's own float32 error (3).")
 ]

@@ -24,6 +24,7 @@ _ORDER = tuple(Verdict)
 _PASSED = _ORDER.index(Verdict.NOT_RUN)
 _UNMATCHED = 8  # names listed
 _INTERRUPTED = 130
+_STEPS = 3
 JOURNAL = ".partial"
 
 
@@ -40,6 +41,10 @@ class Given:
     rtol: float | None = None
     atol: float | None = None
     torch_python: Path | None = None
+    steps: int | None = None
+    loss: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    optimizer: tuple[str, ...] = ()
 
 
 def run(out: Path, given: Given, json: Path | None) -> int:
@@ -70,11 +75,17 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
 
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
-    for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed"):
+    for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps"):
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value
         if value is not None:
             common = replace(common, **{name: value})
+    common = replace(
+        common, loss=given.loss or found.loss, targets=given.target or found.target,
+        optimizer=given.optimizer or found.optimizer,
+    )  # fmt: skip
+    if (common.loss or common.optimizer) and not common.steps:
+        common = replace(common, steps=_STEPS)
     mode = given.mode or found.mode or "both"
     common = replace(common, modes=("pynative", "graph") if mode == "both" else (mode,))
     models = [m for m in found.model if not located.file or m.file in ("", located.file)]

@@ -69,6 +69,9 @@ def _request(given: Given) -> VerifyRequest:
     if given.build:
         raise Problem("--build", "not for a pair", "each side says what it builds",
                       "write module:call(...)")  # fmt: skip
+    if given.steps or given.loss or given.target or given.optimizer:
+        raise Problem("--steps", "not for a pair", "only converted code is trained on both sides",
+                      "leave out --steps, --loss, --target and --optimizer")  # fmt: skip
     for text in given.input:
         try:
             parse_input(text)

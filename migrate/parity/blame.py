@@ -14,6 +14,8 @@ GUILTY = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE, Verdict.BLOCKED)
 RUNGS = (
     ("forward eval", "pynative"), ("forward train", "pynative"), ("gradients", "pynative"),
     ("forward eval", "graph"), ("forward train", "graph"), ("gradients", "graph"),
+    *((rung, mode) for mode in ("pynative", "graph")
+      for rung in ("loss", "optimizer step", "steps")),
     ("initial values", "pynative"),
 )  # fmt: skip
 

@@ -138,6 +138,33 @@ def gradient_checks(
     return tuple(checks)
 
 
+def training_checks(
+    session: Session, rung: str, mode: Mode, answers: Sequence[Mapping[str, Any]],
+    earlier: Sequence[Check],
+) -> tuple[Check, ...]:  # fmt: skip
+    """One Check a module with weights that move, and one for the losses (the root).
+
+    Where the gradients of a module fail already, what its weights do follows from that.
+    """
+    found: dict[str, list[Measure]] = {}
+    for answer in answers:
+        if answer.get("rung", rung) == rung:
+            path = answer["name"].rpartition(".")[0]
+            found.setdefault(path, []).append(measure_of(answer["local"]))
+    failed = any(check.verdict in NUMERIC and check.mode == mode for check in earlier)
+    order = {path: number for number, path in enumerate(session.modules)}
+    checks = []
+    for path, measures in found.items():
+        chosen = merge(measures)
+        verdict = chosen.verdict
+        if verdict in FINE and not chosen.elements:
+            verdict = Verdict.NOT_RUN
+        verdict = Verdict.PROPAGATED if failed and verdict in NUMERIC else verdict
+        checks.append(_check(session, rung, mode, path, order.get(path, 0), verdict, chosen,
+                             None, chosen.error, chosen.detail))  # fmt: skip
+    return tuple(checks)
+
+
 def _check(
     session: Session, rung: str, mode: Mode, path: str, order: int, verdict: Verdict,
     chosen: Measure, local: float | None, cumulative: float | None, detail: str,

@@ -23,6 +23,7 @@ from migrate.parity.checks import (
     gradient_checks,
     never_ran,
     start_checks,
+    training_checks,
 )
 from migrate.parity.compare import worst
 from migrate.parity.journal import Journal, Kept, Page
@@ -44,6 +45,7 @@ from migrate.parity.session import (
     open_mindspore,
     open_torch,
     recorded,
+    training,
 )
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import Check, ModelResult, Rung
@@ -52,6 +54,7 @@ from migrate.weights import Names
 Progress = Callable[[str], None]
 LOST = (WorkerError, WorkerLost)
 WORKER_GIB = 4.0
+TRAINING = ("loss", "optimizer step", "steps")  # the last one with two steps or more
 LOOSE = 1e-3  # own error of a model's gradient above which every Cell is differentiated by itself
 
 
@@ -132,7 +135,8 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
 
 def rung_names(request: VerifyRequest) -> tuple[str, ...]:
     """The rungs that are climbed in each mode."""
-    return ("forward eval", "forward train", *(("gradients",) if request.gradients else ()))
+    names = ["forward eval", "forward train", *(["gradients"] if request.gradients else [])]
+    return (*names, *TRAINING[: request.steps and request.steps + 1])
 
 
 def _timed(session: Session, name: str, mode: Mode, checks: Sequence[Check]) -> Kept:
@@ -164,12 +168,15 @@ def _rung(
     try:
         if name == "gradients":
             return _gradient_rung(session, mode, earlier), ""
-        training = name == "forward train"
-        root_only = training and mode == "graph"
-        answers = forward(session, training, mode, root_only)
+        if name in TRAINING:
+            answers = training(session, mode)
+            return training_checks(session, name, mode, answers, earlier), ""
+        trains = name == "forward train"
+        root_only = trains and mode == "graph"
+        answers = forward(session, trains, mode, root_only)
     except LOST as error:
         return (), f"could not run: {error}"
-    index = _index(session, "train" if training else "eval")
+    index = _index(session, "train" if trains else "eval")
     checks = forward_checks(session, name, mode, answers, index)
     return (*checks, *(() if root_only else never_ran(session, name, mode, index))), ""
 

@@ -66,7 +66,7 @@ def verify_with(pool: Sequence[Sides], request: VerifyRequest, progress: Progres
 
     Raises Interrupted for Ctrl-C, with what is known until then; its workers are closed.
     """
-    for text in request.inputs:
+    for text in (*request.inputs, *request.targets):
         _checked_input(text)
     record = _record(request.record)
     environment = _environment(pool[0], request)
@@ -104,8 +104,8 @@ def _checked_input(text: str) -> None:
     try:
         parse_input(text)
     except ValueError as error:
-        raise VerifyError("--input", "cannot be read", str(error), "write it as 2x3x64x64 or "
-                          "2x16:int64<100") from error  # fmt: skip
+        raise VerifyError("--input or --target", "cannot be read", str(error),
+                          "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
 
 
 def _record(path: Path) -> Record:

@@ -9,8 +9,8 @@ import gc
 import importlib.abc
 import platform
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from migrate.parity.importing import Tree
 from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_files import read_file, write_file
 from migrate.parity.ms_gradients import replay_gradients
+from migrate.parity.ms_training import replay_training
 from migrate.parity.replay import replay, set_mode
 
 
@@ -51,6 +52,7 @@ class Bench:
     """The net that is being verified."""
 
     net: Net | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def current(self) -> Net:
@@ -81,7 +83,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     if not isinstance(root, ms.nn.Cell):
         raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
     silence(root)
-    bench.net = open_net(root)
+    bench.net, bench.names = open_net(root), vars(module)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
     cells = inventory(bench.net, tree.root)
@@ -108,6 +110,9 @@ def main() -> None:
         "write_file": lambda request, emit: write_file(request),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
+        "training": lambda request, emit: replay_training(
+            bench.current, bench.names, request, emit
+        ),
     })  # fmt: skip
 
 

@@ -16,9 +16,10 @@ from mindspore import nn
 
 
 class Probe(nn.Cell):
-    def __init__(self, net):
+    def __init__(self, net, loss=None):
         super().__init__(auto_prefix=False)
         self.net = net
+        self.loss = loss
 
     def construct(self, {names}):
         result = self.net({call})
@@ -33,10 +34,13 @@ def compiled(gradient):
 '''
 
 
-def probe_source(args: Spec, kwargs: Spec, heads: Sequence[str]) -> tuple[str, list[Spec]]:
+def probe_source(
+    args: Spec, kwargs: Spec, heads: Sequence[str], loss: bool = False
+) -> tuple[str, list[Spec]]:
     """Source of the probe, and the tensors it takes before the cotangents, in order.
 
-    ``heads`` are the places of the differentiated results, like ``[0]['logits']``.
+    ``heads`` are the places of the differentiated results, like ``[0]['logits']``. With ``loss``
+    they name the targets instead: these take the place of the cotangents.
     """
     inputs: list[Spec] = []
     call = [_expression(item, inputs) for item in args["items"]]
@@ -44,6 +48,8 @@ def probe_source(args: Spec, kwargs: Spec, heads: Sequence[str]) -> tuple[str, l
              for name, item in zip(kwargs["keys"], kwargs["items"], strict=False)]  # fmt: skip
     names = [f"x{i}" for i in range(len(inputs))] + [f"c{i}" for i in range(len(heads))]
     total = " + ".join(f"(result{head} * c{i}).sum()" for i, head in enumerate(heads))
+    if loss:
+        total = f"self.loss({', '.join(['result', *names[len(inputs) :]])})"
     text = TEMPLATE.format(names=", ".join(names), call=", ".join(call), total=total)
     return text, inputs
 

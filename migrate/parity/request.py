@@ -25,6 +25,10 @@ class VerifyRequest:
     counts for one step of one Cell. ``jobs`` models are verified side by side.
     Without ``modes`` no model is run: only its weights find their partners. ``journal`` is the
     folder where finished rungs are kept until the run is complete.
+
+    ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
+    expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
+    is called with the result and the ``targets``, and an optimizer of ``params``.
     """
 
     record: Path
@@ -41,6 +45,10 @@ class VerifyRequest:
     timeout: float = 120.0
     torch_python: Path | None = None
     seed: int = 0
+    steps: int = 0
+    loss: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    optimizer: tuple[str, ...] = ()
     journal: Path | None = field(default=None, compare=False)
 
 

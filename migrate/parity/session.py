@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
 from migrate.weights import Held, Names, Pairing, cell_path, pair_all
 
 RESTARTS = 6
-KILLS = 3  # a rung that is killed as often is at fault itself: it needs more memory than there is
+KILLS = 8  # in one rung: then it is at fault itself
 
 
 class Killed(Exception):
@@ -67,6 +67,7 @@ class Session:
     failed: list[Payload] = field(default_factory=list)
     starts: list[Payload] = field(default_factory=list)
     kills: int = 0
+    trained: dict[str, list[Payload]] = field(default_factory=dict)
 
     def ask(
         self, worker: Worker, command: str, payload: Payload,
@@ -189,6 +190,27 @@ def gradients(session: Session, mode: str, local: bool) -> list[Payload]:
     return _replayed(session, "gradients", payload, mode)
 
 
+def training(session: Session, mode: str) -> list[Payload]:
+    """The checks of the rungs that train the whole model; made once for each mode."""
+    if mode in session.trained:
+        return session.trained[mode]
+    request, folder = session.request, session.folder / "training"
+    one, other = _pair(request.loss), _pair(request.optimizer)
+    if not (folder / "index.json").exists():
+        asked = {"folder": str(folder), "targets": list(request.targets), "steps": request.steps,
+                 "loss": one[0], "optimizer": other[0]}  # fmt: skip
+        session.ask(session.sides.torch, "training", asked)
+    payload = {"folder": str(folder), "scratch": str(session.folder / "probes"),
+               "loss": one[1], "optimizer": other[1]}  # fmt: skip
+    session.trained[mode] = _replayed(session, "training", payload, mode)
+    return session.trained[mode]
+
+
+def _pair(expressions: Sequence[str]) -> tuple[str, str]:
+    """What torch and MindSpore evaluate; one expression serves both."""
+    return (expressions[0], expressions[-1]) if expressions else ("", "")
+
+
 def _replayed(session: Session, command: str, payload: Payload, mode: str) -> list[Payload]:
     """Checks of all Cells; a Cell that ends or hangs the worker costs itself only."""
     request = session.request
@@ -226,6 +248,17 @@ def _lost(at: list[Any], why: str) -> Payload:
 
 
 __all__ = [
-    "Killed", "Session", "Sides", "Target", "WorkerError", "WorkerLost", "find", "forward",
-    "gradients", "open_mindspore", "open_torch", "recorded",
+    "Killed",
+    "Session",
+    "Sides",
+    "Target",
+    "WorkerError",
+    "WorkerLost",
+    "find",
+    "forward",
+    "gradients",
+    "open_mindspore",
+    "open_torch",
+    "recorded",
+    "training",
 ]  # fmt: skip

@@ -80,7 +80,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
     wide, nudged, coarse, log = _references(twins, case, plain)
     random = random or log.random
-    entry["heads"] = _heads(result)
+    entry["heads"] = heads_of(result)
     entry["results"] = len(tensors(result))
     entry["head_numbers"] = [
         number for number, tensor in enumerate(tensors(result))
@@ -88,7 +88,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     ]  # fmt: skip
     entry["cotangents"] = [
         describe(cotangent(tensor, number), store)
-        for number, tensor in enumerate(_differentiable(result))
+        for number, tensor in enumerate(differentiable(result))
     ]
     entry["wanted"] = {}
     norms = {name: _norm(wide[name]) for name in plain}
@@ -115,13 +115,16 @@ def ill_conditioned(twins: Twins) -> bool:
     So it is with batch norms over a handful of values; then the gradients of eval mode count.
     """
     case = Case("", *twins.arguments)
-    try:
-        plain = _gradients(twins, twins.plain, case, torch.clone)[1]
-        wide = _references(twins, case, plain)[0]
-    except (RuntimeError, TypeError, ValueError):
-        return False
-    errors = sorted(error(value, wide[name]) for name, value in plain.items())
-    return bool(errors and errors[len(errors) // 2] > ILL)
+    if twins.ill is None:
+        try:
+            plain = _gradients(twins, twins.plain, case, torch.clone)[1]
+            with in_float64():
+                wide = _gradients(twins, twins.double, case, widen)[1]
+        except (RuntimeError, TypeError, ValueError):
+            return False
+        errors = sorted(error(value, wide[name]) for name, value in plain.items())
+        twins.ill = bool(errors and errors[len(errors) // 2] > ILL)
+    return twins.ill
 
 
 def _norm(tensor: torch.Tensor) -> float:
@@ -149,7 +152,7 @@ def _references(
     return wide, nudged, coarse, log
 
 
-def _heads(result: Any) -> list[str]:
+def heads_of(result: Any) -> list[str]:
     """Places of the differentiable tensors in the result, like ``[0]['logits']``."""
 
     def tensor(item: Any) -> Spec | None:
@@ -160,7 +163,7 @@ def _heads(result: Any) -> list[str]:
     return [place for place, leaf in leaves(encode(result, tensor)) if leaf["t"] == "head"]
 
 
-def _differentiable(result: Any) -> list[torch.Tensor]:
+def differentiable(result: Any) -> list[torch.Tensor]:
     return [t for t in tensors(result) if t.is_floating_point() and t.requires_grad]
 
 
@@ -182,7 +185,7 @@ def _gradients(
     args, kwargs = change(case.args, prepare), change(case.kwargs, prepare)
     with torch.enable_grad():
         result = module(*args, **kwargs)
-        heads = _differentiable(result)
+        heads = differentiable(result)
         targets = {name: p for name, p in module.named_parameters() if p.requires_grad}
         floating = {f"input[{i}]": t for i, t in enumerate(inputs) if t.is_floating_point()}
         targets.update(floating)

@@ -79,12 +79,12 @@ def _run(model: torch.nn.Module, arguments: Any, training: bool) -> float:
 
 
 def arguments_of(specs: tuple[InputSpec, ...], seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    values = [(spec.name, _value(spec, seed + number)) for number, spec in enumerate(specs)]
+    values = [(spec.name, value(spec, seed + number)) for number, spec in enumerate(specs)]
     args = tuple(value for name, value in values if not name)
     return args, {name: value for name, value in values if name}
 
 
-def _value(spec: InputSpec, seed: int) -> Any:
+def value(spec: InputSpec, seed: int) -> Any:
     if spec.literal:
         return ast.literal_eval(spec.literal)
     draw = np.random.RandomState(seed)

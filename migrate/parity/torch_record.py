@@ -32,6 +32,7 @@ class Twins:
     arguments: tuple[tuple[Any, ...], dict[str, Any]]
     seed: int
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    ill: bool | None = None
 
     def every(self) -> tuple[torch.nn.Module, ...]:
         return self.plain, self.double, self.nudged

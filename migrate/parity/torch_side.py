@@ -10,8 +10,8 @@ import inspect
 import math
 import platform
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ from migrate.parity.torch_dropout import recurrent_rates, share_masks, silence
 from migrate.parity.torch_files import read_file, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
-from migrate.parity.torch_inputs import find_inputs
+from migrate.parity.torch_inputs import find_inputs, value
 from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins
+from migrate.parity.torch_training import Task, record_training
 from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
 
@@ -43,6 +44,7 @@ class Bench:
 
     twins: Twins | None = None
     root: Path = Path()
+    names: Mapping[str, Any] = field(default_factory=dict)
     operators: object = None
 
     @property
@@ -98,7 +100,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """
     bench.twins = None
     tree, module = _load(bench, request)
-    bench.root = tree.root
+    bench.root, bench.names = tree.root, vars(module)
     rates: dict[str, float] = {}
 
     def make(seed: int = request["seed"]) -> torch.nn.Module:
@@ -162,6 +164,14 @@ def _is_setting(value: Any) -> bool:
     return isinstance(value, (bool, int, str))
 
 
+def training(bench: Bench, request: Payload) -> Payload:
+    """Train the model: `record_training`."""
+    specs = [parse_input(text) for text in request["targets"]]
+    drawn = [value(spec, bench.model.seed + 100 + n) for n, spec in enumerate(specs)]
+    task = Task(bench.names, request["loss"], request["optimizer"], tuple(drawn), request["steps"])
+    return record_training(bench.model, task, Path(request["folder"]))
+
+
 def main() -> None:
     """Serve until stdin ends."""
     bench = Bench()
@@ -181,6 +191,7 @@ def main() -> None:
         "gradients": lambda request, emit: record_gradients(
             bench.model, Path(request["folder"]), request["local"], emit
         ),
+        "training": lambda request, emit: training(bench, request),
     })  # fmt: skip
 
 

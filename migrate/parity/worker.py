@@ -35,7 +35,7 @@ importlib.import_module("migrate.parity." + sys.argv[2]).main()
 class WorkerLost(Exception):
     """The worker died or went over its time; ``at`` is the last place it reported.
 
-    ``killed``: someone else ended it (SIGKILL, SIGTERM: also when memory runs out).
+    ``killed``: someone else ended it (SIGKILL, SIGTERM), and not because memory ran out.
     """
 
     def __init__(self, why: str, at: Any, killed: bool = False) -> None:
@@ -72,6 +72,7 @@ class Worker:
     starts: int = 0
     log: Path = field(default_factory=Path)
     closed: bool = False
+    ooms: int = 0
 
     def call(
         self,
@@ -112,7 +113,7 @@ class Worker:
     def _lost(self, process: subprocess.Popen[bytes], at: Any) -> WorkerLost:
         """What to raise for a process that ended; the next call starts another."""
         how = self._last_words(_how_it_ended(process))
-        killed = process.poll() in (-signal.SIGKILL, -signal.SIGTERM)
+        killed = process.poll() in (-signal.SIGKILL, -signal.SIGTERM) and _ooms() == self.ooms
         self.stop()
         return WorkerLost(how, at, killed)
 
@@ -124,6 +125,7 @@ class Worker:
                 raise self._lost(self.process, None)
             return self.process
         self.starts += 1
+        self.ooms = _ooms()
         self.log = self.scratch / f"{self.side}{self.starts}.log"
         folder = Path(tempfile.mkdtemp(prefix="cwd", dir=self.scratch))
         environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "GLOG_v": "3"}
@@ -213,6 +215,15 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with exit status {code}"
+
+
+def _ooms() -> int:
+    """How many processes Linux has killed for want of memory; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def this_python() -> Path:

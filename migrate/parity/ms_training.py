@@ -1,0 +1,136 @@
+"""In: torch's losses and moves of a few steps. Out: one measure for each loss and each weight."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+
+from migrate.outcomes import Verdict
+from migrate.parity.cells import Net, held_at, put, restore
+from migrate.parity.channel import Emit, Payload
+from migrate.parity.compare import Measure, compare
+from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.layout import apply_layout
+from migrate.parity.ms_gradients import Job, flat, import_probe
+from migrate.parity.ms_values import array, tensor_of
+from migrate.parity.ms_values import describe as describe_value
+from migrate.parity.probe import probe_source
+from migrate.parity.replay import blocked, known_paths, set_mode
+from migrate.parity.tolerance import Strictness
+
+LOSS, STEP, CURVE = "loss", "optimizer step", "steps"
+Answers = list[tuple[str, str, Measure]]
+
+
+def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
+    """Train as torch did; emits a ``check`` with its ``rung`` for each loss and each weight."""
+    folder = Path(request["folder"])
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    job = Job(net, known_paths(net, request), ArrayStore(folder), request["mode"],
+              Strictness(**request["strictness"]), Path(request["scratch"]))  # fmt: skip
+    set_mode(job.mode)
+    emit({"at": ["", 0]})
+    start = {place: array(held_at(net, place)).copy() for place in _parameters(net)}
+    try:
+        found = [] if request["done"] else _answers(job, names, request, index)
+    except Exception as error:  # whatever user code raises is a finding about the model
+        found = [(rung, "", blocked(error)) for rung in (LOSS, STEP, CURVE)]
+    finally:
+        for place, numbers in start.items():
+            put(net, place, numbers)
+        restore(net, "")
+    for rung, name, measure in found:
+        answer = {"path": "", "name": name, "rung": rung, "local": measure.as_json()}
+        emit({"check": answer})
+    return {}
+
+
+def _parameters(net: Net) -> list[str]:
+    places = net.places.values()
+    return [place for place in places if isinstance(held_at(net, place), ms.Parameter)]
+
+
+def _answers(job: Job, names: Mapping[str, Any], request: Payload, index: Spec) -> Answers:
+    if index["why"]:
+        none = Measure(Verdict.NOT_RUN, detail=index["why"])
+        return [(rung, "", none) for rung in (LOSS, STEP, CURVE)]
+    source, inputs = probe_source(
+        index["args"], index["kwargs"], index["heads"], bool(request["loss"])
+    )
+    module = import_probe(job, source, f"training_{job.mode}")
+    loss = eval(request["loss"], dict(names)) if request["loss"] else None
+    probe = module.Probe(job.net.root, loss)
+    probe.set_train(index["training"])
+    given = [tensor_of(job.store.get(spec["key"]), _wanted(spec)) for spec in inputs]
+    given += [tensor_of(job.store.get(s["key"]), _wanted(s)) for s in index["cotangents"]]
+    places = {name: job.net.places.get(name) for name in index["first"]}
+    held = {name: held_at(job.net, place) for name, place in places.items() if place}
+    partners = {n: p for n, p in held.items() if isinstance(p, ms.Parameter) and p.requires_grad}
+    weights = ms.ParameterTuple(list(partners.values()))
+    optimizer = _optimizer(request, names, list(weights), index["rate"])
+    gradient = ms.value_and_grad(probe, None, weights)
+    step = module.compiled(gradient) if job.mode == "graph" else gradient
+    restore(job.net, "")
+    before = {name: array(weight).astype(np.float64) for name, weight in partners.items()}
+    found: Answers = []
+    for number in range(index["steps"]):
+        value, grads = step(*given)
+        optimizer(tuple(leaf for leaf in flat(grads) if isinstance(leaf, ms.Tensor)))
+        rung = CURVE if number else LOSS
+        found.append((rung, "", _compare(job, index["losses"][number], value, "")))
+        if number == 0:
+            found += _moved(job, index["first"], STEP, partners, before)
+        elif number == index["steps"] - 1:
+            found += _moved(job, index["last"], CURVE, partners, before)
+    return found
+
+
+def _wanted(spec: Spec) -> str:
+    """MindSpore's losses take labels in int32, torch's in int64."""
+    return "int32" if spec.get("label") else str(spec["dtype"])
+
+
+def _optimizer(request: Payload, names: Mapping[str, Any], params: list[Any], rate: float) -> Any:
+    if request["optimizer"]:
+        return eval(request["optimizer"], {**names, "mindspore": ms, "params": params})
+    return ms.experimental.optim.SGD(params, rate, momentum=0.9)
+
+
+def _moved(
+    job: Job, wanted: Mapping[str, Spec], rung: str, partners: Mapping[str, Any],
+    before: Mapping[str, Array],
+) -> Answers:  # fmt: skip
+    """A measure for every weight that has a partner; the rest is told by the rung parameters."""
+    found: Answers = []
+    for name, weight in partners.items():
+        move = array(weight).astype(np.float64) - before[name]
+        layout = job.net.layouts.get(name, "")
+        measure = _compare(job, wanted[name], move, layout)
+        if not move.any() and measure.verdict is Verdict.DIVERGED:
+            detail = "it does not move; " + measure.detail
+            measure = Measure(measure.verdict, measure.elements, measure.error, measure.own,
+                              measure.limit, detail)  # fmt: skip
+        found.append((rung, name, measure))
+    return found
+
+
+def _compare(job: Job, expected: Spec, value: Any, layout: str) -> Measure:
+    if isinstance(value, ms.Tensor):
+        actual, read = describe_value(value)
+    else:
+        actual = {**expected, "shape": list(value.shape)}
+
+        def read(spec: Spec) -> Array:
+            return value
+
+    expected = {**expected, "shape": actual["shape"]} if layout else expected
+
+    def reference(spec: Spec) -> Array:
+        return apply_layout(job.store.get(spec["key"]), layout)
+
+    return compare(expected, actual, reference, read, job.strictness)

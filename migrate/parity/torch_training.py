@@ -1,0 +1,222 @@
+"""In: a torch model, a loss and an optimizer. Out: losses and moved weights of a few steps.
+
+What a weight moves by is kept, not the weight: a step is small beside it, and a weight that stays
+where it is shows. References and torch's own errors come from the same twins as everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from migrate.parity.channel import Payload
+from migrate.parity.exchange import ArrayStore, Spec
+from migrate.parity.noise import ACROSS_KINKS, KernelNoise, OperatorLog
+from migrate.parity.torch_gradients import differentiable, heads_of, ill_conditioned
+from migrate.parity.torch_record import (
+    Errors,
+    Twins,
+    annotate,
+    error,
+    in_float64,
+    nudger,
+    restore,
+)
+from migrate.parity.torch_values import change, cotangent, describe, widen
+
+SHARE = 0.01  # what the first step moves the weights by, relative to their size
+UNIT = 2.0**-24
+Moves = dict[str, torch.Tensor]
+Tensors = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained: expressions of the user ("" for the default), targets, and the rate."""
+
+    names: Mapping[str, Any]
+    loss: str
+    optimizer: str
+    targets: tuple[torch.Tensor, ...]
+    steps: int
+    rate: float = 0.0
+
+    def loss_of(self, result: Any, change_tensor: Tensors) -> torch.Tensor:
+        """The user's loss, or the sum of the results times fixed random cotangents."""
+        if self.loss:
+            found: torch.Tensor = eval(self.loss, dict(self.names))(
+                result, *change(self.targets, change_tensor)
+            )
+            return found
+        heads = differentiable(result)
+        parts = [(h * cotangent(h, number)).sum() for number, h in enumerate(heads)]
+        return torch.stack(parts).sum()
+
+    def optimizer_of(self, model: torch.nn.Module) -> Any:
+        params = [p for p in model.parameters() if p.requires_grad]
+        if self.optimizer:
+            return eval(self.optimizer, {**self.names, "torch": torch, "params": params})
+        return torch.optim.SGD(params, self.rate, momentum=0.9)
+
+
+@dataclass
+class Steps:
+    """One run: the loss of every step, and what the weights moved by after one and after all."""
+
+    losses: list[torch.Tensor] = field(default_factory=list)
+    first: Moves = field(default_factory=dict)
+    last: Moves = field(default_factory=dict)
+    reductions: list[float] = field(default_factory=list)
+
+
+def record_training(twins: Twins, task: Task, folder: Path) -> Payload:
+    """Write index.json and arrays: what the whole model gives when it is trained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ArrayStore(folder)
+    training = not ill_conditioned(twins)
+    for model in twins.every():
+        model.train(training)
+    args, kwargs = twins.arguments
+    index: Spec = {"training": training, "steps": task.steps, "why": "", "targets": []}
+    index["args"], index["kwargs"] = describe(args, store), describe(kwargs, store)
+    try:
+        result = twins.plain(*change(args, torch.clone), **change(kwargs, torch.clone))
+        if not task.loss and not differentiable(result):
+            raise RuntimeError("no result has a gradient")
+        index["heads"], index["cotangents"] = _heads(task, result, store)
+        rate = task.rate or _rate(twins, task)
+        known = Task(task.names, task.loss, task.optimizer, task.targets, task.steps, rate)
+        index["rate"] = rate
+        index |= _compared(twins, known, store)
+    except (RuntimeError, TypeError, ValueError, NameError, AttributeError) as problem:
+        index["why"] = f"torch cannot train this: {type(problem).__name__}: {problem}"[:300]
+    finally:
+        for model in twins.every():
+            restore(twins, model, "")
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    return {}
+
+
+def _heads(task: Task, result: Any, store: ArrayStore) -> tuple[list[str], list[Spec]]:
+    """The places that count in the loss, and the tensors that are handed over beside the inputs."""
+    if task.loss:
+        return [""] * len(task.targets), [_label(target, store) for target in task.targets]
+    heads = differentiable(result)
+    return heads_of(result), [describe(cotangent(h, n), store) for n, h in enumerate(heads)]
+
+
+def _label(target: torch.Tensor, store: ArrayStore) -> Spec:
+    return {**describe(target, store), "label": target.dtype is torch.int64}
+
+
+def _rate(twins: Twins, task: Task) -> float:
+    """The learning rate with which the first step moves the weights by a hundredth of their size.
+
+    A power of two: both sides have exactly the same number.
+    """
+    trial = Task(task.names, task.loss, "", task.targets, 1, 2.0**-40)
+    moved = _train(twins, twins.double, trial, widen).first
+    size = sum(float(p.detach().double().norm()) ** 2 for p in twins.plain.parameters())
+    step = sum(float(move.norm()) ** 2 for move in moved.values()) ** 0.5 * 2.0**40
+    if not step:
+        raise ValueError("no weight has a gradient")
+    return float(2.0 ** round(torch.log2(torch.tensor(SHARE * size**0.5 / step)).item()))
+
+
+def _train(
+    twins: Twins, model: torch.nn.Module, task: Task, change_tensor: Tensors,
+    log: OperatorLog | None = None,
+) -> Steps:  # fmt: skip
+    """Train one twin and bring it back to where it was."""
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    restore(twins, model, "")
+    torch.manual_seed(twins.seed)
+    found, args, kwargs = Steps(), *twins.arguments
+    optimizer = task.optimizer_of(model)
+    try:
+        for number in range(task.steps):
+            optimizer.zero_grad()
+            with torch.enable_grad():
+                result = model(*change(args, change_tensor), **change(kwargs, change_tensor))
+                loss = task.loss_of(result, change_tensor)
+                loss.backward()
+            optimizer.step()
+            found.losses.append(loss.detach())
+            found.reductions.append(log.reduction if log else 0.0)
+            found.last = {
+                name: p.detach().double() - start[name].double()
+                for name, p in model.named_parameters() if p.requires_grad
+            }  # fmt: skip
+            found.first = found.last if number == 0 else found.first
+    finally:
+        with torch.no_grad():
+            for name, p in model.named_parameters():
+                p.copy_(start[name])
+                p.grad = None
+    return found
+
+
+def _compared(twins: Twins, task: Task, store: ArrayStore) -> Spec:
+    """References and own errors of losses and moves, by name."""
+    plain = _train(twins, twins.plain, task, torch.clone)
+    with in_float64():
+        wide = _train(twins, twins.double, task, widen)
+    log = OperatorLog(twins.seed, ACROSS_KINKS)
+    with log:
+        nudged = _train(twins, twins.nudged, task, nudger(twins.seed), log)
+    coarse = None
+    if log.coarse:
+        with KernelNoise(twins.seed):
+            coarse = _train(twins, twins.plain, task, torch.clone)
+    runs = _Runs(twins, store, log.random, (plain, nudged), wide, coarse)
+    return {
+        "losses": [_loss(runs, number) for number in range(task.steps)],
+        "first": _moves(runs, "first", nudged.reductions[0]),
+        "last": _moves(runs, "last", nudged.reductions[-1]),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Runs:
+    twins: Twins
+    store: ArrayStore
+    random: bool
+    own: Sequence[Steps]
+    wide: Steps
+    coarse: Steps | None
+
+
+def _loss(runs: _Runs, number: int) -> Spec:
+    wide = runs.wide.losses[number]
+    own = max(error(run.losses[number], wide) for run in runs.own)
+    rough = error(runs.coarse.losses[number], wide) if runs.coarse else 0.0
+    found = Errors([wide], [own], [rough], runs.own[1].reductions[number], runs.random)
+    return annotate(runs.own[0].losses[number], found, runs.store)
+
+
+def _moves(runs: _Runs, which: str, reduction: float) -> dict[str, Spec]:
+    wide: Moves = getattr(runs.wide, which)
+    weights = dict(runs.twins.plain.named_parameters())
+    sizes = {name: _size(move) for name, move in wide.items()}
+    largest = max(sizes.values(), default=0.0)
+    moves: dict[str, Spec] = {}
+    for name, move in wide.items():
+        own = max(error(getattr(run, which)[name], move) for run in runs.own)
+        rough = error(getattr(runs.coarse, which)[name], move) if runs.coarse else 0.0
+        found = Errors([move], [own], [rough], reduction, runs.random)
+        spec = annotate(move.float(), found, runs.store)
+        spec["floor"] += UNIT * _size(weights[name]) / (sizes[name] or 1.0)
+        if sizes[name] <= 1e-6 * largest:
+            spec |= {"zero": True, "scale": largest / (sizes[name] or 1.0)}
+        moves[name] = spec
+    return moves
+
+
+def _size(tensor: torch.Tensor) -> float:
+    """Root mean square."""
+    return float(tensor.detach().double().norm() / max(tensor.numel(), 1) ** 0.5)

@@ -1,0 +1,107 @@
+"""In: hand-written pairs that are trained for a few steps. Out: what is wrong shows on its rung."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from parity_pairs import LENET, LENET_MS, write_pair
+
+from migrate.outcomes import Verdict
+from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.request import VerifyRequest
+
+pytestmark = [
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("torch", "mindspore")),
+        reason="needs torch and MindSpore",
+    ),
+    pytest.mark.timeout(600),
+]
+TORCH = "torch.optim.SGD(params, lr=0.015625, momentum=0.9)"
+RUNGS = ("loss", "optimizer step", "steps")
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("workers")
+    pair = open_sides(VerifyRequest(folder, folder), folder, 0)
+    yield pair
+    pair.stop()
+
+
+@pytest.fixture
+def trained(sides, tmp_path):
+    """Train LeNet on both sides; answers the model's result."""
+
+    def run(mindspore=LENET_MS, **more):
+        record = write_pair(tmp_path, LENET, mindspore)
+        asked = {"timeout": 300.0, "modes": ("pynative",), "gradients": False, "steps": 3, **more}
+        request = VerifyRequest(record, record.parent, **asked)
+        (model,) = verify_with((sides,), request, lambda line: None).models
+        return model
+
+    return run
+
+
+def verdicts(model, mode="pynative"):
+    found = {rung.name: rung.verdict.value for rung in model.rungs if rung.mode == mode}
+    return [found.get(name) for name in RUNGS]
+
+
+def test_a_right_model_trains_alike_in_both_modes(trained):
+    model = trained(modes=("pynative", "graph"))
+    assert model.verdict is Verdict.PASS
+    for mode in ("pynative", "graph"):
+        assert verdicts(model, mode) == ["PASS"] * 3
+        moved = [c for c in model.checks if (c.rung, c.mode) == ("optimizer step", mode)]
+        every = next(rung for rung in model.rungs if rung.name == "parameters").elements
+        assert sum(check.elements for check in moved) == every
+        assert all(check.cumulative <= check.limit < 1e-2 for check in moved)
+
+
+def test_without_steps_nothing_is_trained(trained):
+    assert verdicts(trained(steps=0)) == [None] * 3
+
+
+def test_one_step_has_no_curve(trained):
+    assert verdicts(trained(steps=1)) == ["PASS", "PASS", None]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        ("mindspore.nn.SGD(params, 0.015625, momentum=0.9)", ["PASS", "PASS", "PASS"]),
+        ("mindspore.nn.SGD(params, 0.015625, momentum=0.5)", ["PASS", "PASS", "DIVERGED"]),
+        ("mindspore.nn.SGD(params, 0.015625, 0.9, weight_decay=0.1)",
+         ["PASS", "DIVERGED", "PROPAGATED"]),
+        ("mindspore.nn.SGD(params, 0.0, 0.9)", ["PASS", "DIVERGED", "PROPAGATED"]),
+        ("mindspore.nn.NoSuch(params)", ["BLOCKED", "BLOCKED", "BLOCKED"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_optimizer_shows(trained, optimizer, expected):
+    model = trained(optimizer=(TORCH, optimizer))
+    assert verdicts(model) == expected
+    assert (model.guilty is None) == (expected[2] == "PASS")
+    if "0.0, 0.9" in optimizer:
+        assert "it does not move" in model.guilty.cause
+
+
+LOSSES = {
+    "same": ("nn.CrossEntropyLoss()", ["PASS", "PASS", "PASS"]),
+    "smoothed": ("nn.CrossEntropyLoss(label_smoothing=0.1)", ["DIVERGED", "PROPAGATED",
+                                                              "PROPAGATED"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", LOSSES)
+def test_a_loss_of_the_user(trained, which):
+    loss, expected = LOSSES[which]
+    model = trained(loss=("nn.CrossEntropyLoss()", loss), targets=("4:int64<10",))
+    assert verdicts(model) == expected
+
+
+def test_a_loss_that_torch_refuses_is_not_run(trained):
+    model = trained(loss=("nn.CrossEntropyLoss()",), targets=("3:int64<10",))
+    assert verdicts(model) == ["NOT_RUN"] * 3
+    assert "torch cannot train this" in model.detail
