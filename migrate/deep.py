@@ -51,4 +51,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if before:
+            # what is alive now counts as old, so that the next search does not begin with it
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()

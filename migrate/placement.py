@@ -71,7 +71,14 @@ class _Scan:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    """The imports, wherever they stand; no expression holds one."""
+    pending: list[ast.AST] = [tree]
+    for node in pending:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            below = getattr(node, field, None)
+            pending += below if isinstance(below, list) else ()
 
 
 def _packages(sources: Mapping[str, Source], scans: Mapping[str, _Scan]) -> list[str]:

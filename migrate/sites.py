@@ -69,7 +69,10 @@ def find(scene: Scene) -> list[Reference]:
 
 def _own(scene: Scene) -> list[Reference]:
     """The names of the project's Modules that are taken in a Cell: definitions and uses."""
-    names = own_names(scene.inference)
+    notes = scene.inference.program.notes
+    if "own names" not in notes:
+        notes["own names"] = own_names(scene.inference)
+    names = notes["own names"]
     found: list[Reference] = []
     for node in scene.file.nodes if names else ():
         if isinstance(node, ast.Attribute) and node.attr in names and _is_own(scene, node):

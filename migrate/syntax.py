@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
+from typing import Any
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+# what these fields hold has no place of its own, or is no node
+_PLAIN = frozenset(
+    "id attr ctx op ops asname level type_comment simple is_async conversion".split()
+)
+
+
+@cache
+def _holding(kind: Any) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold nodes."""
+    return () if kind is ast.Constant else tuple(f for f in kind._fields if f not in _PLAIN)
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node; contexts and operators, which have no place, are left out."""
     found: list[ast.AST] = []
-    for name in node._fields:
+    for name in _holding(type(node)):
         value = getattr(node, name, None)
         if isinstance(value, list):
             found += [v for v in value if isinstance(v, ast.AST) and v._fields]
