@@ -24,7 +24,7 @@ def _holding(kind: Any) -> tuple[str, ...]:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node; contexts and operators, which have no place, are left out."""
     found: list[ast.AST] = []
-    for name in _holding(type(node)):
+    for name in _holding(type(node)):  # type: ignore[arg-type]  # classes do hash
         value = getattr(node, name, None)
         if isinstance(value, list):
             found += [v for v in value if isinstance(v, ast.AST) and v._fields]
