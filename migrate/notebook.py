@@ -136,8 +136,9 @@ def _aside(line: str, indent: str, magics: list[Magic]) -> str:
             prefix += rest.partition(" ")[0] + " "
     code = bare.removeprefix(prefix) if prefix else ""
     if not code or not _parses(code):
-        code, prefix = "pass", ""
-    hidden = indent + code + _PUT_ASIDE.format(len(magics))
+        # a comment ends no run of imports, but a block needs a statement
+        code, prefix = "pass" if indent else "", ""
+    hidden = indent + (code + _PUT_ASIDE.format(len(magics))).lstrip()
     magics.append(Magic(line, hidden, prefix))
     return hidden
 

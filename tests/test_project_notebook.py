@@ -155,6 +155,18 @@ def test_the_magic_of_a_cell_stays_its_first_line(run, write) -> None:
     assert "ops.abs" in cells[0] and cells[0].count("%%time") == 1
 
 
+def test_helpers_come_after_the_imports_of_a_cell_that_begins_with_a_magic(run, write) -> None:
+    cells, done = converted(
+        run, write, "!ls\nimport torch.nn as nn\n%cd x\nimport os",
+        "if 1:\n    !ls\nc = nn.CrossEntropyLoss()",
+    )  # fmt: skip
+    assert done.code == 0, done
+    text = cells[0]
+    assert text.index("from mindspore import") < text.index("class CrossEntropyLoss")
+    assert text.startswith("!ls\n") and "%cd x\n" in text
+    assert cells[1].startswith("if 1:\n    !ls\n")
+
+
 def test_python_after_a_magic_is_converted(run, write) -> None:
     cells, done = converted(
         run, write, "import torch",
