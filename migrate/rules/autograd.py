@@ -107,10 +107,7 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
     if not isinstance(node, ast.Call) or _spreads(node):
         return ""
     name = direct_name(scene, node.func) or ""
-    open_ended = any(isinstance(a, ast.Starred) for a in node.args) or any(
-        k.arg is None for k in node.keywords
-    )  # no row admits such a call
-    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node) and not open_ended
+    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
     return _meant(name, node) if quiet else ""
 
 
@@ -156,7 +153,8 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
             seen = item.id in names or not is_all(scene.kind(item), "Tensor")
-            if not seen and bound_then_read(scene, item.id, node):
+            read = not seen and bound_then_read(scene, item.id, node)
+            if read and not _taken_anew(scene, item.id, node):
                 names.append(item.id)
     source = scene.source
     end = _line_end(source, source.span(node.body[-1]).end)
@@ -166,6 +164,19 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
         parts = (source.newline, indent, f"{name} = {text}({name})")
         yield _silent(scene, node, Span(end, end), parts, frozenset((root,)))
     yield from _cut_returns(scene, node)
+
+
+def _taken_anew(scene: Scene, name: str, node: ast.With) -> bool:
+    """Whether all that reads a name elsewhere is loops over it: each round has its own."""
+    function = scene.function(node)
+    top = function.node if function is not None else scene.source.tree
+    safe = {id(n) for n in ast.walk(node)}
+    for loop in (n for n in ast.walk(top) if isinstance(n, ast.For)):
+        taken = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target))
+        if taken and not any(n is node for n in ast.walk(loop)):
+            safe |= {id(n) for item in loop.body for n in ast.walk(item)}
+    reads = (n for n in ast.walk(top) if isinstance(n, ast.Name) and n.id == name)
+    return all(id(n) in safe for n in reads if isinstance(n.ctx, ast.Load))
 
 
 def _line_end(source: Source, end: int) -> int:
