@@ -13,7 +13,7 @@ import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -45,9 +45,18 @@ def models(name: str) -> list[dict[str, Any]]:
 MODELS = [(name, model) for name in MODEL_SAMPLES for model in models(name)]
 
 
-def convert_folder(source: Path, output: Path) -> Record:
+def style_of(name: str) -> Literal["cells", "model"]:
+    """The style in which a sample's training is converted."""
+    path = SAMPLES / name / "train.toml"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return "model" if tomllib.loads(text).get("style") == "model" else "cells"
+
+
+def convert_folder(
+    source: Path, output: Path, style: Literal["cells", "model"] = "cells"
+) -> Record:
     """Convert and write, the record included."""
-    done = convert(Request(source, output, jobs=1))
+    done = convert(Request(source, output, jobs=1, train_style=style))
     assert done.failures == ()
     outputs.write((*done.outputs, Output(record.NAME, record.text(done.record))), output)
     return done.record
@@ -73,7 +82,8 @@ def sample(
 ) -> tuple[str, Path, Record]:
     """A sample's name, its fresh conversion and the record of it."""
     output = tmp_path_factory.mktemp(request.param) / "out"
-    return request.param, output, convert_folder(SAMPLES / request.param / "torch", output)
+    made = convert_folder(SAMPLES / request.param / "torch", output, style_of(request.param))
+    return request.param, output, made
 
 
 def test_there_are_samples() -> None:
@@ -93,9 +103,9 @@ def test_conversion_gives_the_golden_files(sample: tuple[str, Path, Record]) -> 
 def test_second_conversion_changes_nothing(
     sample: tuple[str, Path, Record], tmp_path: Path
 ) -> None:
-    _, output, _ = sample
+    name, output, _ = sample
     shutil.copytree(output, tmp_path / "first", ignore=shutil.ignore_patterns("*.json"))
-    convert_folder(tmp_path / "first", tmp_path / "second")
+    convert_folder(tmp_path / "first", tmp_path / "second", style_of(name))
     assert tree(tmp_path / "second") == tree(tmp_path / "first")
 
 
@@ -207,7 +217,7 @@ def regenerate(names: list[str]) -> None:
     for name in names or NAMES:
         golden = SAMPLES / name / "mindspore"
         shutil.rmtree(golden, ignore_errors=True)
-        convert_folder(SAMPLES / name / "torch", golden)
+        convert_folder(SAMPLES / name / "torch", golden, style_of(name))
         (golden / record.NAME).unlink()
 
 

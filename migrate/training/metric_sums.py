@@ -154,9 +154,8 @@ def _ends(source: Source, rounds: EvalRounds, sums: set[str]) -> tuple[ast.stmt,
     known, found = set(sums), []
     for item in behind:
         returns = isinstance(item, ast.Return)
-        simple = isinstance(item, ast.Assign) and all(
-            isinstance(t, ast.Name) and t.id not in sums for t in item.targets
-        )
+        simple = isinstance(item, ast.Assign) and all(map(_is_name, item.targets))
+        simple = simple and not binds([item], rounds.own) & sums
         value = item.value if isinstance(item, (ast.Return, ast.Assign)) else None
         names = reads([value], rounds.own) if value is not None else set()
         fits = (returns or simple) and bool(names & known) and not names - known - wide
@@ -165,6 +164,12 @@ def _ends(source: Source, rounds: EvalRounds, sums: set[str]) -> tuple[ast.stmt,
         found.append(item)
         known |= binds([item], rounds.own)
     return tuple(found) if rounds.scope is not None else ()
+
+
+def _is_name(target: ast.expr) -> bool:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(map(_is_name, target.elts))
+    return isinstance(target, ast.Name)
 
 
 def _results(
@@ -177,7 +182,7 @@ def _results(
     if ends and ends[0] not in around[0][0]:
         around = around[1:]
     around = ((around[0][0], ends[-1], around[0][2]), *around[1:]) if ends else around
-    names = [*sums, *(n for s in ends for n in sorted(binds([s], rounds.own)))]
+    names = [*sums, *(n for s in ends if isinstance(s, ast.Assign) for n in _in_order(s))]
     top = _top(source, rounds)
     return tuple(n for n in dict.fromkeys(names) if read_later(top, around, n))
 

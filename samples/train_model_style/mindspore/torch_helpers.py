@@ -1,0 +1,279 @@
+# torch2ms helpers 0.1.0: written by torch2mindspore, which knows this file by this line.
+"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+
+class ConcatDataset:
+    """Reproduces torch.utils.data.ConcatDataset: several datasets one behind the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+
+    def __len__(self):
+        return sum(len(dataset) for dataset in self.datasets)
+
+    def __getitem__(self, index):
+        index = index + len(self) if index < 0 else index
+        for dataset in self.datasets:
+            if index < len(dataset):
+                return dataset[index]
+            index -= len(dataset)
+        raise IndexError("index out of range")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class Dataset:
+    """Reproduces torch.utils.data.Dataset: items by index; two of them can be added."""
+
+    def __class_getitem__(cls, item):
+        return cls
+
+    def __getitem__(self, index):
+        raise NotImplementedError("a Dataset defines __getitem__")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Reproduces torch.utils.data.TensorDataset: item i holds row i of every tensor."""
+
+    def __init__(self, *tensors):
+        if any(tensor.shape[0] != tensors[0].shape[0] for tensor in tensors):
+            raise ValueError("all tensors of a TensorDataset have the same first size")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self):
+        return self.tensors[0].shape[0]
+
+
+class IterableDataset(Dataset):
+    """Reproduces torch.utils.data.IterableDataset: items one after another."""
+
+    def __iter__(self):
+        raise NotImplementedError("an IterableDataset defines __iter__")
+
+
+class Sampler:
+    """Reproduces torch.utils.data.Sampler: an iterable of indices."""
+
+    def __init__(self, data_source=None):
+        self.data_source = data_source
+
+    def __class_getitem__(cls, item):
+        return cls
+
+
+class RandomSampler(Sampler):
+    """Reproduces torch.utils.data.RandomSampler with other random numbers."""
+
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        super().__init__(data_source)
+        self.replacement = replacement
+        self.num_samples = len(data_source) if num_samples is None else num_samples
+
+    def __iter__(self):
+        size = len(self.data_source)
+        if self.replacement:
+            return iter(np.random.randint(0, size, self.num_samples).tolist())
+        rounds = -(-self.num_samples // size)
+        order = [i for _ in range(rounds) for i in np.random.permutation(size).tolist()]
+        return iter(order[: self.num_samples])
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SequentialSampler(Sampler):
+    """Reproduces torch.utils.data.SequentialSampler."""
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+class BatchSampler(Sampler):
+    """Reproduces torch.utils.data.BatchSampler: lists of indices."""
+
+    def __init__(self, sampler, batch_size, drop_last):
+        super().__init__()
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self):
+        batch = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self):
+        whole, rest = divmod(len(self.sampler), self.batch_size)
+        return whole + (1 if rest and not self.drop_last else 0)
+
+
+def default_convert(data):
+    """Reproduces torch.utils.data.default_convert: arrays become Tensors, also in containers."""
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SU":
+        return Tensor(np.asarray(data))
+    if isinstance(data, dict):
+        return {key: default_convert(item) for key, item in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    return [default_convert(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def default_collate(batch):
+    """Reproduces torch.utils.data.default_collate: stacks items, also in dicts and tuples."""
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return ops.stack(list(batch))
+    if isinstance(first, (np.ndarray, np.generic)):
+        return Tensor(np.stack(batch))
+    if isinstance(first, bool | int | float):
+        return Tensor(np.asarray(batch))
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, dict):
+        return {key: default_collate([item[key] for item in batch]) for key in first}
+    columns = [default_collate(list(column)) for column in zip(*batch)]
+    if hasattr(first, "_fields"):
+        return type(first)(*columns)
+    return columns
+
+
+class DataLoader:
+    """Reproduces torch.utils.data.DataLoader in one process; other random numbers.
+
+    Batches come in the same order when not shuffled. Workers, pinned memory and prefetching,
+    which change no number, are not there.
+    """
+
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        collate_fn=None,
+        drop_last=False,
+    ):
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.collate_fn = collate_fn
+        self.iterable = isinstance(dataset, IterableDataset)
+        if sampler is None and not self.iterable:
+            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        if batch_sampler is None and batch_size is not None and not self.iterable:
+            self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+
+    def _items(self):
+        """Lists of items, one list a batch."""
+        if not self.iterable:
+            for indices in self.batch_sampler:
+                yield [self.dataset[index] for index in indices]
+            return
+        batch = []
+        for item in self.dataset:
+            batch.append(item)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __iter__(self):
+        if self.batch_size is None and self.batch_sampler is None:
+            items = self.dataset if self.iterable else (self.dataset[i] for i in self.sampler)
+            return map(self.collate_fn or default_convert, items)
+        return map(self.collate_fn or default_collate, self._items())
+
+    def __len__(self):
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        if not self.iterable:
+            return len(self.sampler)
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole + (1 if rest and not self.drop_last else 0)
+
+
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that torch's two old arguments stand for, where one of them is given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def keep_buffer(cell, name, value):
+    """Makes ``value`` a buffer of the cell, as torch does with weights; None stays None."""
+    if name in cell.__dict__:
+        delattr(cell, name)
+    if value is None:
+        setattr(cell, name, None)
+    else:
+        cell.register_buffer(name, value)
+
+
+def as_labels(target):
+    """Class labels as int32, which the kernels want; probabilities stay."""
+    return target.astype(ms.int32) if target.dtype in (ms.int64, ms.uint8) else target
+
+
+class CrossEntropyLoss(nn.CrossEntropyLoss):
+    """Reproduces torch.nn.CrossEntropyLoss; labels may be int64, or class probabilities."""
+
+    def __init__(
+        self,
+        weight=None,
+        size_average=None,
+        ignore_index=-100,
+        reduce=None,
+        reduction="mean",
+        label_smoothing=0.0,
+    ):
+        super().__init__(
+            None, ignore_index, reduction_of(size_average, reduce, reduction), label_smoothing
+        )
+        keep_buffer(self, "weight", weight)
+
+    def construct(self, logits, labels):
+        return ops.cross_entropy(
+            logits,
+            as_labels(labels),
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+        )
+
+
+def number(value):
+    """A setting as a Python number: the shortest that is this float32; others stay."""
+    if not isinstance(value, Tensor):
+        return value
+    return float(str(value.value())) if value.dtype == ms.float32 else value.item()
+
+
+def numbers(values):
+    """Rates as Python numbers."""
+    return [number(value) for value in values]
+
+
+def last_lr(scheduler):
+    """Reproduces ``get_last_lr()`` of torch's schedules: a list of Python numbers."""
+    return numbers(scheduler.get_last_lr())
