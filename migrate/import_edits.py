@@ -26,6 +26,7 @@ def edits(
     removed = {id(s) for s in statements if all(id(a) in gone for a in s.names)}
     for statement in statements:
         lines = [bindings[id(a)] for a in statement.names if id(a) in bindings]
+        lines = list(dict.fromkeys(lines))  # one raise does for all its names
         kept = [a for a in statement.names if id(a) not in gone]
         if not placed and statement is anchor:
             lines.insert(0, block)

@@ -117,7 +117,7 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     for alias in node.names:
         full = f"{origin}.{alias.name}" if origin else alias.name
         root = full.partition(".")[0]
-        ours = not level and (root in inference.roots or scene.table.needs_torch(root))
+        ours = not level and (root in inference.roots or scene.table.needs_torch(full))
         if ours and inference.program.find_module(scene.file.path, root) is None:
             found.append(Reference(alias, full, Form.IMPORT))
     return found

@@ -10,6 +10,8 @@ from migrate.receivers.kinds import without_none
 from migrate.rules.references import value_of
 from migrate.scene import Scene
 
+_FAILURES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+
 
 def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
     """Torch imports are replaced whole; a library that needs torch becomes a raising object."""
@@ -24,7 +26,36 @@ def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
     root = name.partition(".")[0]
     if root in scene.inference.roots:
         return _binding(scene, alias, name) or Edit(site, Outcome.CONVERTED, None)
-    return Refusal(site, "ENV501", f"{root} needs torch", scene.table.needs_torch(root))
+    why = f"{root if scene.table.needs_torch(root) else name} needs torch"
+    if _is_optional(scene, alias):
+        note = f"{why}; the file goes its own way without it"
+        return Edit(site, Outcome.CONVERTED, (f"raise ModuleNotFoundError({why!r})",), note=note)
+    return Refusal(site, "ENV501", why, scene.table.needs_torch(name))
+
+
+def _is_optional(scene: Scene, alias: ast.alias) -> bool:
+    """Whether the file itself says what it does where the import fails, and that goes on."""
+    child: ast.AST = scene.statement(alias)
+    parent = scene.parent(child)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(parent, ast.Try) and child in parent.body:
+            handler = next((h for h in parent.handlers if _catches(h)), None)
+            if handler is not None:
+                return not any(map(_ends, ast.walk(handler)))
+        child, parent = parent, scene.parent(parent)
+    return False
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(t is None or (isinstance(t, ast.Name) and t.id in _FAILURES) for t in types)
+
+
+def _ends(node: ast.AST) -> bool:
+    """``raise``, ``sys.exit()``: without the library there is no program."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Raise)
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) in ("exit", "_exit", "quit")
 
 
 def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None:
