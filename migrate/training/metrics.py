@@ -32,7 +32,8 @@ def edits(source: Source, found: Measured, own: str, torch: str, taken: set[str]
     place, home = above(source, top), _home(source, found)
     data, model = free("eval_data", taken), free("evaluation", taken)
     built = _built(source, found, own, home, (data, model, metric, key), network)
-    text = (*network.text, *_metric(source, found, metric, own, network.received))
+    apart = "" if source.data[:place].endswith(b"\n\n\n") else "\n\n"
+    text = (apart, *network.text, *_metric(source, found, metric, own, network.received))
     run = f'{own}.run_eval({model}, {data}, "{key}")'
     at = above(source, home)
     return [
