@@ -19,6 +19,7 @@ from migrate.rules import (
     global_settings,
     graph_forms,
     lambdas,
+    launch,
     members,
     modules,
     operators,
@@ -112,6 +113,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from bookkeeping.calls(scene)
     yield from dead_branches.edits(scene)
     yield from lambdas.named(scene)
+    yield from launch.variables(scene)
     yield from strided.slices(scene)
 
 

@@ -1,6 +1,7 @@
 """In: datasets and settings as torch's samplers take them. Out: the same indices."""
 
 import numpy as np
+from mindspore import communication
 
 
 class Sampler:
@@ -74,15 +75,30 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
 
-class DistributedSampler(Sampler):
-    """Reproduces torch.utils.data.distributed.DistributedSampler; shuffled, other random numbers.
+def seeded_permutation(size, seed):
+    """torch.randperm(size) of a CPU generator with this seed, number by number."""
+    drawn = np.frombuffer(np.random.RandomState(seed % 2**32).bytes(4 * size), "<u4").tolist()
+    order = list(range(size))
+    for place in range(size - 1):
+        other = place + drawn[place] % (size - place)
+        order[place], order[other] = order[other], order[place]
+    return order
 
-    Every process takes each ``num_replicas``-th index from ``rank`` on, of an order that all of
-    them draw alike from ``seed`` and the epoch.
+
+class DistributedSampler(Sampler):
+    """Reproduces torch.utils.data.distributed.DistributedSampler, shuffled orders included.
+
+    Every process takes each ``num_replicas``-th index from ``rank`` on; without these two numbers,
+    those of the processes that msrun started.
     """
 
-    def __init__(self, dataset, num_replicas, rank, shuffle=True, seed=0, drop_last=False):
+    def __init__(
+        self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False
+    ):
         super().__init__(dataset)
+        if num_replicas is None:
+            num_replicas = communication.get_group_size()
+        rank = communication.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank {rank} is not one of {num_replicas} processes")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
@@ -100,7 +116,7 @@ class DistributedSampler(Sampler):
     def __iter__(self):
         order = list(range(len(self.dataset)))
         if self.shuffle:
-            order = np.random.RandomState(self.seed + self.epoch).permutation(order).tolist()
+            order = seeded_permutation(len(order), self.seed + self.epoch)
         rounds = -(-self.total_size // max(1, len(order)))
         return iter((order * rounds)[: self.total_size][self.rank :: self.num_replicas])
 

@@ -114,6 +114,7 @@ class ScaledTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         (_, outputs), gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         inverse = 1.0 / self.scaler.current
         gradients = tuple([gradient * inverse for gradient in gradients])
         finite = ops.stack([ops.isfinite(gradient).all() for gradient in gradients]).all()

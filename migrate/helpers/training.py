@@ -39,7 +39,7 @@ class TrainOneStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
-        return followed_by(outputs, self.optimizer(gradients))
+        return followed_by(outputs, self.optimizer(self.grad_reducer(gradients)))
 
 
 def total_norm(gradients, norm_type):
@@ -75,8 +75,8 @@ def chosen_among(weights, clipped):
 class ClippedTrainStep(nn.TrainOneStepCell):
     """One training step with torch.nn.utils.clip_grad_norm_ between gradient and update.
 
-    Nothing is clipped where ``max_norm`` is None. With ``returns_norm`` a call gives the norm before
-    clipping as its last result.
+    Nothing is clipped where ``max_norm`` is None. With ``returns_norm`` a call gives the norm
+    before clipping as its last result.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class ClippedTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         norm = None
         if self.max_norm is not None:
             gradients, norm = clip_by_total_norm(
@@ -123,6 +124,7 @@ class ValueClippedTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         if self.clip_value is not None:
             gradients = clip_each(gradients, self.chosen, self.clip_value)
         return followed_by(outputs, self.optimizer(gradients))
@@ -145,7 +147,7 @@ class AccumulatingTrainStep(nn.TrainOneStepCell):
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
         added = ()
-        for total, gradient in zip(self.total, gradients):
+        for total, gradient in zip(self.total, self.grad_reducer(gradients)):
             added = (*added, ops.assign_add(total, gradient))
         return followed_by(outputs, added)
 
@@ -205,6 +207,8 @@ class JointTrainStep(nn.TrainOneStepCell):
             auto_prefix=False,
         )
         self.weights = ms.ParameterTuple([p for o in optimizers for p in o.parameters])
+        if self.reducer_flag:
+            self.grad_reducer = nn.DistributedGradReducer(self.weights, self.mean, self.degree)
         self.counts = tuple(len(o.parameters) for o in optimizers)
         self.max_norm, self.norm_type = max_norm, float(norm_type)
         self.chosen = chosen_among(self.weights, clipped)
@@ -213,6 +217,7 @@ class JointTrainStep(nn.TrainOneStepCell):
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.grad_reducer(gradients)
         norm = None
         if self.max_norm is not None:
             gradients, norm = clip_by_total_norm(

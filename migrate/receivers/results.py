@@ -159,7 +159,7 @@ class Results:
         return any(row.forward or row.weights for row in self.table.rows(name))
 
     def _instance(self, name: str, space: str) -> Kind:
-        if space in ("torch.nn", "einops.layers.torch", "torchvision.ops"):
+        if space in ("torch.nn", "torch.nn.parallel", "einops.layers.torch", "torchvision.ops"):
             return kind("Module", name)
         if name == "torch.optim.swa_utils.AveragedModel":
             return kind("Module", name)

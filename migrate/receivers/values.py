@@ -28,6 +28,8 @@ from migrate.receivers.world import World
 
 _MODULE_TENSORS = ("weight", "bias", "running_mean", "running_var", "in_proj_weight",
                    "in_proj_bias", "num_batches_tracked", "alpha")  # fmt: skip
+# Modules around one other, which they call with what they are given.
+_WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
                "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
@@ -126,6 +128,8 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
         return TENSOR
     if name == "training":
         return BOOL
+    if name == "module" and atom.name in _WRAPPERS and atom.items:
+        return atom.items[0]
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
     if atom.name in _CONTAINERS and name in (
         "append",
@@ -157,6 +161,9 @@ def instance_of(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
         return kind(what, atom.name)
     if atom.name in _CONTAINERS:
         return container(atom.name, args)
+    if atom.name in _WRAPPERS and args:
+        inner = frozenset(a for a in args[0] if a.name not in _WRAPPERS)
+        return frozenset((Atom("Module", atom.name, (inner,) if inner else ()),))
     return world.results.of_call(atom.name)
 
 
@@ -232,6 +239,8 @@ def call_module(receiver: Kind, world: World) -> Kind:
             if not any(functions):
                 bases = world.torch_bases(atom.name)
                 found.extend(world.results.of_forward(b) for b in bases)
+        elif atom.name in _WRAPPERS and atom.items:
+            found.append(call_module(atom.items[0], world))
         elif atom.kind == "Module":
             found.append(world.results.of_forward(atom.name, "return_indices" in atom.keys))
     return join(*found) or TENSOR

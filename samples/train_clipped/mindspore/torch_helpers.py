@@ -364,8 +364,8 @@ def followed_by(outputs, done):
 class ClippedTrainStep(nn.TrainOneStepCell):
     """One training step with torch.nn.utils.clip_grad_norm_ between gradient and update.
 
-    Nothing is clipped where ``max_norm`` is None. With ``returns_norm`` a call gives the norm before
-    clipping as its last result.
+    Nothing is clipped where ``max_norm`` is None. With ``returns_norm`` a call gives the norm
+    before clipping as its last result.
     """
 
     def __init__(

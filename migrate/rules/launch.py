@@ -1,0 +1,55 @@
+"""In: what a script reads of the variables that torchrun sets. Out: those that msrun sets.
+
+Only reading under the literal name changes; where the program sets such a variable itself, all of
+its uses stay.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Outcome
+from migrate.scene import Scene
+
+VARIABLES = {"RANK": "RANK_ID", "WORLD_SIZE": "RANK_SIZE", "LOCAL_RANK": "DEVICE_ID"}
+_GETTERS = ("os.environ.get", "os.getenv")
+
+
+def variables(scene: Scene) -> Iterator[Edit]:
+    """The names in ``os.environ["RANK"]``, ``os.getenv("RANK")`` and ``"RANK" in os.environ``."""
+    if not scene.inference.mentions(b"torch.distributed"):
+        return
+    for node in scene.file.nodes:
+        key = _key(scene, node)
+        name = VARIABLES.get(key.value) if key is not None and isinstance(key.value, str) else None
+        if key is None or name is None or _is_set(scene, key.value):
+            continue
+        site = scene.site(f"os.environ[{key.value!r}]", key)
+        note = "msrun starts the processes, and names its variables so"
+        yield Edit(site, Outcome.CONVERTED, (f'"{name}"',), note=note)
+
+
+def _key(scene: Scene, node: ast.AST) -> ast.Constant | None:
+    """The literal name of the variable that an expression reads."""
+    found: ast.AST | None = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        found = node.slice if _is(scene, node.value, "os.environ") else None
+    elif isinstance(node, ast.Call) and node.args and _is(scene, node.func, *_GETTERS):
+        found = node.args[0]
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        found = node.left if _is(scene, node.comparators[0], "os.environ") else None
+    return found if isinstance(found, ast.Constant) else None
+
+
+def _is(scene: Scene, node: ast.AST, *names: str) -> bool:
+    atoms = scene.kind(node)
+    return bool(atoms) and all(a.kind == "foreign" and a.name in names for a in atoms)
+
+
+def _is_set(scene: Scene, name: object) -> bool:
+    """Whether a file of the program stores under this name."""
+    files = scene.inference.program.files.values()
+    places = (n for f in files for n in f.nodes if isinstance(n, ast.Subscript))
+    stores = (n.slice for n in places if isinstance(n.ctx, ast.Store))
+    return any(isinstance(key, ast.Constant) and key.value == name for key in stores)
