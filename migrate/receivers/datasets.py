@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.receivers.kinds import (
+    INT,
     STR,
     TENSOR,
     UNKNOWN,
@@ -22,15 +23,21 @@ from migrate.receivers.kinds import (
 from migrate.receivers.world import World
 
 SPACE = "torch.utils.data."
+IMAGES = "torchvision.datasets."
 _PASSING = ("Subset", "ConcatDataset", "random_split")
 
 
 def made(name: str, given: Mapping[str, Kind], args: tuple[Kind, ...], world: World) -> Kind | None:
     """The instance that a class or function of torch.utils.data gives; None for any other name.
 
+    A data set of torchvision gives an image, or what its transform makes of it, and a class label.
+
     ``given`` are the keyword arguments; ``items`` of the result is the kind of an item or batch.
     """
     short = name.removeprefix(SPACE)
+    if name.startswith(IMAGES) and world.table.keys(name):
+        label = UNKNOWN if "target_transform" in given or len(args) > 2 else INT
+        return _holding(name, fixed_tuple((UNKNOWN, label)))
     if not name.startswith(SPACE):
         return None
     if short == "TensorDataset":
