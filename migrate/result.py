@@ -137,7 +137,11 @@ class Check(Frozen):
 
 
 class Guilty(Frozen):
-    """The first Cell whose local check fails."""
+    """The first Cell whose local check fails.
+
+    ``torch_call`` and ``mindspore_call`` are the first calls inside it that differ, like
+    ``net.py:12: x.var(1)``; ``reproduction`` is a file that shows it without torch.
+    """
 
     rung: str
     mode: str
@@ -147,6 +151,9 @@ class Guilty(Frozen):
     mindspore_place: str = ""
     call: str = ""
     cause: str = ""
+    torch_call: str = ""
+    mindspore_call: str = ""
+    reproduction: str = ""
 
 
 class Rung(Frozen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ _UNMATCHED = 8  # names listed
 _INTERRUPTED = 130
 _STEPS = 3
 JOURNAL = ".partial"
+REPRODUCTIONS = "torch2ms_reproductions"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def run(out: Path, given: Given, json: Path | None) -> int:
 
     found = settings.nearest(located.root, Path.cwd()).verify
     requests = tuple(_requests(located, given, found))
+    if not any(request.journal and request.journal.exists() for request in requests):
+        shutil.rmtree(located.root / REPRODUCTIONS, ignore_errors=True)  # of an earlier run
     result = _merged(list(_each(requests)))
     for target in (located.verification, *([json] if json else [])):
         data = record.text(result)
@@ -75,6 +79,7 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
 
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
+    common = replace(common, reproductions=located.root / REPRODUCTIONS)
     for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps"):
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value
@@ -164,3 +169,8 @@ def _model_lines(model: ModelResult) -> Iterator[str]:
         yield f"           first guilty Cell: {guilty.mindspore} ({guilty.rung}, {guilty.mode})"
         yield f"             {guilty.torch_place} -> {guilty.mindspore_place}"
         yield f"             {guilty.cause}"
+        if guilty.torch_call:
+            yield f"             first call that differs: {guilty.torch_call}"
+            yield f"               in MindSpore: {guilty.mindspore_call or 'none follows'}"
+        if guilty.reproduction:
+            yield f"             alone: python {guilty.reproduction}"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.outcomes import Verdict
+from migrate.parity.first_call import FirstCall, first_call
+from migrate.parity.reproduction import write_reproduction
 from migrate.parity.session import Session
 from migrate.result import Check, Guilty
 
@@ -45,13 +47,17 @@ def _guilty(session: Session, check: Check) -> Guilty:
     module = session.modules.get(check.torch_path, {})
     cell = session.cells.get(check.mindspore_path, {})
     differences = setting_differences(module.get("settings", {}), cell.get("settings", {}))
-    cause = "; ".join([*differences, check.detail])
+    inner = first_call(session, check) or FirstCall()
+    told = f"MindSpore's numbers are {inner.relation}" if inner.relation else ""
+    cause = "; ".join(text for text in (*differences, told, check.detail) if text)
     return Guilty(
         rung=check.rung, mode=check.mode,
         torch=_named(check.torch_path, check.torch_class),
         mindspore=_named(check.mindspore_path, check.mindspore_class),
         torch_place=_place(module), mindspore_place=_place(cell),
         call=_line(session.target.ms_root, cell), cause=cause,
+        torch_call=inner.torch, mindspore_call=inner.mindspore,
+        reproduction=write_reproduction(session, check),
     )  # fmt: skip
 
 

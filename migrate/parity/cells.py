@@ -29,6 +29,7 @@ class Net:
     places: dict[str, str] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)
     start: dict[str, Array] = field(default_factory=dict)
+    source: str = ""
 
 
 def open_net(root: Any) -> Net:

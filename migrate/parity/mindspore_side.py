@@ -27,7 +27,7 @@ from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_files import read_file, write_file
 from migrate.parity.ms_gradients import replay_gradients
 from migrate.parity.ms_training import replay_training
-from migrate.parity.replay import replay, set_mode
+from migrate.parity.replay import inner_calls, replay, set_mode
 
 
 class NoTorch(importlib.abc.MetaPathFinder):
@@ -84,6 +84,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
     silence(root)
     bench.net, bench.names = open_net(root), vars(module)
+    bench.net.source = str(tree.root)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
     cells = inventory(bench.net, tree.root)
@@ -110,6 +111,7 @@ def main() -> None:
         "write_file": lambda request, emit: write_file(request),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
+        "inner_calls": lambda request, emit: inner_calls(bench.current, request),
         "training": lambda request, emit: replay_training(
             bench.current, bench.names, request, emit
         ),

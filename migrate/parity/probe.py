@@ -43,8 +43,8 @@ def probe_source(
     they name the targets instead: these take the place of the cotangents.
     """
     inputs: list[Spec] = []
-    call = [_expression(item, inputs) for item in args["items"]]
-    call += [f"{name}={_expression(item, inputs)}"
+    call = [expression(item, inputs) for item in args["items"]]
+    call += [f"{name}={expression(item, inputs)}"
              for name, item in zip(kwargs["keys"], kwargs["items"], strict=False)]  # fmt: skip
     names = [f"x{i}" for i in range(len(inputs))] + [f"c{i}" for i in range(len(heads))]
     total = " + ".join(f"(result{head} * c{i}).sum()" for i, head in enumerate(heads))
@@ -54,7 +54,7 @@ def probe_source(
     return text, inputs
 
 
-def _expression(spec: Spec, inputs: list[Spec]) -> str:
+def expression(spec: Spec, inputs: list[Spec]) -> str:
     kind = spec["t"]
     if kind == "tensor":
         inputs.append(spec)
@@ -65,7 +65,7 @@ def _expression(spec: Spec, inputs: list[Spec]) -> str:
         return repr(spec["v"])
     if kind == "opaque":
         raise ValueError(f"{spec['why']} cannot be handed to MindSpore")
-    items = [_expression(item, inputs) for item in spec["items"]]
+    items = [expression(item, inputs) for item in spec["items"]]
     if kind == "dict":
         pairs = zip(spec["keys"], items, strict=False)
         return "{" + ", ".join(f"{key!r}: {item}" for key, item in pairs) + "}"

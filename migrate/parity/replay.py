@@ -15,9 +15,10 @@ from migrate.parity.cells import Net, Unknown, held_at, lend, put, restore, sign
 from migrate.parity.channel import Emit, Payload, describe
 from migrate.parity.compare import Measure, compare, merge
 from migrate.parity.exchange import Array, ArrayStore, Spec, opaque_part
+from migrate.parity.inner_calls import Seen, entry_of, watched
 from migrate.parity.layout import apply_layout
+from migrate.parity.ms_values import array, rebuild
 from migrate.parity.ms_values import describe as describe_value
-from migrate.parity.ms_values import rebuild
 from migrate.parity.tolerance import Strictness
 
 MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
@@ -151,6 +152,29 @@ def _local(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
         for place, numbers in before.items():
             put(job.net, place, numbers)
         restore(job.net, path)
+
+
+def inner_calls(net: Net, request: Payload) -> Payload:
+    """Run one Cell on torch's input (PyNative): the result of every call in its code."""
+    entry, training = entry_of(request)
+    store = ArrayStore(Path(request["folder"]))
+    seen = Seen(ArrayStore(Path(request["into"])), _arrays)
+    cell = net.cells[request["cell"]]
+    set_mode("pynative")
+    net.root.set_train(training)
+    restore(net, "")
+    try:
+        args, kwargs = rebuild(entry["args"], store), rebuild(entry["kwargs"], store)
+        with watched(Path(net.source), type(cell), seen.observe):
+            cell(*args, **kwargs)
+    finally:
+        restore(net, "")
+    return {"rows": seen.rows}
+
+
+def _arrays(value: Any) -> list[Array]:
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return [array(item) for item in items if isinstance(item, ms.Tensor)]
 
 
 def _stand_in(job: Replay, path: str, entry: Spec, groups: dict[Any, str]) -> str:

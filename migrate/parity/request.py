@@ -24,7 +24,8 @@ class VerifyRequest:
     ``rtol``/``atol`` replace the whole rule by an elementwise one. ``timeout`` is in seconds and
     counts for one step of one Cell. ``jobs`` models are verified side by side.
     Without ``modes`` no model is run: only its weights find their partners. ``journal`` is the
-    folder where finished rungs are kept until the run is complete.
+    folder where finished rungs are kept until the run is complete, ``reproductions`` the one for
+    programs that show a guilty Cell alone.
 
     ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
     expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
@@ -50,6 +51,7 @@ class VerifyRequest:
     targets: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
     journal: Path | None = field(default=None, compare=False)
+    reproductions: Path | None = field(default=None, compare=False)
 
 
 class VerifyError(Exception):

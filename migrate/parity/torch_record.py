@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from migrate.parity.exchange import ArrayStore, Spec, encode
+from migrate.parity.exchange import Array, ArrayStore, Spec, decode, encode
+from migrate.parity.inner_calls import Seen, entry_of
+from migrate.parity.inner_calls import watched as watched_calls
 from migrate.parity.noise import nudge
 from migrate.parity.tolerance import floor, relative_error
 from migrate.parity.torch_values import array, change, leaf
@@ -141,6 +144,33 @@ def tape(twins: Twins) -> Tape:
         run(twins.plain, twins, torch.clone)
     result.kept.clear()
     return result
+
+
+def inner_calls(twins: Twins, root: Path, request: Spec) -> Spec:
+    """Run one module on its recorded input: the result of every call in its code."""
+    entry, training = entry_of(request)
+    store = ArrayStore(Path(request["folder"]))
+    seen = Seen(ArrayStore(Path(request["into"])), _arrays)
+
+    def tensor(spec: Spec) -> torch.Tensor:
+        found = torch.from_numpy(store.get(spec["key"]))
+        return found.to(getattr(torch, spec["dtype"]))
+
+    def value(name: str) -> Any:
+        return decode(entry[name], tensor, lambda dtype: getattr(torch, dtype))
+
+    module = twins.plain.get_submodule(request["path"])
+    twins.plain.train(training)
+    restore(twins, twins.plain, "")
+    torch.manual_seed(twins.seed)
+    with torch.no_grad(), watched_calls(root, type(module), seen.observe):
+        module(*value("args"), **value("kwargs"))
+    return {"rows": seen.rows}
+
+
+def _arrays(value: Any) -> list[Array]:
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return [array(item).copy() for item in items if isinstance(item, torch.Tensor)]
 
 
 def nudger(seed: int) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -32,7 +32,7 @@ from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_inputs import find_inputs, value
 from migrate.parity.torch_operators import declare, is_missing_operator
-from migrate.parity.torch_record import Twins
+from migrate.parity.torch_record import Twins, inner_calls
 from migrate.parity.torch_training import Task, record_training
 from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
@@ -191,6 +191,7 @@ def main() -> None:
         "gradients": lambda request, emit: record_gradients(
             bench.model, Path(request["folder"]), request["local"], emit
         ),
+        "inner_calls": lambda request, emit: inner_calls(bench.model, bench.root, request),
         "training": lambda request, emit: training(bench, request),
     })  # fmt: skip
 
