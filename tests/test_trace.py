@@ -232,7 +232,7 @@ def test_what_was_seen_follows_a_restructured_loop(run: Any, write: Any) -> None
     assert done.code == 0, done
     assumed = {e["line"] for e in entries(root.parent / "out", "train.py") if e["assumption"]}
     assert {25, 26} <= assumed
-    assert "TrainOneStepCell" in (root.parent / "out/train.py").read_text()
+    assert "TrainOneStep" in (root.parent / "out/train.py").read_text()
 
 
 def test_places_that_went_elsewhere_are_left_out() -> None:
