@@ -287,3 +287,70 @@ def test_fake_data_has_the_shapes_of_torchvision() -> None:
         assert image.size == image_there.size and image.mode == image_there.mode
         assert type(target) is type(target_there) and 0 <= target < 10
     assert np.array_equal(np.asarray(mine[1][0]), np.asarray(mine[1][0]))
+
+
+PROGRAM = """
+import torch
+import torchvision
+import torchvision.transforms as transforms
+import torchvision.transforms.functional as TF
+from torchvision import datasets
+from torchvision.transforms import InterpolationMode
+
+
+def run(root, image):
+    train = transforms.Compose([
+        transforms.Resize(30, interpolation=InterpolationMode.BICUBIC),
+        transforms.RandomApply([transforms.RandomRotation((20, 20))], p=1.0),
+        transforms.CenterCrop((28, 24)),
+        transforms.RandomHorizontalFlip(p=1.0),
+        transforms.ToTensor(),
+        transforms.Normalize((0.1307,), (0.3081,)),
+        transforms.Lambda(lambda x: x.reshape(-1)),
+    ])
+    data = datasets.MNIST(root, train=True, transform=train)
+    loader = torch.utils.data.DataLoader(data, batch_size=4, shuffle=False)
+    found = []
+    for images, labels in loader:
+        found.append(images.sum(1).numpy())
+        found.append((labels == data.targets[:4]).numpy())
+    plain = torchvision.datasets.MNIST(root, train=False)
+    x, target = plain[1]
+    found.append(TF.to_tensor(TF.resize(x, [9, 11])).numpy())
+    found.append(TF.normalize(TF.to_tensor(image), [0.5] * 3, [0.2] * 3).numpy())
+    for changed in (
+        TF.crop(image, 2, 3, 8, 9), TF.center_crop(image, 6), TF.hflip(image), TF.vflip(image),
+        TF.pad(image, 2), TF.rotate(image, 30), TF.to_grayscale(image, 3),
+        TF.adjust_brightness(image, 1.2), TF.adjust_contrast(image, 0.7),
+        TF.adjust_saturation(image, 1.9), TF.adjust_hue(image, 0.2),
+        TF.rotate(image, 10, TF.InterpolationMode.BILINEAR, fill=[1, 2, 3]),
+        TF.to_pil_image(TF.pil_to_tensor(image)),
+    ):
+        found.append(TF.convert_image_dtype(TF.pil_to_tensor(changed), torch.float32).numpy())
+    return found, target, data.classes, len(plain)
+"""
+
+
+def test_a_converted_script_prepares_the_same_data(tmp_path: Path) -> None:
+    from migrate import table
+    from migrate.outcomes import Outcome
+    from migrate.project import convert_text
+
+    write_mnist(tmp_path, "MNIST")
+    made = convert_text(PROGRAM, table.load(()))
+    assert not [e for e in made.entries if e.outcome is Outcome.FLAGGED]
+    assert "torch" not in [line.split()[1] for line in made.text.splitlines() if "import " in line]
+    image = picture("RGB", (21, 17))
+    (theirs, *rest), (mine, *own) = (
+        called(text, str(tmp_path), image) for text in (PROGRAM, made.text)
+    )
+    assert own == rest and len(mine) == len(theirs)
+    for left, right in zip(mine, theirs, strict=True):
+        assert left.dtype == right.dtype
+        np.testing.assert_allclose(left, right, rtol=2e-6, atol=2e-5)
+
+
+def called(text: str, *args: Any) -> Any:
+    space: dict[str, Any] = {}
+    exec(compile(text, "program.py", "exec"), space)
+    return space["run"](*args)

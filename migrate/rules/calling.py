@@ -11,7 +11,7 @@ from migrate.choice import SELECTION, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, TRAIN, bases_choose, has_own_modes
 from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
-from migrate.rules import by_name, checkpoints, optimizers
+from migrate.rules import by_name, checkpoints, collectives, optimizers
 from migrate.scene import Scene
 from migrate.selections import is_selection
 from migrate.syntax import is_super
@@ -36,6 +36,8 @@ def decide_call(
     chosen = saved
     if any(c.row.rule for c in chosen):
         return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
+    if shared := collectives.refusal(scene, site, call):
+        return shared
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
     shown = {layout.flat(scene.source, e.parts) for e in edits if e.parts is not None}
     if len(shown) > 1:
