@@ -48,8 +48,12 @@ def decide(
 
 
 def function(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal | None:
-    """``relu_(x)`` is ``x = relu(x)``; None where its plain form is not known either."""
-    changed = call.args[0] if call.args else None
+    """``relu_(x)`` is ``x = relu(x)``; None where its plain form is not known either.
+
+    A name with rows of its own (``init.uniform_``) goes by those, also where they refuse a call.
+    """
+    own = any(not row.flag for row in scene.table.rows(name))
+    changed = call.args[0] if call.args and not own else None
     if changed is None or isinstance(changed, (ast.Starred, ast.Subscript)):
         return None
     plain = name[:-1]

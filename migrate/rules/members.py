@@ -6,6 +6,7 @@ import ast
 
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.receivers.kinds import is_all
 from migrate.receivers.recorded import is_plain
 from migrate.rules import inplace
 from migrate.rules.calling import decide_call, template_of
@@ -14,6 +15,16 @@ from migrate.substitution import piece
 from migrate.table import Row
 from migrate.template_text import dotted, parse
 from migrate.templates import Renderer
+
+# what is asked of the device of a Tensor: a Cell runs where the whole program does
+_OF_DEVICE = {"torch.device.type": "'cpu'", "torch.device.index": "None"}
+_ONE_DEVICE = "MindSpore places whole programs: the device of a tensor is answered as on a CPU."
+
+
+def _is_device_of_tensor(scene: Scene, node: ast.expr) -> bool:
+    """``x.device``, which becomes None and has no attributes."""
+    of = node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
+    return of is not None and is_all(scene.kind(of), "Tensor")
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
@@ -66,6 +77,8 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
     row = rows[0]
     if row.flag:
         return Refusal(site, row.flag, row.reason, row.next_step)
+    if name in _OF_DEVICE and _is_device_of_tensor(scene, node.value):
+        return Edit(site, Outcome.CONVERTED, (_OF_DEVICE[name],), row.key, note=_ONE_DEVICE)
     if scene.table.kind(name) == "method":
         if _same_name(scene, row, node.attr):
             return Edit(site, Outcome.KEPT, None, row.key)
