@@ -120,14 +120,10 @@ def verify(
     k: o.Factor = None,
     rtol: o.Relative = None,
     atol: o.Absolute = None,
-    torch_python: o.TorchPython = None,
-    map: o.Mapped = None,
-    steps: o.Steps = None,
-    loss: o.Loss = None,
-    target: o.Labels = None,
-    optimizer: o.Optimizer = None,
-    version: o.Version = False,
-) -> None:
+    torch_python: o.TorchPython = None, map: o.Mapped = None,
+    steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
+    optimizer: o.Optimizer = None, version: o.Version = False,
+) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
     Without --build, every model that can be built without arguments is found and verified;
