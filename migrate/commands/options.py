@@ -165,10 +165,14 @@ Format = Annotated[
 
 # weights
 Checkpoint = Annotated[
-    Path, typer.Argument(metavar="IN", help="A file of torch.save, or a .safetensors file.")
+    Path,
+    typer.Argument(metavar="IN", help="A checkpoint of torch or MindSpore, or an index of shards."),
 ]
 CheckpointOut = Annotated[
-    Path, typer.Argument(metavar="OUT", help="The checkpoint to write, NAME.ckpt.")
+    Path,
+    typer.Argument(
+        metavar="OUT", help="The checkpoint to write: .ckpt, .safetensors, .pth, .pt or .bin."
+    ),
 ]
 Recorded = Annotated[
     Path, typer.Option(metavar="OUT", help="What convert wrote and verify looked at.")
