@@ -12,7 +12,8 @@ from migrate.scene import Scene
 
 _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
                               "iterator", "foreign", "project", "class", "function", "builtin",
-                              "device", "dtype", "Object", "None", "super", "method"})  # fmt: skip
+                              "device", "dtype", "Object", "None", "super", "method",
+                              "text"})  # fmt: skip
 # methods of Tensors that are called for what they do
 _EFFECTS = frozenset({"backward", "register_hook", "register_post_accumulate_grad_hook",
                       "retain_grad", "resize"})  # fmt: skip

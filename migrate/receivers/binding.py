@@ -15,6 +15,7 @@ from migrate.receivers.kinds import (
     STR,
     TENSOR,
     UNKNOWN,
+    Atom,
     Kind,
     element,
     indirect,
@@ -22,6 +23,7 @@ from migrate.receivers.kinds import (
     kind,
     place,
     sequence,
+    shallow,
     without_none,
 )
 
@@ -44,8 +46,15 @@ class Binding(Frame):
                 else:
                     self.bind(item, place(value, index))
         elif isinstance(target, ast.Subscript):
-            self.kind(target.value)
+            self._put(target, self.kind(target.value), indirect(value))
             self.kind(target.slice)
+
+    def _put(self, target: ast.Subscript, holder: Kind, value: Kind) -> None:
+        """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
+        key = target.slice.value if isinstance(target.slice, ast.Constant) else "?"
+        grown = frozenset(_with_element(atom, str(key), value) for atom in holder)
+        if grown != holder and isinstance(target.value, (ast.Name, ast.Attribute)):
+            self.bind(target.value, grown)
 
     def bound(self, name: str, value: Kind) -> None:
         self.env[name] = value
@@ -108,3 +117,12 @@ class Binding(Frame):
             else:
                 return NOTHING
         return join(*found)
+
+
+def _with_element(atom: Atom, key: str, value: Kind) -> Atom:
+    """A container with one more element; what is unknown counts where its keys are written."""
+    if atom.kind not in ("list", "dict") or atom.fixed or not atom.items:
+        return atom
+    keys = tuple(dict.fromkeys((*atom.keys, key))) if atom.keys else ()
+    added = value if keys else value - UNKNOWN
+    return Atom(atom.kind, atom.name, (join(*atom.items, shallow(added)),), keys)

@@ -112,13 +112,15 @@ class Calling(Given):
         if atom.kind == "partial":
             parts = [self._called(a, node, args) for i in atom.items for a in ordered(i)]
             return join(*parts) or UNKNOWN
-        if atom.kind == "builtin" and atom.name == "map":
-            return self._mapped(node, args)
         if atom.kind == "builtin":
-            return self._member_lookup(atom.name, node) or python_results.builtin(atom.name, args)
+            return self._builtin(atom.name, node, args)
         if atom.kind == "foreign":
             return python_results.foreign(atom.name, args)
         return kind("instance") if atom.kind == "instance" else UNKNOWN
+
+    def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
+        return found or python_results.builtin(name, args, node, self.world.kinds)
 
     def _returned(self, function: Function, node: ast.Call) -> Kind:
         """The result of a function of the project, whose body shows what it was given."""
@@ -263,9 +265,9 @@ class Calling(Given):
 
 
 def _may_be_tensor(value: Kind) -> bool:
-    """Nothing is known of it, or only that some object gave it when it was called."""
-    rest = without_none(value) - UNKNOWN
-    others = rest - TENSOR
+    """Something of it is unknown, or some object gave it when it was called; no other kind."""
+    rest = without_none(value)
+    others = rest - UNKNOWN - TENSOR
     return all(a.kind == "instance" and not a.name for a in others) and rest != TENSOR
 
 

@@ -11,7 +11,9 @@ from migrate.receivers.kinds import (
     BOOL,
     FLOAT,
     INT,
+    MODULE,
     NONE,
+    STATISTICS,
     STR,
     TENSOR,
     UNKNOWN,
@@ -52,12 +54,17 @@ class Evaluator(Calling):
 
     def _Attribute(self, node: ast.Attribute) -> Kind:
         value = self.kind(node.value)
+        if node.attr in STATISTICS and self.world.only_modules_have(node.attr):
+            self.saw(node.value, MODULE)
+            value = self.world.kinds[id(node.value)]
         found = self.env.get(_path(node))
         if found is None:
             found = values.attribute(value, node.attr, self.world) if value else UNKNOWN
         why = self.assumed.get(id(node.value), "")
-        if found == UNKNOWN and len(value) == 1:
-            found, assumed = self.world.likely(next(iter(value)), node.attr)
+        if found >= UNKNOWN and (len(value) == 1 or node.attr in STATISTICS):
+            unsure = next(iter(value)) if len(value) == 1 else Atom("unknown")
+            likely, assumed = self.world.likely(unsure, node.attr)
+            found = join(found - UNKNOWN, likely)
             why = f"{ast.unparse(node)} is {assumed}" if assumed else why
         if why:
             self.assumed[id(node)] = why

@@ -14,7 +14,7 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Kind,
     is_all,
-    without_none,
+    unknown_but_for,
 )
 from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
@@ -91,12 +91,12 @@ class Frame:
     def saw(self, node: ast.expr, proved: Kind) -> None:
         """The program would fail here unless ``node`` were of this kind."""
         if isinstance(node, ast.Name) and node.id in self.env:
-            if without_none(self.env[node.id]) <= UNKNOWN:
+            if unknown_but_for(proved, self.env[node.id]):
                 self.env[node.id] = self.world.kinds[id(node)] = proved
                 if node.id in self.fresh and node.id not in self.examined:
                     self.evidence[node.id] = proved
                 self._trace(node, proved)
-        elif self.world.kinds.get(id(node), UNKNOWN) <= UNKNOWN:
+        elif unknown_but_for(proved, self.world.kinds.get(id(node), UNKNOWN)):
             self.world.kinds[id(node)] = proved
             holder = node.value if isinstance(node, ast.Subscript) else None
             if isinstance(holder, ast.Name) and holder.id in self.elements:

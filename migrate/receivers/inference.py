@@ -22,7 +22,7 @@ from migrate.receivers.kinds import (
     Kind,
     indirect,
     kind,
-    without_none,
+    unknown_but_for,
 )
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
@@ -177,9 +177,7 @@ class Inference:
         else:
             flow.result = indirect(flow.kind(body))
         proved = {
-            n: k
-            for n, k in flow.evidence.items()
-            if n in given and without_none(given[n]) <= UNKNOWN
+            n: k for n, k in flow.evidence.items() if n in given and unknown_but_for(k, given[n])
         }
         news = flow.traced.keys() - flow.known.keys()
         if proved or news or len(flow.near) > known:
@@ -278,8 +276,8 @@ class Inference:
         return self._elimination.multiplied
 
     def only_modules_have(self, attribute: str) -> bool:
-        """Whether no class of the project that is not a Module has such a method."""
-        owners = [c for c in self.program.classes.values() if attribute in c.methods]
+        """Whether no class of the project that is not a Module has such a method or attribute."""
+        owners = [c for c in self.program.classes.values() if attribute in (*c.methods, *c.stores)]
         return all(self.is_module(c.key) for c in owners)
 
     def mentions(self, word: bytes) -> bool:

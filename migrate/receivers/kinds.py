@@ -17,9 +17,9 @@ class Atom:
     class and function (``name`` is a key of the project), project (a module of it), method
     (``name`` is its function or torch name), partial, foreign (``name`` is a dotted name outside
     torch and the project), instance (of something foreign), Step (a training step around the
-    network in ``items``), list, tuple, dict, Size, int, float,
-    bool, str, None, dtype, device, unknown. ``items`` holds the kinds of the elements: one for a
-    list, one for each place of a tuple (``fixed``), the values of a dict.
+    network in ``items``), list, tuple, dict, Size, int, float, bool, str, text (an open file),
+    None, dtype, device, unknown. ``items`` holds the kinds of the elements: one for a list, one for
+    each place of a tuple (``fixed``), the values of a dict (``keys`` where they are written).
     """
 
     kind: str
@@ -52,6 +52,8 @@ MODULE: Kind = kind("Module")
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
                "named_children")  # fmt: skip
+# what torch's layers hold that normalize, and hardly anything else
+STATISTICS = frozenset({"running_mean", "running_var"})
 
 _SIMPLE = {
     "Tensor": TENSOR,
@@ -136,6 +138,12 @@ def without_none(value: Kind) -> Kind:
     return frozenset(a for a in value if a.kind != "None")
 
 
+def unknown_but_for(proved: Kind, value: Kind) -> bool:
+    """Whether a value, None apart, is of this kind or unknown, but not surely of this kind."""
+    rest = without_none(value)
+    return rest <= UNKNOWN | proved and rest != proved
+
+
 def is_all(value: Kind, *names: str) -> bool:
     """Whether every alternative, None apart, is of one of the kinds; False for nothing known."""
     rest = without_none(value)
@@ -150,7 +158,7 @@ def element(value: Kind) -> Kind:
             found.append(frozenset((atom,)))
         elif atom.kind in ("list", "tuple", "Size", "Module", "iterator"):
             found.append(join(*atom.items) if atom.items else UNKNOWN)
-        elif atom.kind == "dict":
+        elif atom.kind in ("dict", "text"):
             found.append(STR)
         elif atom.kind == "torch" and atom.items:
             found.append(atom.items[0])

@@ -19,6 +19,7 @@ from migrate.receivers.kinds import (
     join,
     kind,
     sequence,
+    unknown_but_for,
     without_none,
 )
 from migrate.receivers.world import World
@@ -109,7 +110,7 @@ class Parameters:
             return MODULE
         if self._is_gradient(function, index):
             return TENSOR
-        if self._is_forward(function) and without_none(joined) <= UNKNOWN:
+        if self._is_forward(function) and unknown_but_for(TENSOR, joined):
             return TENSOR if default is None else join(TENSOR, value - UNKNOWN)
         return joined or UNKNOWN
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+from collections.abc import Mapping
 
 from migrate.receivers.kinds import (
     BOOL,
@@ -15,6 +17,7 @@ from migrate.receivers.kinds import (
     Atom,
     Kind,
     element,
+    indirect,
     join,
     kind,
     sequence,
@@ -24,7 +27,7 @@ _BUILTIN_RESULTS = {
     "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL,
     "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "id": INT, "print": NONE, "repr": STR,
     "all": BOOL, "any": BOOL, "ord": INT, "chr": STR, "hash": INT, "format": STR,
-    "range": sequence("iterator", INT), "open": kind("instance", "open"),
+    "range": sequence("iterator", INT),
 }  # fmt: skip
 METHOD_RESULTS = {
     "str": {"split": sequence("list", STR), "rsplit": sequence("list", STR), "encode": UNKNOWN,
@@ -35,11 +38,15 @@ METHOD_RESULTS = {
              "insert": NONE, "reverse": NONE, "clear": NONE, "remove": NONE},
     "Size": {"index": INT, "count": INT, "numel": INT},
     "tuple": {"index": INT, "count": INT},
+    "text": {"read": STR, "readline": STR, "readlines": sequence("list", STR), "write": INT,
+             "close": NONE, "flush": NONE},
 }  # fmt: skip
 
 
-def builtin(name: str, args: tuple[Kind, ...]) -> Kind:
-    """The result of a builtin function."""
+def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
+    """The result of a builtin function; ``node`` is its call, ``kinds`` are those of all nodes."""
+    if name == "open":
+        return kind("text") if _opens_text(node) else kind("instance", "open")
     if name in _BUILTIN_RESULTS:
         return _BUILTIN_RESULTS[name]
     first = args[0] if args else NOTHING
@@ -57,7 +64,7 @@ def builtin(name: str, args: tuple[Kind, ...]) -> Kind:
     if name == "next":
         return element(first)
     if name == "dict":
-        return frozenset((Atom("dict"),))
+        return _dict(node, kinds)
     if name in ("sum", "max", "min"):
         many = len(args) > 1 and name != "sum"
         return join(*args) if many else element(first)
@@ -70,6 +77,24 @@ def builtin(name: str, args: tuple[Kind, ...]) -> Kind:
 
 def _tuple(*places: Kind) -> Kind:
     return frozenset((Atom("tuple", items=places, fixed=True),))
+
+
+def _dict(node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
+    """``dict(a=1)`` holds what its keywords say."""
+    keys = tuple(k.arg for k in node.keywords if k.arg)
+    if node.args or not keys or len(keys) < len(node.keywords):
+        return frozenset((Atom("dict"),))
+    held = join(*(indirect(kinds.get(id(k.value), UNKNOWN)) for k in node.keywords))
+    return frozenset((Atom("dict", items=(held,), keys=keys),))
+
+
+def _opens_text(node: ast.Call) -> bool:
+    """Whether ``open(...)`` surely opens a text: its mode is written and says so."""
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(not k.arg for k in node.keywords):
+        return False
+    modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+    words = [m.value if isinstance(m, ast.Constant) else None for m in modes]
+    return all(isinstance(word, str) and "b" not in word for word in words)
 
 
 def foreign(name: str, args: tuple[Kind, ...]) -> Kind:

@@ -147,6 +147,8 @@ class Results:
         written = [from_text(row.result) for row in self.table.rows(name) if row.result]
         if written:
             return written[0]
+        if name.startswith("torch._foreach_"):
+            return sequence("list", TENSOR)
         if last in _SEQUENCES:
             return sequence("tuple", TENSOR)
         if space == "torch.nn.Module":

@@ -28,6 +28,7 @@ from migrate.receivers.world import World
 
 _MODULE_TENSORS = ("weight", "bias", "running_mean", "running_var", "in_proj_weight",
                    "in_proj_bias", "num_batches_tracked", "alpha")  # fmt: skip
+_REGISTRIES = {"_modules": MODULE, "_parameters": TENSOR, "_buffers": TENSOR}
 # Modules around one other, which they call with what they are given.
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
@@ -94,7 +95,7 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         return kind("instance", f"{atom.name}.{name}")
     if what == "tuple" and name in atom.keys:
         return atom.items[atom.keys.index(name)]
-    if what in ("str", "list", "tuple", "dict", "Size", "int", "float", "bool", "iterator"):
+    if what in ("str", "list", "tuple", "dict", "Size", "int", "float", "bool", "iterator", "text"):
         return frozenset((Atom("method", f"{what}.{name}", (frozenset((atom,)),)),))
     if what == "device":
         return {"type": STR, "index": INT}.get(name, UNKNOWN)
@@ -128,6 +129,8 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
         return TENSOR
     if name == "training":
         return BOOL
+    if name in _REGISTRIES:
+        return frozenset((Atom("dict", items=(_REGISTRIES[name],)),))
     if name == "module" and atom.name in _WRAPPERS and atom.items:
         return atom.items[0]
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
@@ -264,10 +267,19 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
             else:
                 found.append(element(one))
         elif atom.kind == "dict":
-            found.append(join(*atom.items) if atom.items else UNKNOWN)
+            absent = isinstance(index, ast.Constant) and not holds_key(atom, index.value)
+            found.append(UNKNOWN if absent or not atom.items else join(*atom.items))
         elif atom.kind != "None":
             found.append(UNKNOWN)
     return join(*found) or UNKNOWN
+
+
+def holds_key(atom: Atom, key: object) -> bool:
+    """Whether a dictionary may hold the key; one of unknown keys may hold any.
+
+    What was written with other keys has got this one where nobody looked.
+    """
+    return not atom.keys or "?" in atom.keys or str(key) in atom.keys
 
 
 def _sliced(atom: Atom) -> Kind:
