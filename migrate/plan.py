@@ -17,6 +17,7 @@ from migrate.rules import (
     each_module,
     fields,
     global_settings,
+    graph_flags,
     graph_forms,
     lambdas,
     launch,
@@ -30,7 +31,7 @@ from migrate.rules import (
 )
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
-from migrate.sites import Form, Reference
+from migrate.sites import Form, Reference, find
 
 Decision = Edit | Refusal
 
@@ -44,10 +45,16 @@ class Plan:
     total: int
 
 
+def everything(scene: Scene) -> list[Reference]:
+    """What comes from torch, and what graph mode will not compile, in the order of the text."""
+    found = [*find(scene), *graph_flags.references(scene)]
+    return sorted(found, key=lambda r: scene.source.span(r.node).start)
+
+
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
     dead = dead_branches.dead_spans(scene)
-    decisions = tuple(_dead(scene, r, dead) or decide(scene, r) for r in found)
+    decisions = tuple(_dead(scene, r, dead) or _graph(scene, r) or decide(scene, r) for r in found)
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))
 
@@ -61,6 +68,13 @@ def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | No
         return None
     site = scene.site(reference.name, reference.node)
     return Edit(site, Outcome.CONVERTED, None, note="in a branch that never runs in MindSpore")
+
+
+def _graph(scene: Scene, reference: Reference) -> Decision | None:
+    """A place that only graph mode is about."""
+    if reference.form is not Form.GRAPH:
+        return None
+    return graph_flags.decide(scene, reference.node, reference.name)
 
 
 def decide(scene: Scene, reference: Reference) -> Decision:
@@ -110,6 +124,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from autograd.contexts(scene)
     yield from autograd_function.bodies(scene)
     yield from graph_forms.rewrites(scene)
+    yield from graph_flags.rewrites(scene)
     yield from bookkeeping.calls(scene)
     yield from dead_branches.edits(scene)
     yield from lambdas.named(scene)

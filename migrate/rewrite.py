@@ -18,7 +18,7 @@ from migrate.receivers.inference import Inference
 from migrate.receivers.recorded import Recorded
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
-from migrate.sites import Form, Reference, find
+from migrate.sites import Form, Reference
 from migrate.source import Source
 from migrate.table import Table
 from migrate.training import ledger
@@ -96,7 +96,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     file = inference.program.files[path]
     inference.file(path)
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
-    references = find(bare) if inference.has_torch else []
+    references = plan.everything(bare) if inference.has_torch else []
     scene = replace(bare, spelling=_spelling(bare, references))
     if not inference.has_torch or (not references and not _has_module_classes(scene)):
         return _unchanged(scene)

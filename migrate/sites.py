@@ -32,6 +32,7 @@ class Form(Enum):
     OWN = "own name"
     SETTING = "setting"
     OPERATOR = "operator"
+    GRAPH = "graph mode"
 
 
 @dataclass(frozen=True)

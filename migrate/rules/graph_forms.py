@@ -73,7 +73,10 @@ def _gone_through(scene: Scene, node: ast.Call) -> bool:
 def _reversed(scene: Scene, node: ast.Call) -> Iterator[Edit]:
     """``reversed(self.layers)`` is ``self.layers[::-1]``."""
     items = node.args[0]
-    if is_all(scene.kind(items), "Module", "list", "tuple") and _gone_through(scene, node):
+    counted = isinstance(items, ast.Call) and getattr(items.func, "id", "") == "range"
+    if (counted or is_all(scene.kind(items), "Module", "list", "tuple")) and _gone_through(
+        scene, node
+    ):
         yield _edit(scene, node, (piece(scene.source, items, True), "[::-1]"))
 
 

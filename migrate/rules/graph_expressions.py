@@ -1,0 +1,207 @@
+"""In: compiled expressions that graph mode refuses or gets wrong. Out: the same value otherwise."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.outcomes import Edit, Piece
+from migrate.receivers.kinds import is_all
+from migrate.rules import graph_scope
+from migrate.rules.graph_scope import Rewriting, builtin, foreign
+from migrate.scene import Scene
+from migrate.substitution import piece
+
+_INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """``dict(a=t)``, ``m in {1, 2}``, ``f"{i:02d}"``, ``next(iter(layers))`` and more."""
+    for node in graph_scope.nodes(scene):
+        made: Edit | None = None
+        if isinstance(node, ast.Set):
+            made = _set(scene, node)
+        elif isinstance(node, ast.JoinedStr):
+            made = _format(scene, node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            made = _method(scene, node, node.func) or _library(scene, node)
+        elif isinstance(node, ast.Call):
+            made = _dict(scene, node) or _next(scene, node) or _library(scene, node)
+        if made is not None:
+            yield Rewriting(node, (made,))
+
+
+def _set(scene: Scene, node: ast.Set) -> Edit | None:
+    """``mode in {"a", "b"}`` is ``mode in ("a", "b")``."""
+    parent = scene.parent(node)
+    looked = isinstance(parent, ast.Compare) and all(
+        isinstance(o, (ast.In, ast.NotIn)) for o in parent.ops
+    )
+    if not looked or not all(isinstance(e, ast.Constant) for e in node.elts):
+        return None
+    span = scene.source.span(node)
+    text = scene.source.data[span.start + 1 : span.end - 1].decode()
+    comma = "," if len(node.elts) == 1 and not text.rstrip().endswith(",") else ""
+    return graph_scope.edit(scene, node, span, f"({text}{comma})")
+
+
+def _format(scene: Scene, node: ast.JoinedStr) -> Edit | None:
+    """``f"k{i:03d}"`` is ``"k{:03d}".format(i)``: graph mode ignores what follows the colon."""
+    values = [v for v in node.values if isinstance(v, ast.FormattedValue)]
+    if not any(v.format_spec for v in values) or graph_scope.only_tells(scene, node):
+        return None
+    parts: list[str] = []
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts.append(str(value.value).replace("{", "{{").replace("}", "}}"))
+            continue
+        assert isinstance(value, ast.FormattedValue)
+        spec = value.format_spec
+        texts = spec.values if isinstance(spec, ast.JoinedStr) else []
+        if value.conversion != -1 or not all(isinstance(t, ast.Constant) for t in texts):
+            return None
+        given = "".join(str(t.value) for t in texts if isinstance(t, ast.Constant))
+        parts.append("{:" + given + "}" if given else "{}")
+    if not _plain(values):
+        return None
+    text = repr("".join(parts))
+    quoted = text if '"' in text else f'"{text[1:-1]}"'
+    # places inside an f-string are not to be trusted before Python 3.12, its tree is
+    given = ", ".join(ast.unparse(v.value) for v in values)
+    return graph_scope.edit(scene, node, scene.source.span(node), f"{quoted}.format({given})")
+
+
+def _plain(values: list[ast.FormattedValue]) -> bool:
+    """Variables, attributes, numbers and operators: nothing in them is going to change."""
+    admitted = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+    return all(isinstance(n, admitted) for v in values for n in ast.walk(v.value))
+
+
+def _method(scene: Scene, node: ast.Call, func: ast.Attribute) -> Edit | None:
+    """``s.startswith("a")`` is ``s[:1] == "a"``; ``d.update(b=t)`` is ``d.update({"b": t})``."""
+    if func.attr in ("startswith", "endswith"):
+        return _edge(scene, node, func)
+    named = node.keywords and not node.args and all(k.arg for k in node.keywords)
+    if func.attr == "update" and named and is_all(scene.kind(func.value), "dict"):
+        head = piece(scene.source, func.value, True)
+        return _whole(scene, node, head, ".update(", *_pairs(scene, node), ")")
+    if func.attr == "pop" and _popped_once(scene, node, func):
+        head, key = piece(scene.source, func.value, True), _inside(scene, node.args[0])
+        if len(node.args) == 2:
+            return _whole(scene, node, head, ".get(", key, ", ", _inside(scene, node.args[1]), ")")
+        return _whole(scene, node, head, "[", key, "]")
+    return None
+
+
+def _edge(scene: Scene, node: ast.Call, func: ast.Attribute) -> Edit | None:
+    if len(node.args) != 1 or node.keywords or not is_all(scene.kind(func.value), "str"):
+        return None
+    given = node.args[0]
+    if not isinstance(given, ast.Constant) or not isinstance(given.value, str) or not given.value:
+        return None
+    size = len(given.value)
+    cut = f"[:{size}]" if func.attr == "startswith" else f"[-{size}:]"
+    opens, closes = ("(", ")") if _binds(scene, node) else ("", "")
+    head = piece(scene.source, func.value, True)
+    return _whole(scene, node, opens, head, f"{cut} == ", _inside(scene, given), closes)
+
+
+def _binds(scene: Scene, node: ast.Call) -> bool:
+    """Whether the place of the call would take hold of a part of a comparison."""
+    parent = scene.parent(node)
+    loose = isinstance(parent, ast.BoolOp) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    )
+    return scene.is_tight(node) and not loose
+
+
+def _popped_once(scene: Scene, node: ast.Call, func: ast.Attribute) -> bool:
+    """``**kwargs`` of which every key is asked for by name, and this one only here."""
+    function, name = scene.function(node), func.value
+    if function is None or not isinstance(name, ast.Name) or node.keywords or not node.args:
+        return False
+    if getattr(function.node.args.kwarg, "arg", "") != name.id or len(node.args) > 2:
+        return False
+    keys = []
+    for use in ast.walk(function.node):
+        if isinstance(use, ast.Name) and use.id == name.id:
+            keys.append(_key(scene, use))
+    own = _key(scene, name)
+    return bool(own) and all(keys) and keys.count(own) == 1
+
+
+def _key(scene: Scene, use: ast.Name) -> str:
+    """The constant key that a use of a dict asks for; "" for any other use."""
+    parent = scene.parent(use)
+    if isinstance(parent, ast.Subscript) and parent.value is use:
+        asked: ast.expr | None = parent.slice if isinstance(parent.ctx, ast.Load) else None
+    else:
+        call = scene.parent(parent) if isinstance(parent, ast.Attribute) else None
+        takes = isinstance(parent, ast.Attribute) and parent.attr in ("pop", "get")
+        asked = call.args[0] if takes and isinstance(call, ast.Call) and call.args else None
+    return asked.value if isinstance(asked, ast.Constant) and isinstance(asked.value, str) else ""
+
+
+def _dict(scene: Scene, node: ast.Call) -> Edit | None:
+    """``dict(a=t)`` is ``{"a": t}``, ``dict(zip(ks, ts))`` a comprehension."""
+    if not builtin(scene, node.func, "dict"):
+        return None
+    if not node.args and all(k.arg for k in node.keywords):
+        return _whole(scene, node, *_pairs(scene, node))
+    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(only, ast.Call) and builtin(scene, only.func, "zip") and len(only.args) == 2:
+        return _whole(scene, node, "{key: value for key, value in ", _inside(scene, only), "}")
+    return None
+
+
+def _pairs(scene: Scene, node: ast.Call) -> list[str | Piece]:
+    parts: list[str | Piece] = ["{"]
+    for number, keyword in enumerate(node.keywords):
+        parts += [", " if number else "", f'"{keyword.arg}": ', _inside(scene, keyword.value)]
+    return [*parts, "}"]
+
+
+def _next(scene: Scene, node: ast.Call) -> Edit | None:
+    """``next(iter(layers))`` is ``layers[0]``."""
+    inner = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if not builtin(scene, node.func, "next") or not isinstance(inner, ast.Call):
+        return None
+    if not builtin(scene, inner.func, "iter") or len(inner.args) != 1:
+        return None
+    if not _is_sequence(scene, inner.args[0]):
+        return None
+    return _whole(scene, node, piece(scene.source, inner.args[0], True), "[0]")
+
+
+def _is_sequence(scene: Scene, node: ast.expr) -> bool:
+    classes = scene.module_classes(node)
+    return is_all(scene.kind(node), "list", "tuple") or (
+        bool(classes) and all(c in _INDEXED for c in classes)
+    )
+
+
+def _library(scene: Scene, node: ast.Call) -> Edit | None:
+    """``chain(a, b)`` in a loop is ``[*a, *b]``, ``islice(layers, n)`` is ``layers[:n]``."""
+    parent = scene.parent(node)
+    if not isinstance(parent, (ast.For, ast.comprehension)) or parent.iter is not node:
+        return None
+    if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    if foreign(scene, node.func, "itertools.chain") and node.args:
+        parts: list[str | Piece] = []
+        for number, argument in enumerate(node.args):
+            parts += [", *" if number else "[*", piece(scene.source, argument, True)]
+        return _whole(scene, node, *parts, "]")
+    cut = foreign(scene, node.func, "itertools.islice") and len(node.args) == 2
+    if not cut or not _is_sequence(scene, node.args[0]):
+        return None
+    head = piece(scene.source, node.args[0], True)
+    return _whole(scene, node, head, "[:", _inside(scene, node.args[1]), "]")
+
+
+def _inside(scene: Scene, node: ast.expr) -> Piece:
+    return piece(scene.source, node, False)
+
+
+def _whole(scene: Scene, node: ast.AST, *parts: str | Piece) -> Edit:
+    return graph_scope.edit(scene, node, scene.source.span(node), *parts)

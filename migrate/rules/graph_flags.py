@@ -1,0 +1,231 @@
+"""In: a scene. Out: what graph mode refuses in compiled code, and has no other form: flags.
+
+The code stays as it is: it is right in PyNative, and graph mode says so where it fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Refusal
+from migrate.program import Class
+from migrate.receivers.kinds import is_all
+from migrate.rules import (
+    graph_expressions,
+    graph_hoist,
+    graph_scope,
+    graph_state,
+    graph_statements,
+)
+from migrate.rules.graph_scope import Rewriting
+from migrate.scene import Scene
+from migrate.sites import Form, Reference
+
+Found = tuple[str, str, str, str]  # code, name, reason, next step
+
+_STATEMENTS: dict[type[ast.AST], Found] = {
+    ast.Try: ("GRF601", "try", "graph mode does not compile try", "check before the call"),
+    ast.Nonlocal: ("GRF601", "nonlocal", "graph mode has no nonlocal", "return the value"),
+    ast.Delete: ("GRF601", "del", "graph mode does not delete", "build what stays"),
+    ast.Import: ("GRF601", "import", "graph mode does not import", "import it at the head"),
+    ast.ImportFrom: ("GRF601", "import", "graph mode does not import", "import it at the head"),
+    ast.NamedExpr: ("GRF602", ":=", "graph mode has no :=", "assign in a statement before"),
+    ast.Yield: ("GRF602", "yield", "graph mode has no generators", "build and return a list"),
+    ast.YieldFrom: ("GRF602", "yield", "graph mode has no generators", "build and return a list"),
+    ast.Set: ("GRF602", "set", "graph mode has no sets", "use a tuple"),
+    ast.SetComp: ("GRF602", "set", "graph mode has no sets", "use a list"),
+}
+_LIBRARY = ("functools.reduce", "itertools.", "collections.defaultdict", "collections.deque")
+_MEMBERS = ("parameters", "named_parameters", "children", "named_children", "modules",
+            "named_modules", "buffers", "named_buffers")  # fmt: skip
+
+
+def rewritings(scene: Scene) -> dict[int, Rewriting]:
+    """Everything that has another form, by the node that it takes away."""
+    if "graph forms" not in scene._memo:
+        made: dict[int, Rewriting] = {}
+        if graph_scope.nodes(scene):
+            for rule in (graph_hoist, graph_expressions, graph_statements, graph_state):
+                made |= {id(r.node): r for r in rule.rewrites(scene)}
+        scene._memo["graph forms"] = made
+    found = scene._memo["graph forms"]
+    assert isinstance(found, dict)
+    return found
+
+
+def rewrites(scene: Scene) -> Iterator[Edit]:
+    """The edits of those that are no sites of their own."""
+    for made in rewritings(scene).values():
+        if not made.note:
+            yield from made.edits
+
+
+def references(scene: Scene) -> list[Reference]:
+    """What is flagged, and what changes for those who use the code, as sites of the ledger."""
+    noted = [r.node for r in rewritings(scene).values() if r.note]
+    sites: list[tuple[ast.AST, str]] = [
+        (n, f"self.{n.attr}") for n in noted if isinstance(n, ast.Attribute)
+    ]
+    sites += [(node, found[1]) for node, found in _all(scene)]
+    return [Reference(node, name, Form.GRAPH) for node, name in sites]
+
+
+def decide(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """The flag of one of them, or its edit with the note."""
+    made = rewritings(scene).get(id(node))
+    if made is not None:
+        edit = made.edits[0]
+        return replace(edit, site=replace(edit.site, name=name), note=made.note)
+    code, _, reason, step = next(f for n, f in _all(scene) if n is node)
+    return Refusal(scene.site(name, node), code, reason, step, keep=True)
+
+
+def _all(scene: Scene) -> list[tuple[ast.AST, Found]]:
+    if "graph flags" not in scene._memo:
+        made = rewritings(scene)
+        found = [(n, f) for n, f in _found(scene) if id(n) not in made]
+        seen: dict[tuple[int, str], tuple[ast.AST, Found]] = {}
+        for node, flag in found:
+            seen.setdefault((id(scene.statement(node)), flag[1]), (node, flag))
+        scene._memo["graph flags"] = list(seen.values())
+    flags = scene._memo["graph flags"]
+    assert isinstance(flags, list)
+    return flags
+
+
+def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
+    nodes = graph_scope.nodes(scene)
+    for node in nodes:
+        flag = _STATEMENTS.get(type(node)) or _special(scene, node)
+        if flag and not graph_scope.only_tells(scene, node):
+            yield node, flag
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            held = node.value
+            if isinstance(held, ast.Attribute) and is_all(scene.kind(held), "dict", "list"):
+                yield node, _state(held.attr)
+    for name, _, uses in graph_state.kept(scene) if nodes else ():
+        for use in uses:
+            if isinstance(use.ctx, ast.Store) and not _is_parameter(scene, use):
+                yield use, _state(name)
+
+
+def _special(scene: Scene, node: ast.AST) -> Found | None:
+    if isinstance(node, ast.For) and node.orelse:
+        return "GRF601", "for ... else", "graph mode has no else of loops", "move it after the loop"
+    if sys.version_info >= (3, 10) and isinstance(node, ast.Match):
+        return "GRF601", "match", "graph mode does not compile match", "write if and elif"
+    if isinstance(node, ast.JoinedStr):
+        return _text(node)
+    if isinstance(node, ast.Dict) and None in node.keys:
+        return "GRF602", "**", "graph mode does not unpack into a dict", "use update()"
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.BitOr)
+        and is_all(scene.kind(node.left), "dict")
+    ):
+        return "GRF602", "|", "graph mode does not join dicts with |", "use update()"
+    if isinstance(node, ast.Call):
+        ways: tuple[Callable[[Scene, ast.Call], Found | None], ...] = (_record, _iterator, _method)
+        return next((f for f in (way(scene, node) for way in ways) if f), None)
+    return None
+
+
+def _text(node: ast.JoinedStr) -> Found | None:
+    """What follows ``!`` and ``:`` is ignored by graph mode, without a word."""
+    values = [v for v in node.values if isinstance(v, ast.FormattedValue)]
+    if not any(v.format_spec or v.conversion != -1 for v in values):
+        return None
+    return "GRF605", "f-string", "graph mode ignores its format: another text", "make it before"
+
+
+def _record(scene: Scene, node: ast.Call) -> Found | None:
+    """An object of a dataclass or NamedTuple: its members have no gradient in graph mode."""
+    for atom in scene.kind(node.func):
+        owner = scene.inference.program.classes.get(atom.name) if atom.kind == "class" else None
+        if owner is not None and _is_record(owner):
+            why = "graph mode makes no objects of Tensors"
+            return "GRF603", owner.name, why, "return a tuple or dict"
+    if isinstance(node.func, ast.Name) and node.func.id in _namedtuples(scene):
+        why = "graph mode makes no objects of Tensors"
+        return "GRF603", node.func.id, why, "return a tuple or dict"
+    return None
+
+
+def _namedtuples(scene: Scene) -> set[str]:
+    """``Pair = namedtuple("Pair", "a b")`` at the head of the file."""
+    if "namedtuples" not in scene._memo:
+        scene._memo["namedtuples"] = {
+            target.id
+            for s in scene.source.tree.body
+            if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)
+            and graph_scope.foreign(scene, s.value.func, "collections.namedtuple")
+            for target in s.targets
+            if isinstance(target, ast.Name)
+        }  # fmt: skip
+    names = scene._memo["namedtuples"]
+    assert isinstance(names, set)
+    return names
+
+
+def _is_record(owner: Class) -> bool:
+    names = [getattr(b, "attr", getattr(b, "id", "")) for b in owner.node.bases]
+    for item in owner.node.decorator_list:
+        item = item.func if isinstance(item, ast.Call) else item
+        names.append(getattr(item, "attr", getattr(item, "id", "")))
+    return "NamedTuple" in names or "dataclass" in names
+
+
+def _iterator(scene: Scene, node: ast.Call) -> Found | None:
+    if graph_scope.builtin(scene, node.func, "next"):
+        return "GRF606", "next", "graph mode has no iterators", "index the list"
+    for atom in scene.kind(node.func):
+        if atom.kind == "partial" and isinstance(node.func, ast.Attribute):
+            return "GRF606", "partial", "graph mode calls none that is stored", "write a function"
+        known = atom.kind == "foreign" and atom.name.startswith(_LIBRARY)
+        if known and atom.name != "itertools.product":
+            return "GRF606", atom.name, "graph mode does not compile it", "write the loop out"
+    return None
+
+
+def _method(scene: Scene, node: ast.Call) -> Found | None:
+    func = node.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    kind = scene.kind(func.value)
+    if func.attr in ("numpy", "tolist") and is_all(kind, "Tensor"):
+        why = "the numbers leave the graph, and graph mode has none while it compiles"
+        return "GRF607", f"torch.Tensor.{func.attr}", why, "compute with Tensors"
+    if func.attr in _MEMBERS and is_all(kind, "Module"):
+        why = "graph mode does not go through the members of a Cell"
+        return "GRF606", f"torch.nn.Module.{func.attr}", why, "list them in __init__"
+    if func.attr in ("pop", "setdefault", "popitem") and is_all(kind, "dict"):
+        return "GRF606", f"dict.{func.attr}", "graph mode has no such method", "write d[key]"
+    return None
+
+
+def _state(name: str) -> Found:
+    why = "graph mode keeps nothing but Parameters on self"
+    return "GRF604", f"self.{name}", why, "return it beside the result"
+
+
+def _is_parameter(scene: Scene, use: ast.Attribute) -> bool:
+    """Buffers and Parameters are Parameters of the Cell: graph mode assigns to them."""
+    owner = scene.owner(use)
+    if owner is None:
+        return False
+    return any(use.attr in _declared(node) for node in ast.walk(owner.node))
+
+
+def _declared(node: ast.AST) -> list[str]:
+    """The members that a statement makes buffers or Parameters."""
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        registers = getattr(node.func, "attr", "") in ("register_buffer", "register_parameter")
+        return [str(node.args[0].value)] if registers else []
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        made = node.value.func
+        if getattr(made, "attr", getattr(made, "id", "")) == "Parameter":
+            return [getattr(t, "attr", "") for t in node.targets]
+    return []

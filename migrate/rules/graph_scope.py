@@ -1,0 +1,122 @@
+"""In: a program. Out: the functions that graph mode compiles, and the nodes in them, by file."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from migrate.outcomes import Edit, Outcome, Site, Span
+from migrate.program import Function
+from migrate.receivers.inference import Inference
+from migrate.rules.dead_branches import dead_spans
+from migrate.scene import Scene
+
+_TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """The node that graph mode does not take, and the edits that give it another form.
+
+    ``note`` tells what a user of the code may have to know; it makes the node a site.
+    """
+
+    node: ast.AST
+    edits: tuple[Edit, ...]
+    note: str = ""
+
+
+def compiled(inference: Inference) -> dict[str, Function]:
+    """``forward`` of every Module and what it calls, as far as the calls are known."""
+    program = inference.program
+    if "compiled" not in program.notes:
+        found: dict[str, Function] = {}
+        waiting = [
+            c.methods["forward"]
+            for c in program.classes.values()
+            if "forward" in c.methods and inference.is_module(c.key)
+        ]
+        while waiting:
+            function = waiting.pop()
+            if function.key in found:
+                continue
+            found[function.key] = function
+            waiting += _called(inference, function)
+        program.notes["compiled"] = found
+    known: dict[str, Function] = program.notes["compiled"]
+    return known
+
+
+def _called(inference: Inference, function: Function) -> list[Function]:
+    called = []
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Call):
+            for atom in inference.kinds.get(id(node.func), ()):
+                if atom.kind in ("function", "method"):
+                    target = inference.program.functions.get(atom.name)
+                    called += [target] if target is not None else []
+    return called
+
+
+def nodes(scene: Scene) -> tuple[ast.AST, ...]:
+    """The nodes of a file that are compiled, in the order of the file."""
+    if "graph nodes" not in scene._memo:
+        inside: set[int] = set()
+        for function in compiled(scene.inference).values():
+            if function.path == scene.file.path:
+                body = function.node.body
+                for part in body if isinstance(body, list) else [body]:
+                    inside |= {id(n) for n in ast.walk(part)}
+        dead = dead_spans(scene) if inside else ()
+        scene._memo["graph nodes"] = tuple(
+            n for n in scene.file.nodes if id(n) in inside and not _within(scene, n, dead)
+        )
+    found = scene._memo["graph nodes"]
+    assert isinstance(found, tuple)
+    return found
+
+
+def _within(scene: Scene, node: ast.AST, spans: tuple[Span, ...]) -> bool:
+    if not spans or not hasattr(node, "lineno"):
+        return False
+    own = scene.source.span(node)
+    return any(s.start <= own.start and own.end <= s.end for s in spans)
+
+
+def only_tells(scene: Scene, node: ast.AST) -> bool:
+    """Whether a value goes into a message: of an error, an assertion or a log."""
+    current: ast.AST | None = node
+    while current is not None and not isinstance(current, (ast.Raise, ast.Assert)):
+        if isinstance(current, ast.Call):
+            func = current.func
+            if getattr(func, "attr", getattr(func, "id", "")) in _TELLS:
+                return True
+        if isinstance(current, ast.stmt):
+            return False
+        current = scene.parent(current)
+    return current is not None
+
+
+def edit(scene: Scene, node: ast.AST, span: Span, *parts: object) -> Edit:
+    """An edit that takes the place of a span; it counts as no reference of its own."""
+    base = scene.site("graph form", node)
+    return Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, parts)  # type: ignore[arg-type]
+
+
+def foreign(scene: Scene, node: ast.AST, *names: str) -> bool:
+    """Whether an expression is surely one of these names of other libraries."""
+    kind = scene.kind(node)
+    return bool(kind) and all(a.kind == "foreign" and a.name in names for a in kind)
+
+
+def builtin(scene: Scene, node: ast.AST, name: str) -> bool:
+    """Whether an expression is Python's own function of that name."""
+    named = isinstance(node, ast.Name) and node.id == name
+    return named and any(a.kind == "builtin" for a in scene.kind(node))
+
+
+def begins_line(scene: Scene, statement: ast.stmt) -> bool:
+    """Whether something can be put before the statement: it begins its line and is no elif."""
+    source, start = scene.source, scene.source.span(statement).start
+    alone = not source.data[source.line_start(statement.lineno) : start].strip()
+    return alone and source.data[start : start + 4] != b"elif"

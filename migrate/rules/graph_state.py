@@ -1,0 +1,149 @@
+"""In: what ``forward`` keeps on ``self`` for itself. Out: a local variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.program import Function, Program
+from migrate.rules import graph_scope
+from migrate.rules.graph_scope import Rewriting, compiled
+from migrate.scene import Scene
+
+NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """``self.h = f(x)``, ``g(self.h)`` is ``h = f(x)``, ``g(h)`` where nobody else looks at it."""
+    for name, function, uses in kept(scene):
+        if _is_local(scene, function, name, uses):
+            local = name.lstrip("_") or name
+            while local in function.locals or local in scene.file.names:
+                local += "_"
+            for use in uses:
+                made = graph_scope.edit(scene, use, scene.source.span(use), local)
+                yield Rewriting(use, (made,), NOTE if use is uses[0] else "")
+
+
+def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
+    """Each attribute that a compiled method binds anew, with its uses there in text order."""
+    for function in compiled(scene.inference).values():
+        owner = function.owner
+        if function.path != scene.file.path or owner is None or not scene.is_module_class(owner):
+            continue
+        first = function.parameters[0].arg if function.parameters else ""
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in ast.walk(function.node):
+            own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first
+            if own and isinstance(node, ast.Attribute) and first:
+                found.setdefault(node.attr, []).append(node)
+        for name, uses in found.items():
+            if any(isinstance(u.ctx, ast.Store) for u in uses):
+                yield name, function, sorted(uses, key=lambda u: scene.source.span(u).start)
+
+
+def _is_local(scene: Scene, function: Function, name: str, uses: list[ast.Attribute]) -> bool:
+    """First a plain assignment that always runs, then reads, and no other place knows the name.
+
+    What the constructor sets to None is no reader; a buffer or child is bound there otherwise.
+    """
+    body, first = function.node.body, scene.statement(uses[0])
+    if not isinstance(body, list) or not any(s is first for s in body):
+        return False
+    if not isinstance(first, ast.Assign) or first.targets != [uses[0]]:
+        return False
+    if len([u for u in uses if scene.statement(u) is first]) > 1 or _by_other_names(function):
+        return False
+    if not any(isinstance(u.ctx, ast.Load) for u in uses):
+        return False
+    if any(scene.function(u) is not function or _changes(scene, u) for u in uses):
+        return False
+    assert function.owner is not None
+    mine = {id(u) for u in uses}
+    family = _family(scene, function.owner.key)
+    return all(
+        id(k) in mine or _is_empty_start(scene, function, k) or _is_others(scene, family, k)
+        for k in _known(scene.inference.program).get(name, [])
+    )
+
+
+def _family(scene: Scene, key: str) -> frozenset[str]:
+    """The classes whose objects may be of this class too: below it, and above those."""
+    found: set[str] = set()
+    for other in scene.inference.program.classes:
+        line = _line(scene, other)
+        found |= line if key in line else set()
+    return frozenset(found)
+
+
+def _line(scene: Scene, key: str) -> set[str]:
+    """A class of the project and those that it inherits from."""
+    found: set[str] = set()
+    waiting = [key]
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            bases = scene.inference.bases(key) if key in scene.inference.program.classes else []
+            waiting += [a.name for base in bases for a in base if a.kind == "class"]
+    return found
+
+
+def _is_others(scene: Scene, family: frozenset[str], node: ast.AST) -> bool:
+    """A member of what is surely no object of the class."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    kind = scene.inference.kinds.get(id(node.value), frozenset())
+    return bool(kind) and all(
+        a.kind == "Tensor"
+        or (a.kind in ("Module", "Object") and "::" in a.name and a.name not in family)
+        for a in kind
+    )
+
+
+def _changes(scene: Scene, use: ast.Attribute) -> bool:
+    """In-place changes have rules of their own, which write the attribute out."""
+    parent = scene.parent(use)
+    if isinstance(parent, ast.Subscript):
+        return not isinstance(parent.ctx, ast.Load)
+    in_place = isinstance(parent, ast.Attribute) and parent.attr.endswith("_")
+    return in_place or isinstance(parent, (ast.AugAssign, ast.Delete))
+
+
+def _by_other_names(function: Function) -> bool:
+    """Whether the class reads its members by names that it makes up."""
+    owner = function.owner
+    for node in ast.walk(owner.node) if owner else ():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "vars"):
+            if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+                return True
+        elif isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            return True
+    return False
+
+
+def _is_empty_start(scene: Scene, function: Function, node: ast.AST) -> bool:
+    """``self.name = None`` in the constructor of the same class."""
+    start = function.owner.methods.get("__init__") if function.owner else None
+    if start is None or start.path != scene.file.path or not isinstance(node, ast.Attribute):
+        return False
+    parent = scene.parent(node)
+    empty = isinstance(parent, ast.Assign) and parent.targets == [node]
+    value = parent.value if isinstance(parent, ast.Assign) else None
+    nothing = isinstance(value, ast.Constant) and value.value is None
+    return empty and nothing and scene.function(node) is start
+
+
+def _known(program: Program) -> dict[str, list[ast.AST]]:
+    """Every attribute and every text of the program, by its name: who may know a member."""
+    if "attributes" not in program.notes:
+        found: dict[str, list[ast.AST]] = {}
+        for file in program.files.values():
+            for node in file.nodes:
+                if isinstance(node, ast.Attribute):
+                    found.setdefault(node.attr, []).append(node)
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.setdefault(node.value, []).append(node)
+        program.notes["attributes"] = found
+    known: dict[str, list[ast.AST]] = program.notes["attributes"]
+    return known
