@@ -149,7 +149,9 @@ class Program:
             found = self.modules.get(name) or self._file_at(beside)
             # ``import torch`` in a file torch.py means the library, as in a package with one
             hidden = name.partition(".")[0] == "torch" and self._in_package(importer)
-            return None if found == importer or (hidden and name not in self.modules) else found
+            # a package may import from itself by its full name
+            itself = found == importer and posixpath.basename(importer) != "__init__.py"
+            return None if itself or (hidden and name not in self.modules) else found
         folder = posixpath.dirname(importer)
         for _ in range(level - 1):
             if not folder:

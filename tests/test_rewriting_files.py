@@ -128,6 +128,18 @@ def test_a_file_called_torch_does_not_import_itself() -> None:
     assert text(made["net/layers/torch.py"]) == expected
 
 
+def test_a_package_that_imports_itself_by_its_full_name_is_no_library() -> None:
+    made = together({
+        "torchvision/__init__.py": "from torchvision import models\n",
+        "torchvision/models/__init__.py": "from .net import *\n",
+        "torchvision/models/net.py": "from torch import nn\ndef net():\n    return nn.Linear(3, 3)\n",
+        "user.py": "from torchvision import models as tv\nimport torch\nx = tv.net()(torch.ones(3))\n",
+    })  # fmt: skip
+    assert not [place for one in made.values() for place in flagged(one)]
+    assert "from torchvision import models as tv\n" in text(made["user.py"])
+    assert "tv.net()(ops.ones(3))" in text(made["user.py"])
+
+
 def test_a_package_reaches_its_own_torch_by_a_relative_import_only() -> None:
     own = "def tanh(x):\n    return x\n"
     user = "import torch\nfrom .torch import tanh\n\ny = tanh(torch.ones(2))\n"
