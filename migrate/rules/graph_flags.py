@@ -100,6 +100,8 @@ def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
     nodes = graph_scope.nodes(scene)
     for node in nodes:
         flag = _STATEMENTS.get(type(node)) or _special(scene, node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and _goes(scene, node):
+            continue
         if flag and not graph_scope.only_tells(scene, node):
             yield node, flag
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -110,6 +112,16 @@ def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
         for use in uses:
             if isinstance(use.ctx, ast.Store) and not _is_parameter(scene, use):
                 yield use, _state(name)
+
+
+def _goes(scene: Scene, node: ast.Import | ast.ImportFrom) -> bool:
+    """Imports of torch, and of what needs it, are taken away or flagged as such."""
+    origin = "" if isinstance(node, ast.Import) else f"{node.module or ''}."
+    names = [origin + a.name for a in node.names]
+    torchs = (n.partition(".")[0] in scene.inference.roots for n in names)
+    return not getattr(node, "level", 0) and all(
+        own or scene.table.needs_torch(n) for own, n in zip(torchs, names, strict=True)
+    )
 
 
 def _special(scene: Scene, node: ast.AST) -> Found | None:
