@@ -23,6 +23,7 @@ from migrate.parity.exchange import Array, Spec, encode, leaves
 from migrate.parity.lively import enliven
 from migrate.parity.noise import KernelNoise, OperatorLog, nudge, nudge_model
 from migrate.parity.tolerance import floor, relative_error
+from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_values import array, cotangent, dtype_name, leaf
 
 SEED = 20
@@ -46,7 +47,13 @@ def load(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None, path
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except RuntimeError as error:
+        if not is_missing_operator(error):
+            raise
+        module.operators = declare()  # type: ignore[attr-defined]
+        spec.loader.exec_module(module)
     return module
 
 
