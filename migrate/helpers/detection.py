@@ -1,10 +1,12 @@
 """In: boxes, scores and logits. Out: what torchvision.ops gives for them, box by box."""
 
 import mindspore as ms
-from mindspore import ops
+from mindspore import nn, ops
 
 from migrate.helpers.gathering import nonzero_tuple
+from migrate.helpers.loss_functional import binary_cross_entropy_with_logits
 from migrate.helpers.reduction import argsort
+from migrate.helpers.selections import mean_selected, sum_selected
 from migrate.helpers.uniqueness import unique
 
 
@@ -156,3 +158,37 @@ def batched_nms(boxes, scores, idxs, iou_threshold):
         kept.append(places[nms(boxes[places], scores[places], iou_threshold)])
     places = ops.sort(ops.cat(kept))[0]
     return places[argsort(scores[places], descending=True)]
+
+
+def sigmoid_focal_loss(inputs, targets, alpha=0.25, gamma=2, reduction="none"):
+    """torchvision.ops.sigmoid_focal_loss of logits and targets of one shape."""
+    if not 0 <= alpha <= 1 and alpha != -1:
+        raise ValueError(f"sigmoid_focal_loss: alpha is {alpha}, not within 0 and 1, nor -1")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"sigmoid_focal_loss: there is no reduction {reduction!r}")
+    p = ops.sigmoid(inputs)
+    hit = p * targets + (1 - p) * (1 - targets)
+    loss = binary_cross_entropy_with_logits(inputs, targets, reduction="none")
+    loss = loss * ops.pow(1 - hit, gamma)
+    if alpha >= 0:
+        loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
+    if reduction == "none":
+        return loss
+    return mean_selected(loss) if reduction == "mean" else sum_selected(loss)
+
+
+class FrozenBatchNorm2d(nn.Cell):
+    """torchvision.ops.FrozenBatchNorm2d: (N, C, H, W) by statistics that are not trained."""
+
+    def __init__(self, num_features, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = ms.Parameter(ops.ones(num_features), requires_grad=False)
+        self.bias = ms.Parameter(ops.zeros(num_features), requires_grad=False)
+        self.running_mean = ms.Parameter(ops.zeros(num_features), requires_grad=False)
+        self.running_var = ms.Parameter(ops.ones(num_features), requires_grad=False)
+
+    def construct(self, x):
+        scale = self.weight * ops.rsqrt(self.running_var + self.eps)
+        bias = self.bias - self.running_mean * scale
+        return x * scale.reshape((1, -1, 1, 1)) + bias.reshape((1, -1, 1, 1))

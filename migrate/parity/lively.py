@@ -75,7 +75,7 @@ def _calibrate(
     ]
     if not norms:
         return
-    momenta = [(norm, norm.momentum) for norm in norms]
+    momenta = [(norm, getattr(norm, "momentum", None)) for norm in norms]
     modes = [(module, module.training) for module in model.modules()]
     model.train()
     for norm in norms:
