@@ -48,7 +48,7 @@ def evaluate(model, data, criterion, num_classes):
         out = model(x)
         loss = criterion(out, y)
         losses.append(loss.item())
-        for t, p in zip(y.tolist(), out.argmax(1).tolist()):
+        for t, p in zip(y.tolist(), out.argmax(1).tolist(), strict=True):
             confusion[t, p] += 1
     recall = np.diag(confusion) / np.maximum(confusion.sum(1), 1)
     return np.mean(losses), confusion, recall.mean()

@@ -49,7 +49,7 @@ def validate(model, val_loader, criterion):
     model.eval()
     top1, top5, seen, total_loss = 0.0, 0.0, 0, 0.0
     with torch.no_grad():
-        for i, (images, target) in enumerate(val_loader):
+        for _, (images, target) in enumerate(val_loader):
             output = model(images)
             loss = criterion(output, target) + 0.01 * output.abs().mean()
             first, five = accuracy(output, target)
