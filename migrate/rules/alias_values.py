@@ -33,7 +33,8 @@ class Findings:
 
     ``given`` maps a write to the parameters of whose storage it is, ``assigned`` are writes into
     what an object holds, ``renewed`` the assignments whose operand is read again. ``returned`` are
-    the storages given back, ``tied`` when two parts of it share one. ``intricate``: given up.
+    the storages given back, ``tied`` when two parts of it share one. ``parts`` are writes into
+    what is surely a part of another tensor. ``intricate``: given up.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Findings:
     renewed: set[int] = field(default_factory=set)
     returned: Refs = NO_REFS
     tied: bool = False
+    parts: set[int] = field(default_factory=set)
     intricate: bool = False
 
 

@@ -116,11 +116,11 @@ def _placed(
         whole = own and not is_chain(scene, receiver)
         return edit if whole else _assigned(scene, target.expr, edit)
     if statement or found.renewed:
-        return _bound(scene, call, piece(scene.source, target.expr, False), edit)
+        return bind_anew(scene, call, piece(scene.source, target.expr, False), edit)
     return _with(edit, edit.parts)
 
 
-def _bound(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
+def bind_anew(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
     """``to = edit``, where the call stands in parentheses before these."""
     around, source = scene.parent(call), scene.source
     inner = whole = source.span(call)
@@ -176,7 +176,7 @@ def _into_item(
         if found.assigned:
             whole = "helpers.assign" in edit.needs
             return edit if whole else _assigned(scene, receiver, edit)
-    elif not _is_basic(scene, receiver.slice):
+    elif not is_basic(scene, receiver.slice):
         return Refusal(
             edit.site,
             "INP202",
@@ -186,7 +186,7 @@ def _into_item(
     value = _stored(scene, receiver, edit)
     call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
     assert isinstance(call, ast.Call)
-    return _bound(scene, call, piece(scene.source, receiver, False), _with(edit, value))
+    return bind_anew(scene, call, piece(scene.source, receiver, False), _with(edit, value))
 
 
 def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
@@ -201,10 +201,10 @@ def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
     return edit.parts
 
 
-def _is_basic(scene: Scene, index: ast.expr) -> bool:
+def is_basic(scene: Scene, index: ast.expr) -> bool:
     """Numbers, slices, None and the ellipsis: torch gives a view."""
     if isinstance(index, ast.Tuple):
-        return all(_is_basic(scene, i) for i in index.elts)
+        return all(is_basic(scene, i) for i in index.elts)
     if isinstance(index, ast.Constant):
         return index.value is None or index.value is Ellipsis or type(index.value) is int
     return isinstance(index, ast.Slice) or is_all(scene.kind(index), "int", "None")

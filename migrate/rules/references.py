@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
-from migrate.rules import decorators, inplace
+from migrate.rules import decorators, filled_parts, inplace
 from migrate.rules.calling import decide_call
 from migrate.rules.chosen_by_text import chosen_by_text
 from migrate.rules.targets import class_name, constant_target, same_signature
@@ -31,10 +31,11 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
             written = inplace.function(scene, site, name, parent) if name.endswith("_") else None
-            return written or _reference_call(scene, site, parent, node, found)
+            other = written or _reference_call(scene, site, parent, node, found)
+            return filled_parts.placed(scene, name, parent, other)
         if isinstance(found, Refusal) and found.keep:
             return _undecided(scene, site, node, name, found)
-        return found
+        return filled_parts.placed(scene, name, parent, found)
     if _is_hasattr(parent, node):
         assert isinstance(parent, ast.Call)
         return _hasattr(scene, site, name, parent)
