@@ -128,6 +128,14 @@ Modes = Annotated[Mode | None, typer.Option(help="Default: both.")]
 Json = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the result to FILE as well.")
 ]
+TestFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-tests",
+        metavar="DIR",
+        help="Write pytest files that verify the models again, without this tool.",
+    ),
+]
 Models = Annotated[int | None, typer.Option(min=1, help="Models side by side.")]
 Timeout = Annotated[float | None, typer.Option(min=1, help="Seconds for one step of one Cell.")]
 Steps = Annotated[

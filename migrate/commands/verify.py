@@ -47,6 +47,7 @@ class Given:
     loss: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
+    tests: Path | None = None
 
 
 def run(out: Path, given: Given, json: Path | None) -> int:
@@ -79,7 +80,7 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
 
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
-    common = replace(common, reproductions=located.root / REPRODUCTIONS)
+    common = replace(common, reproductions=located.root / REPRODUCTIONS, tests=given.tests)
     for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps"):
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value

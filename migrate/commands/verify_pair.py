@@ -72,6 +72,9 @@ def _request(given: Given) -> VerifyRequest:
     if given.steps or given.loss or given.target or given.optimizer:
         raise Problem("--steps", "not for a pair", "only converted code is trained on both sides",
                       "leave out --steps, --loss, --target and --optimizer")  # fmt: skip
+    if given.tests:
+        raise Problem("--write-tests", "not for a pair", "only converted code has a record",
+                      "write a test with assert_parity (docs/verify.md)")  # fmt: skip
     for text in given.input:
         try:
             parse_input(text)

@@ -48,6 +48,7 @@ from migrate.parity.session import (
     training,
 )
 from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.parity.written.pages import NotOurs, write_tests
 from migrate.result import Check, ModelResult, Rung
 from migrate.weights import Names
 
@@ -72,7 +73,7 @@ def climb(
 ) -> ModelResult:  # fmt: skip
     """Verify one model on all rungs; never raises for what user code does."""
     page = journal.read(target.source, target.build)
-    if page.result is not None:
+    if page.result is not None and request.tests is None:
         progress(f"{target.name}: {page.result.verdict.value}, kept from the interrupted run")
         return page.result
     start, kills = time.monotonic(), 0
@@ -130,7 +131,17 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
                 journal.write(target.source, target.build, page)
                 session.kills = 0 if journal.folder else session.kills
             progress(f"{target.name}: {name}, {mode}: {_said(kept.rung)}")
+    if session.request.tests is not None:
+        progress(f"{target.name}: {_tested(session, checks, session.request.tests)}")
     return _result(session, rungs, checks)
+
+
+def _tested(session: Session, checks: Sequence[Check], folder: Path) -> str:
+    """Write the tests of a model and say so, or why there are none."""
+    try:
+        return f"tests in {write_tests(session, checks, folder)}"
+    except (*LOST, NotOurs, OSError) as error:
+        return f"no tests are written: {error}"
 
 
 def rung_names(request: VerifyRequest) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 
 Array = Any  # a numpy array; checking types must not need numpy
 Spec = dict[str, Any]
+PACK = "arrays.safetensors"  # all arrays of a folder, where they are kept for good
 
 
 @dataclasses.dataclass
@@ -35,6 +36,13 @@ class ArrayStore:
 
     def get(self, key: str) -> Array:
         """Read an array back; the caller owns the copy."""
+        if (self.folder / PACK).exists():
+            from safetensors import safe_open  # the torch side may lack it, and never needs it
+
+            with safe_open(self.folder / PACK, "numpy") as pack:
+                if key in set(pack.keys()):
+                    packed: Array = pack.get_tensor(key)
+                    return packed
         array: Array = np.load(self.folder / f"{key}.npy", allow_pickle=False)
         return array
 

@@ -81,13 +81,13 @@ def close_journal(request: VerifyRequest) -> None:
 def _fingerprint(
     request: VerifyRequest, record: Record, roots: Sequence[Path], environment: Mapping[str, str]
 ) -> str:
-    asked = repr(replace(request, journal=None, reproductions=None, jobs=1))
+    asked = repr(replace(request, journal=None, reproductions=None, tests=None, jobs=1))
     digest = hashlib.sha256(asked.encode())
     digest.update(record.model_dump_json().encode())
     digest.update(json.dumps(dict(environment), sort_keys=True).encode())
     for root in roots:
         for path in sorted(root.rglob("*.py") if root.is_dir() else (root,)):
-            if request.reproductions in path.parents:
+            if {request.reproductions, request.tests} & set(path.parents):
                 continue  # written by this very run
             digest.update(f"{path}\n".encode())
             digest.update(path.read_bytes() if path.is_file() else b"")

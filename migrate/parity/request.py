@@ -25,7 +25,7 @@ class VerifyRequest:
     counts for one step of one Cell. ``jobs`` models are verified side by side.
     Without ``modes`` no model is run: only its weights find their partners. ``journal`` is the
     folder where finished rungs are kept until the run is complete, ``reproductions`` the one for
-    programs that show a guilty Cell alone.
+    programs that show a guilty Cell alone, ``tests`` the one for tests that verify it again.
 
     ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
     expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
@@ -52,6 +52,7 @@ class VerifyRequest:
     optimizer: tuple[str, ...] = ()
     journal: Path | None = field(default=None, compare=False)
     reproductions: Path | None = field(default=None, compare=False)
+    tests: Path | None = field(default=None, compare=False)
 
 
 class VerifyError(Exception):

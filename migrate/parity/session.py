@@ -182,28 +182,41 @@ def recorded(session: Session, training: bool) -> Path:
 
 def gradients(session: Session, mode: str, local: bool) -> list[Payload]:
     """The checks of the gradient rung: of the whole model, or of every Cell by itself."""
+    folder = differentiated(session, local)
+    payload = {"folder": str(folder), "scratch": str(session.folder / "probes")}
+    return _replayed(session, "gradients", payload, mode)
+
+
+def differentiated(session: Session, local: bool) -> Path:
+    """The folder with torch's gradients; made by the first use."""
     folder = session.folder / ("gradients_local" if local else "gradients")
     if not (folder / "index.json").exists():
         asked = {"folder": str(folder), "local": local}
         session.ask(session.sides.torch, "gradients", asked)
-    payload = {"folder": str(folder), "scratch": str(session.folder / "probes")}
-    return _replayed(session, "gradients", payload, mode)
+    return folder
 
 
 def training(session: Session, mode: str) -> list[Payload]:
     """The checks of the rungs that train the whole model; made once for each mode."""
     if mode in session.trained:
         return session.trained[mode]
-    request, folder = session.request, session.folder / "training"
-    one, other = _pair(request.loss), _pair(request.optimizer)
-    if not (folder / "index.json").exists():
-        asked = {"folder": str(folder), "targets": list(request.targets), "steps": request.steps,
-                 "loss": one[0], "optimizer": other[0]}  # fmt: skip
-        session.ask(session.sides.torch, "training", asked)
-    payload = {"folder": str(folder), "scratch": str(session.folder / "probes"),
-               "loss": one[1], "optimizer": other[1]}  # fmt: skip
+    request = session.request
+    payload = {"folder": str(trained(session)), "scratch": str(session.folder / "probes"),
+               "loss": _pair(request.loss)[1],
+               "optimizer": _pair(request.optimizer)[1]}  # fmt: skip
     session.trained[mode] = _replayed(session, "training", payload, mode)
     return session.trained[mode]
+
+
+def trained(session: Session) -> Path:
+    """The folder with torch's losses and moves; made by the first use."""
+    request, folder = session.request, session.folder / "training"
+    if not (folder / "index.json").exists():
+        asked = {"folder": str(folder), "targets": list(request.targets), "steps": request.steps,
+                 "loss": _pair(request.loss)[0],
+                 "optimizer": _pair(request.optimizer)[0]}  # fmt: skip
+        session.ask(session.sides.torch, "training", asked)
+    return folder
 
 
 def _pair(expressions: Sequence[str]) -> tuple[str, str]:
@@ -254,11 +267,13 @@ __all__ = [
     "Target",
     "WorkerError",
     "WorkerLost",
+    "differentiated",
     "find",
     "forward",
     "gradients",
     "open_mindspore",
     "open_torch",
     "recorded",
+    "trained",
     "training",
 ]  # fmt: skip
