@@ -15,6 +15,7 @@ RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 
 TRAIN = "torch.nn.Module.train"
 EVAL = "torch.nn.Module.eval"
+RESET = "torch.nn.Module.reset_parameters"
 
 
 def of_super(scene: Scene, atom: Atom, attribute: str) -> str:
@@ -45,7 +46,7 @@ def bases_choose(scene: Scene, key: str) -> bool:
 def chooses(scene: Scene, key: str) -> bool:
     """Whether a class of the project, or one it derives from, has its own ``train(mode)``."""
     return defined(scene, key, "train") and any(
-        chooses_modes(owner) for owner in _family(scene, key)
+        chooses_modes(owner) for owner in family(scene, key)
     )
 
 
@@ -77,10 +78,10 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
 
 def defined(scene: Scene, key: str, attribute: str) -> bool:
     """Whether a class of the project, or one it derives from, defines the attribute itself."""
-    return any(attribute in c.methods or attribute in c.stores for c in _family(scene, key))
+    return any(attribute in c.methods or attribute in c.stores for c in family(scene, key))
 
 
-def _family(scene: Scene, key: str) -> Iterator[Class]:
+def family(scene: Scene, key: str) -> Iterator[Class]:
     """A class of the project and those of the project it derives from."""
     inference, todo, seen = scene.inference, [key], {key}
     while todo:

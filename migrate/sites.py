@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from migrate import module_members, operators, unknown_receivers
+from migrate.names import root_of
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -33,6 +34,7 @@ class Form(Enum):
     SETTING = "setting"
     OPERATOR = "operator"
     GRAPH = "graph mode"
+    FOLLOWED = "followed"
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,15 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     inference = scene.inference
     origin = "" if isinstance(node, ast.Import) else node.module or ""
     level = getattr(node, "level", 0)
-    if not level and origin and inference.program.find_module(scene.file.path, origin):
+    own = not inference.program.followed.package_of(scene.file.path)
+    if not level and origin and own and inference.program.find_module(scene.file.path, origin):
         return []
     found = []
     for alias in node.names:
         full = f"{origin}.{alias.name}" if origin else alias.name
+        if not level and follows(scene, node, alias):
+            found.append(Reference(alias, full, Form.FOLLOWED))
+            continue
         root = full.partition(".")[0]
         ours = not level and (root in inference.roots or scene.table.needs_torch(full))
         if ours and inference.program.find_module(scene.file.path, root) is None:
@@ -124,8 +130,41 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     return found
 
 
+def follows(scene: Scene, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    """Whether an import takes something from a package that is converted along.
+
+    ``import a.b`` binds a, of which more than b may be used: its uses are looked at.
+    """
+    followed = scene.inference.program.followed
+    name = alias.name if isinstance(node, ast.Import) else node.module or ""
+    root = root_of(name)
+    if root not in followed.names:
+        return False
+    if followed.package_of(scene.file.path) == root:
+        return name in followed.modules
+    if isinstance(node, ast.Import):
+        return bool(alias.asname) and scene.inference.followed_kind(name) is not None
+    if alias.name == "*":
+        return name in followed.modules and name not in followed.mixed
+    return scene.inference.followed_kind(f"{name}.{alias.name}") is not None
+
+
+def followed_name(scene: Scene, node: ast.Name | ast.Attribute) -> str:
+    """The package in ``timm.create_model``, where that is converted along; "" for all else."""
+    parent = scene.parent(node)
+    if not isinstance(parent, ast.Attribute) or not scene.inference.program.followed.names:
+        return ""
+    atoms = without_none(scene.kind(node))
+    spelt = all(a.direct if a.kind == "ref" else a.kind == "foreign" for a in atoms)
+    name = next(iter(atoms)).name if len(atoms) == 1 and spelt else ""
+    full = f"{name}.{parent.attr}"
+    return name if name and scene.inference.followed_kind(full) is not None else ""
+
+
 def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
     """A chain that spells a torch name; only the longest one counts."""
+    if package := followed_name(scene, node):
+        return [Reference(node, package, Form.FOLLOWED)]
     name = direct_name(scene, node)
     if name is None:
         return []
@@ -258,6 +297,8 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
         return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
     if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
         return []
+    if asked := unknown_receivers.asking_for_reset(scene, node):
+        return [Reference(node.func, asked, Form.NAME)]
     for atom in ordered(scene.kind(node.func)):
         if atom.kind == "Module" and "inplace" in atom.keys:
             return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]

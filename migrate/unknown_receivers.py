@@ -22,7 +22,10 @@ _EFFECTS = frozenset({"backward", "register_hook", "register_post_accumulate_gra
 OF_OPTIMIZERS = {
     "param_groups": "torch.optim.Optimizer.param_groups",
     "get_last_lr": "torch.optim.lr_scheduler.LRScheduler.get_last_lr",
+    "reset_parameters": "torch.nn.Module.reset_parameters",
 }
+# by the builtin that asks for it, and its number of arguments
+_ASKING = {("hasattr", 2): "torch2ms.has_reset", ("getattr", 3): "torch2ms.reset_of"}
 
 
 # what is converted already imports torch no longer
@@ -44,6 +47,17 @@ def of_training(scene: Scene, node: ast.Attribute) -> str:
             return "torch.nn.Module.parameters"
         around = scene.parent(around)
     return ""
+
+
+def asking_for_reset(scene: Scene, node: ast.Call) -> str:
+    """``hasattr(m, "reset_parameters")``: torch's layers have it, MindSpore's have not."""
+    name = _ASKING.get((getattr(node.func, "id", ""), len(node.args)), "")
+    asked = node.args[1] if name else None
+    if not isinstance(asked, ast.Constant) or asked.value != "reset_parameters":
+        return ""
+    kinds = scene.kind_names(node.args[0])
+    ours = "unknown" in kinds and any(map(scene.inference.mentions, _IMPORTS))
+    return name if ours or "Module" in kinds else ""
 
 
 def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:

@@ -191,7 +191,7 @@ class PReLU(nn.Cell):
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
-        self.num_parameters = num_parameters
+        self.num_parameters, self.init = num_parameters, init
         self.weight = ms.Parameter(ops.full((num_parameters,), init, dtype=dtype or ms.float32))
 
     def construct(self, x):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate import layout
 from migrate.calls import BoundCall
 from migrate.choice import SELECTION, Chosen, NotChosen, choose
-from migrate.module_members import EVAL, TRAIN, bases_choose, has_own_modes
+from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
@@ -71,7 +71,13 @@ def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
 def _moded(
     scene: Scene, name: str, chosen: list[Chosen], receiver: ast.expr | None
 ) -> list[Chosen]:
-    """Where a Module of the program has its own ``train(mode)``: a switch that asks it."""
+    """Where a Module of the program has its own ``train(mode)``: a switch that asks it.
+
+    ``super().reset_parameters()`` means torch's own, never the one it stands in.
+    """
+    if name == RESET and receiver is not None and is_super(receiver):
+        rows = {row.key: row for row in scene.table.rows(name)}
+        return [replace(one, row=rows[f"{name}:of_torch"]) for one in chosen]
     if name not in (TRAIN, EVAL) or receiver is None or not has_own_modes(scene):
         return chosen
     rows = {row.key: row for row in scene.table.rows(name)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
-from migrate.rules import decorators, filled_parts, inplace
+from migrate.rules import built_layers, decorators, filled_parts, inplace
 from migrate.rules.calling import decide_call
 from migrate.rules.chosen_by_text import chosen_by_text
 from migrate.rules.targets import class_name, constant_target, same_signature
@@ -146,7 +146,8 @@ def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal
             return Refusal(site, row.flag, row.reason, row.next_step)
         target = row.ref or same_signature(scene.table, row)
         if target:
-            return _renamed(scene, site, node, target, row)
+            edit = _renamed(scene, site, node, target, row)
+            return built_layers.with_reset(scene, node, name, edit)
     if not rows:
         return _no_row(scene.table, site, name)
     return Refusal(
