@@ -74,6 +74,15 @@ def run(out: Path, given: Given, json: Path | None) -> int:
     return 1 if _ORDER.index(result.verdict) >= _PASSED else 0
 
 
+def verified(out: Path, given: Given) -> Verification:
+    """What verify finds, with the settings of the nearest pyproject.toml; nothing is written."""
+    located = record.locate(out)
+    need("numpy", "mindspore")
+    found = settings.nearest(located.root, Path.cwd()).verify
+    requests = _requests(located, given, found)
+    return _merged([_verify(replace(one, journal=None, reproductions=None)) for one in requests])
+
+
 def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator[VerifyRequest]:
     """One request for what the command line asks, else one for each model of the settings."""
     from migrate.parity.request import VerifyRequest

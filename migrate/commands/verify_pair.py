@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,11 +29,7 @@ MAP = ".map.toml"
 
 def run(torch: str, mindspore: str, given: Given, json: Path | None, map: Path | None) -> int:
     """Verify a pair, print, write the result and the mapping. Gives the exit code."""
-    need("numpy", "mindspore")
-    from migrate.parity.hand.climb import verify_pair
-
-    pair = _pair(torch, mindspore, map)
-    result, text = verify_pair(pair, _request(given), lambda line: print(line, file=sys.stderr))
+    result, text = verified(torch, mindspore, given, map)
     target = map or (json.with_suffix(MAP) if json else None)
     if text and target is not None:
         _write(target, text)
@@ -45,7 +41,18 @@ def run(torch: str, mindspore: str, given: Given, json: Path | None, map: Path |
     return 1 if _ORDER.index(result.verdict) >= _FAILS else 0
 
 
-def _pair(torch: str, mindspore: str, map: Path | None) -> Pair:
+def verified(
+    torch: str, mindspore: str, given: Given, map: Path | None = None, folders: Sequence[Path] = ()
+) -> tuple[PairResult, str]:
+    """The result of a pair and the text of its mapping; modules are looked for in folders first."""
+    need("numpy", "mindspore")
+    from migrate.parity.hand.climb import verify_pair
+
+    pair = _pair(torch, mindspore, map, folders)
+    return verify_pair(pair, _request(given), lambda line: print(line, file=sys.stderr))
+
+
+def _pair(torch: str, mindspore: str, map: Path | None, first: Sequence[Path]) -> Pair:
     from migrate.parity.hand.addresses import parse_address
     from migrate.parity.hand.mapping import Fixed, read
     from migrate.parity.hand.session import Pair
@@ -58,7 +65,7 @@ def _pair(torch: str, mindspore: str, map: Path | None) -> Pair:
             "write both as module:name or module:call(...), like net_torch:Net net_ms:Net",
         ) from error  # fmt: skip
     listed = [Path(p or ".").resolve() for p in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    folders = tuple(dict.fromkeys(str(folder) for folder in (Path.cwd(), *listed)))
+    folders = tuple(dict.fromkeys(str(folder) for folder in (*first, Path.cwd(), *listed)))
     fixed = read(map) if map is not None and map.exists() else Fixed({}, ())
     return Pair(*sides, folders, fixed)
 
