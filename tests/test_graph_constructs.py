@@ -88,7 +88,7 @@ def differences(wanted: dict[str, Any], got: dict[str, Any]) -> list[str]:
     return [
         f"{key}: {np.asarray(g).ravel()[:4]} instead of {np.asarray(w).ravel()[:4]}"
         for key, w, g in pairs
-        if np.shape(w) != np.shape(g) or not np.allclose(w, g, rtol=1e-3, atol=1e-4)
+        if np.shape(w) != np.shape(g) or not np.allclose(w, g, rtol=1e-5, atol=1e-6)
     ]
 
 
@@ -107,13 +107,16 @@ def test_right_in_pynative_and_right_or_loud_in_graph_mode(path: Path, tmp_path:
             refused = side == "graph" and (name in LOUD or name in flagged(path))
             if refused and "error" not in got and name not in MAY_COMPILE:
                 found = [*found, "it compiles: the flag is not needed"]
-            if found and not (refused and "error" in got):
+            quiet = refused and name in QUIET
+            if found and not quiet and not (refused and "error" in got):
                 wrong[f"{side} {name}"] = found
     assert not wrong
 
 
 # Flagged for what may happen: where it is wrong depends on the values.
 MAY_COMPILE = {"TryKey"}
+# Flagged, and graph mode gives another value without a word: only the flag tells.
+QUIET = {"IntAsked", "NamedTupleAsked", "RecordMade", "TextEnumAsked"}
 
 
 def test_the_comparison_goes_red() -> None:

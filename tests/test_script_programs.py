@@ -48,5 +48,5 @@ def test_a_converted_script_prints_the_same(path: Path, tmp_path: Path) -> None:
     for key, value in expected.items():
         numbers = value if isinstance(value, list) else [value]
         if all(isinstance(number, float) for number in numbers):
-            value = pytest.approx(value, rel=1e-3, abs=1e-4)
+            value = pytest.approx(value, rel=1e-5, abs=1e-6)
         assert found[key] == value, key

@@ -158,12 +158,15 @@ def test_a_bad_file_is_refused_with_a_reason_and_nothing_is_left(
 
 @NEEDS
 @pytest.mark.slow
-def test_a_whole_file_goes_there_and_back(tmp_path: Path) -> None:
+def test_a_whole_file_goes_there_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
     out = output(tmp_path, MODEL)
     subprocess.run([sys.executable, "-c", SAVE, str(tmp_path)], check=True)
-    assert convert(tmp_path / "whole.pth", tmp_path / "whole.ckpt", out) == 0
+    monkeypatch.chdir(tmp_path)  # as typed: the workers have folders of their own
+    assert convert(Path("whole.pth"), Path("whole.ckpt"), Path(out.name)) == 0
     command = [sys.executable, "-c", LOAD, str(tmp_path / "whole.ckpt")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert shown.strip() == str({"bn.gamma": "0000c03f000000c0", "fc.weight": "cdcccc3d" * 6})

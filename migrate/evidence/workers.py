@@ -67,7 +67,12 @@ class MindSporeRun:
 
 
 def start_torch() -> None:
-    """Prepare the torch worker: one thread, as two workers share the machine, and no warnings."""
+    """Prepare the torch worker: one thread, as two workers share the machine, and no warnings.
+
+    torch has oneDNN too, and its answers to infinities depend on the instructions it may use
+    (gelu of inf is NaN with AVX-512, inf without): both frameworks get the same ones.
+    """
+    os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     os.environ["OMP_NUM_THREADS"] = "1"
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (cases may print, for as long as it lives)
     warnings.simplefilter("ignore")

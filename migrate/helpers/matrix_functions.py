@@ -84,8 +84,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     """torch.linalg.lstsq: (solution, residuals, rank, singular values), A of full rank.
 
     As in torch, residuals are empty for the driver 'gelsy' (the default) and where A is not tall,
-    rank for 'gels', singular values for all but 'gelsd' and 'gelss'.
+    rank for 'gels', singular values for all but 'gelsd' and 'gelss'; 'gels' has no use for rcond.
     """
+    rcond = None if driver == "gels" else rcond
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vectors else B
     solution = matmul(pinv(A, rtol=rcond), right)

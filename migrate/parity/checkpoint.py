@@ -178,7 +178,7 @@ class _Work:
         side = self.mindspore if mine else self.torch
         payload = {
             "tree": packed(tree) if mine else tree, "arrays": str(self.scratch / "in"),
-            "folder": str(folder), "name": asked.target.name, "shard": asked.shard,
+            "folder": str(folder.resolve()), "name": asked.target.name, "shard": asked.shard,
         }  # fmt: skip
         return tuple(side.call("write_file", payload, asked.timeout)["files"])
 
