@@ -16,6 +16,10 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import (
     graph_expressions,
     graph_hoist,
+    graph_kept,
+    graph_memo,
+    graph_passed,
+    graph_records,
     graph_scope,
     graph_state,
     graph_statements,
@@ -25,6 +29,15 @@ from migrate.scene import Scene
 from migrate.sites import Form, Reference
 
 Found = tuple[str, str, str, str]  # code, name, reason, next step
+_RULES = (
+    graph_hoist,
+    graph_expressions,
+    graph_statements,
+    graph_state,
+    graph_kept,
+    graph_memo,
+    graph_passed,
+)
 
 _STATEMENTS: dict[type[ast.AST], Found] = {
     ast.Try: ("GRF601", "try", "graph mode does not compile try", "check before the call"),
@@ -46,9 +59,9 @@ _MEMBERS = ("parameters", "named_parameters", "children", "named_children", "mod
 def rewritings(scene: Scene) -> dict[int, Rewriting]:
     """Everything that has another form, by the node that it takes away."""
     if "graph forms" not in scene._memo:
-        made: dict[int, Rewriting] = {}
+        made = {id(r.node): r for r in graph_records.rewrites(scene)}
         if graph_scope.nodes(scene):
-            for rule in (graph_hoist, graph_expressions, graph_statements, graph_state):
+            for rule in _RULES:
                 made |= {id(r.node): r for r in rule.rewrites(scene)}
         scene._memo["graph forms"] = made
     found = scene._memo["graph forms"]
@@ -65,10 +78,7 @@ def rewrites(scene: Scene) -> Iterator[Edit]:
 
 def references(scene: Scene) -> list[Reference]:
     """What is flagged, and what changes for those who use the code, as sites of the ledger."""
-    noted = [r.node for r in rewritings(scene).values() if r.note]
-    sites: list[tuple[ast.AST, str]] = [
-        (n, f"self.{n.attr}") for n in noted if isinstance(n, ast.Attribute)
-    ]
+    sites = [(r.node, r.name) for r in rewritings(scene).values() if r.note]
     sites += [(node, found[1]) for node, found in _all(scene)]
     return [Reference(node, name, Form.GRAPH) for node, name in sites]
 
@@ -139,6 +149,10 @@ def _special(scene: Scene, node: ast.AST) -> Found | None:
         and is_all(scene.kind(node.left), "dict")
     ):
         return "GRF602", "|", "graph mode does not join dicts with |", "use update()"
+    asked = graph_records.asks(scene, node)
+    if asked:
+        why = "graph mode takes its objects for plain ones: it is always False there"
+        return "GRF608", asked, why, "find out in __init__ and keep the answer"
     if isinstance(node, ast.Call):
         ways: tuple[Callable[[Scene, ast.Call], Found | None], ...] = (_record, _iterator, _method)
         return next((f for f in (way(scene, node) for way in ways) if f), None)

@@ -11,6 +11,7 @@ from migrate.receivers.inference import Inference
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
 
+_ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
 
 
@@ -18,12 +19,14 @@ _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
 class Rewriting:
     """The node that graph mode does not take, and the edits that give it another form.
 
-    ``note`` tells what a user of the code may have to know; it makes the node a site.
+    ``note`` tells what a user of the code may have to know; it makes the node a site, of this
+    ``name``.
     """
 
     node: ast.AST
     edits: tuple[Edit, ...]
     note: str = ""
+    name: str = ""
 
 
 def compiled(inference: Inference) -> dict[str, Function]:
@@ -120,3 +123,22 @@ def begins_line(scene: Scene, statement: ast.stmt) -> bool:
     source, start = scene.source, scene.source.span(statement).start
     alone = not source.data[source.line_start(statement.lineno) : start].strip()
     return alone and source.data[start : start + 4] != b"elif"
+
+
+def statements_after(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow in the same block."""
+    parent = scene.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and any(s is statement for s in block):
+            return block[[s is statement for s in block].index(True) + 1 :]
+    return []
+
+
+def free_local(scene: Scene, function: Function, member: str) -> str:
+    """The name of a local variable that takes the place of a member."""
+    local = member.lstrip("_") or member
+    taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)} | _ROOTS
+    while local in function.locals or local in taken or local in scene.file.top:
+        local += "_"
+    return local

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from migrate.program import Function, Program
 from migrate.rules import graph_scope
@@ -17,12 +18,11 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``self.h = f(x)``, ``g(self.h)`` is ``h = f(x)``, ``g(h)`` where nobody else looks at it."""
     for name, function, uses in kept(scene):
         if _is_local(scene, function, name, uses):
-            local = name.lstrip("_") or name
-            while local in function.locals or local in scene.file.names:
-                local += "_"
+            local = graph_scope.free_local(scene, function, name)
             for use in uses:
                 made = graph_scope.edit(scene, use, scene.source.span(use), local)
-                yield Rewriting(use, (made,), NOTE if use is uses[0] else "")
+                note = NOTE if use is uses[0] else ""
+                yield Rewriting(use, (made,), note, f"self.{name}")
 
 
 def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
@@ -43,28 +43,46 @@ def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
 
 
 def _is_local(scene: Scene, function: Function, name: str, uses: list[ast.Attribute]) -> bool:
-    """First a plain assignment that always runs, then reads, and no other place knows the name.
+    """Bound and read here, and no other place knows the name.
 
     What the constructor sets to None is no reader; a buffer or child is bound there otherwise.
     """
+    if not starts_local(scene, function, uses):
+        return False
+    if not any(isinstance(u.ctx, ast.Load) for u in uses):
+        return False
+    return known_only(scene, function, name, uses, partial(is_empty_start, function=function))
+
+
+def starts_local(scene: Scene, function: Function, uses: list[ast.Attribute]) -> bool:
+    """First a plain assignment that always runs, then nothing but reads."""
     body, first = function.node.body, scene.statement(uses[0])
     if not isinstance(body, list) or not any(s is first for s in body):
         return False
     if not isinstance(first, ast.Assign) or first.targets != [uses[0]]:
         return False
-    if len([u for u in uses if scene.statement(u) is first]) > 1 or _by_other_names(function):
+    if len([u for u in uses if scene.statement(u) is first]) > 1 or by_other_names(function):
         return False
-    if not any(isinstance(u.ctx, ast.Load) for u in uses):
-        return False
-    if any(scene.function(u) is not function or _changes(scene, u) for u in uses):
-        return False
+    return not any(scene.function(u) is not function or changes(scene, u) for u in uses)
+
+
+def known_only(
+    scene: Scene,
+    function: Function,
+    name: str,
+    uses: Sequence[ast.AST],
+    harmless: Callable[[Scene, ast.Attribute], bool],
+) -> bool:
+    """Whether no place of the program but these uses, and harmless ones, knows the member."""
     assert function.owner is not None
     mine = {id(u) for u in uses}
     family = _family(scene, function.owner.key)
-    return all(
-        id(k) in mine or _is_empty_start(scene, function, k) or _is_others(scene, family, k)
-        for k in _known(scene.inference.program).get(name, [])
-    )
+    for place in known_places(scene.inference.program, name):
+        if id(place) in mine or _is_others(scene, family, place):
+            continue
+        if not isinstance(place, ast.Attribute) or not harmless(scene, place):
+            return False
+    return True
 
 
 def _family(scene: Scene, key: str) -> frozenset[str]:
@@ -101,7 +119,7 @@ def _is_others(scene: Scene, family: frozenset[str], node: ast.AST) -> bool:
     )
 
 
-def _changes(scene: Scene, use: ast.Attribute) -> bool:
+def changes(scene: Scene, use: ast.expr) -> bool:
     """In-place changes have rules of their own, which write the attribute out."""
     parent = scene.parent(use)
     if isinstance(parent, ast.Subscript):
@@ -110,7 +128,7 @@ def _changes(scene: Scene, use: ast.Attribute) -> bool:
     return in_place or isinstance(parent, (ast.AugAssign, ast.Delete))
 
 
-def _by_other_names(function: Function) -> bool:
+def by_other_names(function: Function) -> bool:
     """Whether the class reads its members by names that it makes up."""
     owner = function.owner
     for node in ast.walk(owner.node) if owner else ():
@@ -122,10 +140,10 @@ def _by_other_names(function: Function) -> bool:
     return False
 
 
-def _is_empty_start(scene: Scene, function: Function, node: ast.AST) -> bool:
+def is_empty_start(scene: Scene, node: ast.Attribute, function: Function) -> bool:
     """``self.name = None`` in the constructor of the same class."""
     start = function.owner.methods.get("__init__") if function.owner else None
-    if start is None or start.path != scene.file.path or not isinstance(node, ast.Attribute):
+    if start is None or start.path != scene.file.path:
         return False
     parent = scene.parent(node)
     empty = isinstance(parent, ast.Assign) and parent.targets == [node]
@@ -134,8 +152,8 @@ def _is_empty_start(scene: Scene, function: Function, node: ast.AST) -> bool:
     return empty and nothing and scene.function(node) is start
 
 
-def _known(program: Program) -> dict[str, list[ast.AST]]:
-    """Every attribute and every text of the program, by its name: who may know a member."""
+def known_places(program: Program, name: str) -> list[ast.AST]:
+    """Every attribute and every text of the program of that name: who may know a member."""
     if "attributes" not in program.notes:
         found: dict[str, list[ast.AST]] = {}
         for file in program.files.values():
@@ -146,4 +164,4 @@ def _known(program: Program) -> dict[str, list[ast.AST]]:
                     found.setdefault(node.value, []).append(node)
         program.notes["attributes"] = found
     known: dict[str, list[ast.AST]] = program.notes["attributes"]
-    return known
+    return known.get(name, [])
