@@ -41,6 +41,20 @@ def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Spa
                 break
 
 
+def comments_left(scene: Scene, node: ast.stmt, line: int, last: int) -> list[Span]:
+    """What the lines of comments above a block lose, when it moves to the place of ``node``.
+
+    They stand from ``line`` up to the line before ``last``, where the block begins.
+    """
+    source = scene.source
+    column = source.span(node).start - source.line_start(node.lineno)
+    begin = source.line_start(last)
+    text = source.data[begin:].split(b"\n", 1)[0]
+    width = len(text) - len(text.lstrip()) - column
+    starts = [source.line_start(n) + column for n in range(line, last)]
+    return [Span(s, s + width) for s in starts if not source.data[s : s + width].strip(b" \t")]
+
+
 def _with_comments(scene: Scene, last: int, column: int) -> int:
     """The last line of the comments that follow, indented like the block."""
     data = scene.source.data

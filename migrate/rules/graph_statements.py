@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules import graph_scope
-from migrate.rules.dedent import dedented, first_start
+from migrate.rules.dedent import comments_left, dedented, first_start
 from migrate.rules.graph_scope import Rewriting, begins_line, foreign
 from migrate.scene import Scene
 
@@ -58,19 +58,8 @@ def _for_else(scene: Scene, node: ast.For) -> tuple[Edit, ...]:
     if last == line or source.data[start : source.line_start(line + 1)].split() != [b"else:"]:
         return ()  # a comment beside the else, or its body on the same line
     edits = [graph_scope.edit(scene, node, Span(start, source.line_start(line + 1)))]
-    moved = [*_comments(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
+    moved = [*comments_left(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
     return tuple(edits + [graph_scope.edit(scene, node, span) for span in moved])
-
-
-def _comments(scene: Scene, node: ast.stmt, line: int, last: int) -> list[Span]:
-    """What the lines of comments above a block lose, when it moves to the place of ``node``."""
-    source = scene.source
-    column = source.span(node).start - source.line_start(node.lineno)
-    begin = source.line_start(last)
-    text = source.data[begin:].split(b"\n", 1)[0]
-    width = len(text) - len(text.lstrip()) - column
-    starts = [source.line_start(n) + column for n in range(line, last)]
-    return [Span(s, s + width) for s in starts if not source.data[s : s + width].strip(b" \t")]
 
 
 def _breaks(body: list[ast.stmt]) -> bool:
@@ -195,7 +184,7 @@ def _closer(scene: Scene, node: ast.Match, case: ast.match_case) -> list[Span]:
     lead = len(source.data[line:at]) - len(source.data[line:at].lstrip())
     own = source.span(node).start - source.line_start(node.lineno)
     first = source.line_of(first_start(scene, case.body[0]))
-    above = _comments(scene, node, source.line_of(at) + 1, first)
+    above = comments_left(scene, node, source.line_of(at) + 1, first)
     whole = [*above, *dedented(scene, node, case.body)]
     return [Span(s.start, s.start + lead - own) for s in whole]
 

@@ -1,0 +1,210 @@
+"""In: ``if self.c is None: self.c = f(n)`` in compiled code. Out: ``c = f(n)``, at each call.
+
+A member that only saves work is a local variable: graph mode keeps nothing on self, and computes
+what does not change once. The value has to depend on nothing but members and what the test
+compares, so that computing it again gives what was kept.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.outcomes import Span
+from migrate.program import Function
+from migrate.rules import graph_scope, graph_state
+from migrate.rules.dedent import comments_left, dedented, first_start
+from migrate.rules.graph_fixed import Fixed
+from migrate.rules.graph_scope import Rewriting, begins_line, compiled
+from migrate.scene import Scene
+
+NOTE = (
+    "computed at each call now: graph mode keeps nothing on self. Torch goes on with the first"
+    " value, even where the weights change between two calls"
+)
+_LOOKS = ("size", "dim", "str", "len", "hasattr")
+_TESTS = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.Subscript,
+          ast.UnaryOp, ast.Call, ast.Tuple, ast.operator, ast.cmpop, ast.boolop, ast.unaryop,
+          ast.expr_context)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Memo:
+    """The block that fills it, and every place that names what it fills, by the member."""
+
+    function: Function
+    block: ast.If
+    places: dict[str, list[ast.Attribute | ast.Subscript]]
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """The test goes, the members are local variables."""
+    for function in compiled(scene.inference).values():
+        owner = function.owner
+        if function.path != scene.file.path or owner is None or not scene.is_module_class(owner):
+            continue
+        if not function.parameters or graph_state.by_other_names(function):
+            continue
+        for node in ast.walk(function.node):
+            memo = _memo(scene, function, node) if isinstance(node, ast.If) else None
+            if memo is not None:
+                yield from _computed(scene, memo)
+
+
+def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
+    spans = _without_header(scene, memo.block)
+    yield Rewriting(memo.block, tuple(graph_scope.edit(scene, memo.block, s) for s in spans))
+    for member, places in memo.places.items():
+        local = graph_scope.free_local(scene, memo.function, member)
+        for place in places:
+            made = graph_scope.edit(scene, place, scene.source.span(place), local)
+            note = NOTE if place is places[0] else ""
+            yield Rewriting(place, (made,), note, f"self.{member}")
+
+
+def _without_header(scene: Scene, block: ast.If) -> list[Span]:
+    """What goes, so that the body stands where the test stood, with the comments above it."""
+    source, first = scene.source, first_start(scene, block.body[0])
+    start, colon = source.span(block).start, source.span(block.test).end
+    comment = source.data.find(b"#", colon, first)
+    head = Span(start, comment if comment >= 0 else first)
+    lines = source.line_of(head.end) + 1, source.line_of(first)
+    return [head, *comments_left(scene, block, *lines), *dedented(scene, block, block.body)]
+
+
+def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
+    """Whether a block does nothing but fill members, and the same values would come again."""
+    if block.orelse or not begins_line(scene, block) or scene.function(block) is not function:
+        return None
+    own = function.parameters[0].arg
+    filled: dict[str, str] = {}
+    fixed = Fixed(scene, function, own, _keys(function, block))
+    for statement in block.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0]
+        if not fixed.holds(statement.value):
+            return None
+        fixed = fixed.knowing(ast.unparse(target))
+        holder = target.value if isinstance(target, ast.Subscript) else target
+        if isinstance(holder, ast.Attribute) and getattr(holder.value, "id", "") == own:
+            filled[holder.attr] = ast.unparse(target)
+        elif not isinstance(target, ast.Name):
+            return None
+    if not filled or not _asks(block.test, filled, own):
+        return None
+    found = {m: _places(scene, function, block, m, text) for m, text in filled.items()}
+    places = {m: some for m, some in found.items() if some}
+    return Memo(function, block, places) if len(places) == len(filled) else None
+
+
+def _alternatives(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+
+
+def _asks(test: ast.expr, filled: dict[str, str], own: str) -> bool:
+    """Whether one alternative says that it is not there, and none does anything but look."""
+    for node in ast.walk(test):
+        called = getattr(node, "func", None)
+        if not isinstance(node, _TESTS):
+            return False
+        if called is not None and getattr(called, "attr", getattr(called, "id", "")) not in _LOOKS:
+            return False
+    for part in _alternatives(test):
+        negative = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+        compared = isinstance(part, ast.Compare) and isinstance(
+            part.ops[0], (ast.Is, ast.NotIn, ast.NotEq)
+        )
+        names = {getattr(n, "attr", getattr(n, "value", "")) for n in ast.walk(part)
+                 if isinstance(n, ast.Constant) or _is_member(n, own)}  # fmt: skip
+        if (negative or compared) and names & set(filled):
+            return True
+    return False
+
+
+def _is_member(node: ast.AST, own: str) -> bool:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == own
+
+
+def _keys(function: Function, block: ast.If) -> frozenset[str]:
+    """What the test compares with what was kept, as it is spelled: values may depend on it.
+
+    ``key not in self.c`` before ``self.c[key] = ...``, ``self.n != n`` before ``self.n = n``.
+    """
+    stores = {
+        ast.unparse(s.targets[0]): ast.unparse(s.value)
+        for s in block.body
+        if isinstance(s, ast.Assign)
+    }
+    found: list[ast.expr] = []
+    for part in _alternatives(block.test):
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1:
+            continue
+        left, right = part.left, part.comparators[0]
+        if isinstance(part.ops[0], ast.NotIn):
+            place = f"{ast.unparse(right)}[{ast.unparse(left)}]"
+            found += [left] if place in stores else []
+        elif isinstance(part.ops[0], ast.NotEq):
+            for one, other in ((left, right), (right, left)):
+                same = stores.get(ast.unparse(one)) == ast.unparse(other)
+                found += [other] if same else []
+    for key in list(found):
+        found += key.elts if isinstance(key, ast.Tuple) else []
+    return frozenset(map(ast.unparse, found))
+
+
+def _places(
+    scene: Scene, function: Function, block: ast.If, member: str, text: str
+) -> list[ast.Attribute | ast.Subscript]:
+    """Where the member is filled and read; nothing, where that is not seen to be all.
+
+    It is filled in the block and read after it, under the same key; other methods empty it.
+    """
+    around = graph_scope.statements_after(scene, block)
+    after = {id(n) for s in around for n in ast.walk(s)}
+    inside = {id(n) for s in block.body for n in ast.walk(s)}
+    tested = {id(n) for n in ast.walk(block.test)}
+    variables = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    uses: list[ast.Attribute] = []
+    found: list[ast.Attribute | ast.Subscript] = []
+    for node in ast.walk(function.node):
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        bound = isinstance(node, ast.Name) and stored and node.id in variables
+        if bound and id(node) in after | inside:
+            return []  # the key is another one when the member is read
+        if not isinstance(node, ast.Attribute) or node.attr != member:
+            continue
+        uses.append(node)
+        parent = scene.parent(node)
+        place = parent if isinstance(parent, ast.Subscript) and "[" in text else node
+        if id(node) in tested:
+            continue
+        if ast.unparse(place) != text or graph_state.changes(scene, place):
+            return []
+        if id(node) not in inside and (id(node) not in after or isinstance(place.ctx, ast.Store)):
+            return []
+        found.append(place)
+    found.sort(key=lambda n: scene.source.span(n).start)
+    lone = graph_state.known_only(scene, function, member, uses, _is_emptied)
+    return found if lone else []
+
+
+def _is_emptied(scene: Scene, node: ast.Attribute) -> bool:
+    """``self.c = None``, ``self.c = {}``, and the question before it whether there is anything."""
+    parent = scene.file.parents.get(id(node))
+    if isinstance(parent, ast.Assign):
+        value = parent.value
+        empty = isinstance(value, ast.Constant) or (
+            isinstance(value, (ast.Dict, ast.List)) and not ast.unparse(value)[1:-1]
+        )
+        return parent.targets == [node] and empty
+    if isinstance(parent, ast.AnnAssign):
+        return parent.target is node and isinstance(parent.value, (ast.Constant, ast.Dict))
+    if isinstance(parent, ast.If) and parent.test is node and not parent.orelse:
+        targets = [t for s in parent.body if isinstance(s, ast.Assign) for t in s.targets]
+        return len(targets) == len(parent.body) and all(
+            isinstance(t, ast.Attribute) and t.attr == node.attr and _is_emptied(scene, t)
+            for t in targets
+        )
+    return False
