@@ -85,11 +85,15 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
     As in torch, residuals are empty for the driver 'gelsy' (the default) and where A is not tall,
     rank for 'gels', singular values for all but 'gelsd' and 'gelss'; 'gels' has no use for rcond.
+    As in torch, the gradient knows nothing of rcond: it is that of the whole pseudo-inverse.
     """
     rcond = None if driver == "gels" else rcond
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vectors else B
-    solution = matmul(pinv(A, rtol=rcond), right)
+    solution = matmul(pinv(A), right)
+    if rcond is not None:
+        cut = matmul(pinv(ops.stop_gradient(A), rtol=rcond), right)
+        solution = solution + ops.stop_gradient(cut - solution)
     rows, columns = A.shape[-2:]
     none = ops.zeros((0,), A.dtype)
     residuals = none
