@@ -175,9 +175,12 @@ class ParameterList(nn.Cell):
             self.append(value)
 
     def append(self, value):
+        name = str(len(self))
+        if isinstance(value, nn.Cell):
+            self.insert_child_to_cell(name, value)
+            return self
         if not isinstance(value, ms.Tensor):
-            raise TypeError(f"ParameterList holds Tensors, not {type(value).__name__}")
-        name = str(len(self._params))
+            raise TypeError(f"ParameterList holds Tensors and lists, not {type(value).__name__}")
         parameter = value if isinstance(value, ms.Parameter) else ms.Parameter(value)
         parameter.name = name
         self.insert_param_to_cell(name, parameter)
@@ -189,21 +192,21 @@ class ParameterList(nn.Cell):
         return self
 
     def __getitem__(self, index):
-        refuse_in_graph("ParameterList")
-        return list(self._params.values())[index]
+        return list(self)[index]
 
     def __setitem__(self, index, value):
-        name = str(index % len(self._params))
+        name = str(index % len(self))
         value = value if isinstance(value, ms.Parameter) else ms.Parameter(value)
         value.name = self._params[name].name
         self._params[name] = value
 
     def __len__(self):
-        return len(self._params)
+        return len(self._params) + len(self._cells)
 
     def __iter__(self):
         refuse_in_graph("ParameterList")
-        return iter(list(self._params.values()))
+        held = {**self._params, **self._cells}
+        return iter([held[str(index)] for index in range(len(held))])
 
 
 class ParameterDict(nn.Cell):
