@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from migrate.receivers import values
+from migrate.receivers import narrowing
 from migrate.receivers.frame import Frame
 from migrate.receivers.kinds import (
-    BOOL,
-    FLOAT,
-    INT,
     NONE,
     NOTHING,
-    STR,
-    TENSOR,
     UNKNOWN,
     Atom,
     Kind,
     element,
     indirect,
     join,
-    kind,
     place,
     sequence,
     shallow,
@@ -76,6 +70,8 @@ class Binding(Frame):
             )
             if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
                 self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
+            elif isinstance(test.ops[0], ast.In) and holds:
+                self._narrow_member(test.left, test.comparators[0])
         elif isinstance(test, ast.Call):
             self._narrow_isinstance(test, holds)
         elif isinstance(test, ast.Name) and holds:
@@ -92,31 +88,18 @@ class Binding(Frame):
         subject, classes = test.args
         if not isinstance(subject, ast.Name) or subject.id not in self.env:
             return
-        parts = classes.elts if isinstance(classes, ast.Tuple) else [classes]
-        found = [self._instance_kind(self.kind(p)) for p in parts]
-        if all(found) and holds:
-            self.env[subject.id] = join(*found)
-        elif all(found) and TENSOR in found:
-            self.env[subject.id] = (self.env[subject.id] - TENSOR) or UNKNOWN
+        value, tested = self.env[subject.id], self.kind(classes)
+        if holds:
+            self.env[subject.id] = narrowing.holding(value, tested, self.world) or value
+        else:
+            self.env[subject.id] = narrowing.failing(value, tested, self.world)
 
-    def _instance_kind(self, value: Kind) -> Kind:
-        found = []
-        for atom in value:
-            if atom.kind == "ref" and atom.name == "torch.Tensor":
-                found.append(TENSOR)
-            elif atom.kind in ("ref", "class"):
-                found.append(values.instance_of(atom, (), self.world))
-            elif atom.kind == "builtin":
-                known = {"int": INT, "float": FLOAT, "str": STR, "bool": BOOL}
-                plain = kind(atom.name) if atom.name in ("list", "tuple", "dict") else UNKNOWN
-                found.append(known.get(atom.name, plain))
-            elif atom.kind == "foreign":
-                found.append(kind("instance", atom.name))
-            elif atom.kind == "tuple":
-                found.extend(self._instance_kind(i) for i in atom.items)
-            else:
-                return NOTHING
-        return join(*found)
+    def _narrow_member(self, node: ast.expr, items: ast.expr) -> None:
+        """``layer in LAYERS``: of a table of classes, it is one of them."""
+        each = element(self.world.kinds.get(id(items), UNKNOWN))
+        classes = all(a.kind in ("class", "ref") for a in each)
+        if classes and isinstance(node, ast.Name) and self.env.get(node.id, NOTHING) >= UNKNOWN:
+            self.env[node.id] = each
 
 
 def _with_element(atom: Atom, key: str, value: Kind) -> Atom:

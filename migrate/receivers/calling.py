@@ -6,8 +6,7 @@ import ast
 
 from migrate import calls
 from migrate.program import Function
-from migrate.receivers import datasets, python_results, values
-from migrate.receivers.elimination import Question
+from migrate.receivers import datasets, delegation, python_results, values
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     MODULE,
@@ -25,7 +24,6 @@ from migrate.receivers.kinds import (
     kind,
     ordered,
     sequence,
-    without_none,
 )
 from migrate.syntax import is_super
 from migrate.table import Signature, Table
@@ -51,27 +49,6 @@ class Calling(Given):
             self.world.kinds[id(node.func)] = callee
         found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
         return join(*found) or UNKNOWN
-
-    def _taken_for_tensor(self, node: ast.expr) -> None:
-        self.saw_tensor(node)
-        self.world.kinds[id(node)] = TENSOR
-        if isinstance(node, ast.Name) and node.id in self.env:
-            self.env[node.id] = TENSOR
-
-    def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
-        """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
-        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
-            return False
-        if self.world.recorded.at(self.path, func.value) is not None:
-            return False  # a run has shown something else, or several types
-        holder = self.world.program.files[self.path].parents.get(id(node))
-        used = not isinstance(holder, ast.Expr)
-        beside = isinstance(func.value, ast.Name) and func.value.id in self.near
-        question = Question(func.attr, node, used, beside, self.names_of)
-        why = self.world.only_tensors_have(question)
-        if why:
-            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
-        return bool(why)
 
     def _super(self) -> Kind:
         function = self.function
@@ -126,7 +103,11 @@ class Calling(Given):
         """The result of a function of the project, whose body shows what it was given."""
         found = self.world.returns(function, node)
         self._shown_by(function, node)
-        return found
+        name = delegation.called_parameter(function, self.world.kinds)
+        given = delegation.passed(function, node, name) if name else None
+        callee = self.world.kinds.get(id(given), UNKNOWN)
+        precise = delegation.given_by(callee, self.world) if given is not None else UNKNOWN
+        return found if precise == UNKNOWN else precise
 
     def _member_lookup(self, name: str, node: ast.Call) -> Kind:
         """``getattr(x, "name")`` with a literal name."""
@@ -198,9 +179,8 @@ class Calling(Given):
             return dataset
         if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
             return args[0] if args else UNKNOWN
-        if name in ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate"):
-            inner = [self._called(a, node, args[1:]) for a in ordered(args[0] if args else NOTHING)]
-            return join(*inner) or UNKNOWN
+        if name in delegation.CALLERS:
+            return delegation.given_by(args[0] if args else UNKNOWN, self.world)
         if table.kind(name) == "class" and name.startswith("torch.nn."):
             made = values.instance_of(Atom("ref", name), args, self.world)
             made = _keyed(made, "inplace") if self._works_inplace(name, node, args) else made
@@ -262,13 +242,6 @@ class Calling(Given):
             else:
                 found.append(self._called(atom, node, each))
         return sequence("iterator", join(*found) or UNKNOWN)
-
-
-def _may_be_tensor(value: Kind) -> bool:
-    """Something of it is unknown, or some object gave it when it was called; no other kind."""
-    rest = without_none(value)
-    others = rest - UNKNOWN - TENSOR
-    return all(a.kind == "instance" and not a.name for a in others) and rest != TENSOR
 
 
 def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:

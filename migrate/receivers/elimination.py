@@ -35,7 +35,8 @@ Methods = Mapping[str, tuple[Signature, ...]]
 @dataclass(frozen=True)
 class Question:
     """A call ``x.name(...)``; ``used``: its result is; ``beside``: x stands beside a Tensor;
-    ``given``: a Module is called with it."""
+    ``given``: a Module is called with it; ``chained``: its result is taken for a Tensor, so that
+    what neither is a Tensor nor of the project does not give it."""
 
     name: str
     call: ast.Call
@@ -43,6 +44,7 @@ class Question:
     beside: bool
     kinds_of: KindsOf
     given: bool = False
+    chained: bool = False
 
 
 @dataclass(eq=False)
@@ -62,6 +64,8 @@ class Elimination:
             return ""
         if asked.name in self._registered or self._held(asked.name) or self._owned(asked):
             return ""
+        if asked.chained:
+            return f"what {asked.name} gives is taken for one"
         module = asked.name in self._module_methods and self.modules and not asked.given
         if _admits(rivals.python(), asked) or module:
             return ""

@@ -13,8 +13,10 @@ from migrate.receivers.kinds import (
     TENSOR,
     UNKNOWN,
     Kind,
+    alike,
     is_all,
     unknown_but_for,
+    without_none,
 )
 from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
@@ -92,12 +94,14 @@ class Frame:
         """The program would fail here unless ``node`` were of this kind."""
         if isinstance(node, ast.Name) and node.id in self.env:
             if unknown_but_for(proved, self.env[node.id]):
+                proved = alike(proved, without_none(self.env[node.id]))
                 self.env[node.id] = self.world.kinds[id(node)] = proved
                 if node.id in self.fresh and node.id not in self.examined:
                     self.evidence[node.id] = proved
                 self._trace(node, proved)
         elif unknown_but_for(proved, self.world.kinds.get(id(node), UNKNOWN)):
-            self.world.kinds[id(node)] = proved
+            known = without_none(self.world.kinds.get(id(node), UNKNOWN))
+            proved = self.world.kinds[id(node)] = alike(proved, known)
             holder = node.value if isinstance(node, ast.Subscript) else None
             if isinstance(holder, ast.Name) and holder.id in self.elements:
                 self.traced.setdefault(self.elements[holder.id], proved)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from migrate.program import Function
+from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import MODULE_ONLY, TENSOR, UNKNOWN, without_none
+from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, without_none
 
 _NAMED = (ast.Name, ast.Attribute)
 
@@ -25,6 +26,40 @@ class Given(Binding):
         for name, value in passed:
             if name is not None and name in shown and isinstance(value, ast.Name):
                 self.saw(value, shown[name])
+
+    def _taken_for_tensor(self, node: ast.expr) -> None:
+        self.saw_tensor(node)
+        self.world.kinds[id(node)] = TENSOR
+        if isinstance(node, ast.Name) and node.id in self.env:
+            self.env[node.id] = TENSOR
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            self._chained(node, node.func)
+
+    def _chained(self, node: ast.Call, func: ast.Attribute) -> None:
+        """``x.reshape(2, -1).permute(1, 0)``: what gives a Tensor here is asked of a Tensor."""
+        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
+            return
+        question = Question(func.attr, node, True, False, self.names_of, chained=True)
+        why = self.world.only_tensors_have(question)
+        if why:
+            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
+            self._taken_for_tensor(func.value)
+            self.world.kinds[id(func)] = values.attribute(TENSOR, func.attr, self.world)
+
+    def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
+        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
+            return False
+        if self.world.recorded.at(self.path, func.value) is not None:
+            return False  # a run has shown something else, or several types
+        holder = self.world.program.files[self.path].parents.get(id(node))
+        used = not isinstance(holder, ast.Expr)
+        beside = isinstance(func.value, ast.Name) and func.value.id in self.near
+        question = Question(func.attr, node, used, beside, self.names_of)
+        why = self.world.only_tensors_have(question)
+        if why:
+            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
+        return bool(why)
 
     def _only_a_module(self, func: ast.Attribute) -> bool:
         """``x.parameters()``; ``x.eval()`` of what the same function calls: a Module."""
@@ -72,6 +107,12 @@ class Given(Binding):
             self.traced.setdefault(self.elements[node.id], TENSOR)
         else:
             self.saw_tensor(node)
+
+
+def _may_be_tensor(value: Kind) -> bool:
+    """Something of it is unknown, or some object gave it when it was called; no other kind."""
+    rest = without_none(value)
+    return rest <= UNKNOWN | GIVEN | TENSOR and rest != TENSOR
 
 
 def _is_alone(frame: Given, func: ast.Attribute) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_ALTERNATIVES = 8
+# what is only called or handed on: tables of layers and builders are long
+MAX_NAMES = 24
 MAX_DEPTH = 4
 
 
@@ -49,11 +51,14 @@ DTYPE: Kind = kind("dtype")
 DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
+GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
                "named_children")  # fmt: skip
 # what torch's layers hold that normalize, and hardly anything else
 STATISTICS = frozenset({"running_mean", "running_var"})
+
+_NAMES = ("class", "ref", "function")
 
 _SIMPLE = {
     "Tensor": TENSOR,
@@ -79,7 +84,17 @@ def join(*kinds: Kind) -> Kind:
     merged = _merge_lists(merged)
     if len(merged) <= MAX_ALTERNATIVES:
         return merged
+    merged = _merge_modules(merged)
+    named = sum(a.kind in _NAMES for a in merged)
+    if len(merged) - named <= MAX_ALTERNATIVES and named <= MAX_NAMES:
+        return merged
     return UNKNOWN | (merged & NONE)
+
+
+def _merge_modules(alternatives: Kind) -> Kind:
+    """Modules of too many classes are some Module."""
+    modules = frozenset(a for a in alternatives if a.kind == "Module")
+    return alternatives - modules | MODULE if len(modules) > MAX_ALTERNATIVES else alternatives
 
 
 def _merge_lists(alternatives: Kind) -> Kind:
@@ -139,9 +154,19 @@ def without_none(value: Kind) -> Kind:
 
 
 def unknown_but_for(proved: Kind, value: Kind) -> bool:
-    """Whether a value, None apart, is of this kind or unknown, but not surely of this kind."""
+    """Whether a value, None apart, is of this kind or unknown, but not surely of this kind.
+
+    What a call of something unknown gave is unknown; a Module of any class is a Module.
+    """
     rest = without_none(value)
-    return rest <= UNKNOWN | proved and rest != proved
+    like = alike(proved, rest)
+    return rest <= UNKNOWN | GIVEN | like and (rest != like or not rest)
+
+
+def alike(proved: Kind, value: Kind) -> Kind:
+    """A value that is proved to be of a kind, with what is known of it beyond that."""
+    known = frozenset(a for a in value if a.kind == "Module") if proved == MODULE else proved
+    return known if known and value <= known else proved | known
 
 
 def is_all(value: Kind, *names: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate.names import canonical
+from migrate.receivers.followed import followed_kind
 from migrate.receivers.kinds import (
     BOOL,
     FLOAT,
@@ -17,11 +18,13 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    alike,
     element,
     join,
     kind,
     ordered,
     sequence,
+    unknown_but_for,
 )
 from migrate.receivers.python_results import METHOD_RESULTS, dict_method, pair_values
 from migrate.receivers.world import World
@@ -33,6 +36,8 @@ _REGISTRIES = {"_modules": MODULE, "_parameters": TENSOR, "_buffers": TENSOR}
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
                "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
+_CONTAINED = ("append", "extend", "insert", "keys", "items", "values", "update", "pop", "clear")
+_OF_MODULES = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 
 
@@ -87,12 +92,15 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         path = world.program.submodule(atom.name, name)
         return found or (kind("project", path) if path else UNKNOWN)
     if what == "foreign":
-        return kind("foreign", f"{atom.name}.{name}")
+        full = f"{atom.name}.{name}"
+        return followed_kind(full, world) or kind("foreign", full)
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
         is_method = world.table.kind(full) == "method"
         return kind("method", full) if is_method else world.results.of_call(full)
     if what in ("instance", "torch", "Optimizer"):
-        return kind("instance", f"{atom.name}.{name}")
+        return kind("instance", f"{atom.name}.{name}" if atom.name else "")
+    if what == "partial" and name == "func":
+        return join(*atom.items)
     if what == "tuple" and name in atom.keys:
         return atom.items[atom.keys.index(name)]
     if what in ("str", "list", "tuple", "dict", "Size", "int", "float", "bool", "iterator", "text"):
@@ -110,7 +118,8 @@ def _of_ref(atom: Atom, name: str, world: World) -> Kind:
         full = f"{atom.name}.{name}"
         if not world.table.kind(full) and name.startswith("__"):
             return UNKNOWN
-    return torch_name(f"{atom.name}.{name}", world, atom.direct)
+    full = f"{atom.name}.{name}"
+    return followed_kind(full, world) or torch_name(full, world, atom.direct)
 
 
 def _of_tensor(name: str, world: World) -> Kind:
@@ -134,17 +143,7 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
     if name == "module" and atom.name in _WRAPPERS and atom.items:
         return atom.items[0]
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
-    if atom.name in _CONTAINERS and name in (
-        "append",
-        "extend",
-        "insert",
-        "keys",
-        "items",
-        "values",
-        "update",
-        "pop",
-        "clear",
-    ):
+    if atom.name in _CONTAINERS and name in _CONTAINED:
         return frozenset((Atom("method", f"{atom.name}.{name}", (frozenset((atom,)),)),))
     if world.table.kind(f"torch.nn.Module.{name}") or name == "forward":
         return bound
@@ -187,7 +186,7 @@ def resolved(value: Kind, world: World) -> Kind:
 
 
 def container(name: str, args: tuple[Kind, ...]) -> Kind:
-    """A torch container of Modules with the kinds of its elements."""
+    """A torch container of Modules with the kinds of its elements: torch takes nothing else."""
     found: list[Kind] = []
     for arg in args:
         for atom in arg:
@@ -195,7 +194,10 @@ def container(name: str, args: tuple[Kind, ...]) -> Kind:
                 found.extend(pair_values(i) for i in atom.items)
             else:
                 found.append(frozenset((atom,)))
-    return frozenset((Atom("Module", name, (join(*found),) if found else ()),))
+    held = [join(*found)] if found else []
+    if name in _OF_MODULES:
+        held = [alike(MODULE, h) if unknown_but_for(MODULE, h) else h for h in held]
+    return frozenset((Atom("Module", name, tuple(held)),))
 
 
 def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
