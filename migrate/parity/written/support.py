@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import mindspore as ms
@@ -122,9 +123,12 @@ def opened(fixtures: Path, code: Path) -> Iterator[Model]:
     asked = json.loads((fixtures / "model.json").read_text(encoding="utf-8"))
     mode = ms.get_context("mode")
     ms.set_context(pynative_synchronize=True, jit_syntax_level=ms.STRICT)
-    with _masks_shared(), _own_modules_kept(code), tempfile.TemporaryDirectory() as scratch:
+    with (
+        _masks_shared(),
+        tempfile.TemporaryDirectory() as scratch,
+        _imported(code, asked) as module,
+    ):
         set_mode("pynative")
-        module, _ = importing.load_anyhow(Tree(code.resolve(), asked["package"]), asked["file"])
         ms.set_seed(asked["seed"])
         root = eval(asked["build"], vars(module))  # the expression that was verified
         silence(root)
@@ -154,16 +158,21 @@ def _masks_shared() -> Iterator[None]:
 
 
 @contextmanager
-def _own_modules_kept(code: Path) -> Iterator[None]:
-    """Forget what is imported from the code, but not the tests, which may lie in its folder."""
-    here = Path(__file__).parents[1]
-    path = list(sys.path)
+def _imported(code: Path, asked: dict[str, Any]) -> Iterator[ModuleType]:
+    """The module of the model, forgotten in the end.
+
+    The tests may lie in its folder; then they are imported from there as well, and stay.
+    """
+    here, path = Path(__file__).parents[1], list(sys.path)
     kept = {
         name: module for name, module in sys.modules.items()
         if Path(getattr(module, "__file__", None) or "/").is_relative_to(here)
     }  # fmt: skip
     try:
-        yield
+        module, _ = importing.load_anyhow(Tree(code.resolve(), asked["package"]), asked["file"])
+        sys.modules.update(kept)
+        sys.path += [folder for folder in path if folder not in sys.path]
+        yield module
     finally:
         importing.forget(code.resolve())
         sys.modules.update(kept)
