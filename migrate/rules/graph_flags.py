@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Refusal
+from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules import (
@@ -23,6 +23,8 @@ from migrate.rules import (
     graph_scope,
     graph_state,
     graph_statements,
+    graph_try,
+    graph_unbound,
 )
 from migrate.rules.graph_scope import Rewriting
 from migrate.scene import Scene
@@ -37,6 +39,8 @@ _RULES = (
     graph_kept,
     graph_memo,
     graph_passed,
+    graph_try,
+    graph_unbound,
 )
 
 _STATEMENTS: dict[type[ast.AST], Found] = {
@@ -74,6 +78,12 @@ def rewrites(scene: Scene) -> Iterator[Edit]:
     for made in rewritings(scene).values():
         if not made.note:
             yield from made.edits
+
+
+def gone(scene: Scene) -> tuple[Span, ...]:
+    """The handlers that go with their ``try``: what stands in them needs no decision."""
+    made = [r for r in rewritings(scene).values() if isinstance(r.node, ast.ExceptHandler)]
+    return tuple(e.site.span for r in made for e in r.edits)
 
 
 def references(scene: Scene) -> list[Reference]:

@@ -1,0 +1,159 @@
+"""In: compiled functions. Out: ``name = None`` before statements that bind a name on one way only.
+
+Python minds only when such a name is read without a value. Graph mode refuses the function: it
+looks at both ways, whatever the condition says, and forgets what the body of a loop binds. It
+decides by itself only what it can read off ``self``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from migrate.outcomes import Span
+from migrate.rules import graph_scope
+from migrate.rules.graph_scope import Rewriting, begins_line, compiled
+from migrate.scene import Scene
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_OWN = (ast.Attribute, ast.Constant, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.unaryop, ast.boolop,
+        ast.cmpop, ast.expr_context)  # fmt: skip
+
+Bound = frozenset[str]
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """``y = None`` above ``if has: y = f(x)``, where ``if has: g(y)`` follows."""
+    for function in compiled(scene.inference).values():
+        body = function.node.body
+        if function.path != scene.file.path or not isinstance(body, list) or _catches(body):
+            continue
+        given = {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
+        walk = _Walk(frozenset(function.locals - given - function.globals))
+        walk.block(body, frozenset())
+        for statement in body:
+            names = [n for n in _bindings(statement) if walk.missing.pop(n.id, False)]
+            if names and begins_line(scene, statement):
+                start = scene.source.span(statement).start
+                line = scene.source.line_start(statement.lineno)
+                indent = scene.source.data[line:start].decode()
+                text = "".join(f"{n.id} = None{scene.source.newline}{indent}" for n in names)
+                above = graph_scope.edit(scene, statement, Span(start, start), text)
+                yield Rewriting(names[0], (above,))
+
+
+@dataclass
+class _Walk:
+    """Which names a statement may find without a value. ``own``: what holds under ``if self.x``."""
+
+    names: Bound
+    missing: dict[str, bool] = field(default_factory=dict)
+    own: dict[str, Bound] = field(default_factory=dict)
+
+    def block(self, body: Iterable[ast.stmt], bound: Bound) -> Bound | None:
+        """What has a value after it; None where it never comes to its end."""
+        for statement in body:
+            after = self.statement(statement, bound)
+            if after is None:
+                return None
+            bound = after
+        return bound
+
+    def statement(self, node: ast.stmt, bound: Bound) -> Bound | None:
+        if isinstance(node, ast.If):
+            return self._if(node, bound)
+        if isinstance(node, (ast.For, ast.While)):
+            self.read(node.iter if isinstance(node, ast.For) else node.test, bound)
+            targets = _stored(node.target) if isinstance(node, ast.For) else frozenset()
+            self.block(node.body, bound | targets)
+            return self.block(node.orelse, bound)
+        if isinstance(node, ast.With):
+            for item in node.items:
+                self.read(item, bound)
+                bound |= _stored(item)
+            return self.block(node.body, bound)
+        if isinstance(node, ast.Try) or hasattr(node, "cases"):
+            return self._several(node, bound)
+        if isinstance(node, _SCOPES):
+            return bound | {getattr(node, "name", "")}
+        self.read(node, bound)
+        return None if isinstance(node, _LEAVES) else bound | _stored(node)
+
+    def _if(self, node: ast.If, bound: Bound) -> Bound | None:
+        self.read(node.test, bound)
+        bound |= _stored(node.test)
+        known = ast.dump(node.test) if _is_own(node.test) else ""
+        first = self.block(node.body, bound | self.own.get(known, frozenset()))
+        second = self.block(node.orelse, bound)
+        if known and first is not None:
+            self.own[known] = self.own.get(known, frozenset()) | first
+        if first is None or second is None:
+            return second if first is None else first
+        return first & second
+
+    def _several(self, node: ast.stmt, bound: Bound) -> Bound | None:
+        """``try`` and ``match``: any part may run, and may end anywhere."""
+        for part in ast.iter_child_nodes(node):
+            body = getattr(part, "body", None)
+            if isinstance(part, ast.stmt):
+                self.block([part], bound | _stored(node))
+            elif isinstance(body, list):
+                self.block(body, bound | _stored(node))
+        return bound | _stored(node)
+
+    def read(self, node: ast.AST, bound: Bound) -> None:
+        """Note the names that it reads and that have no value yet."""
+        if isinstance(node, _SCOPES):
+            return
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self._used(node.target.id, bound)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self._used(node.id, bound)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            bound |= _stored(node)
+        for part in ast.iter_child_nodes(node):
+            self.read(part, bound)
+            bound |= {n.target.id for n in ast.walk(part) if isinstance(n, ast.NamedExpr)}
+
+    def _used(self, name: str, bound: Bound) -> None:
+        if name in self.names and name not in bound:
+            self.missing[name] = True
+
+
+def _stored(node: ast.AST) -> Bound:
+    return frozenset(n.id for n in _bindings(node)) | frozenset(
+        (a.asname or a.name).partition(".")[0]
+        for n in ast.walk(node)
+        if isinstance(n, (ast.Import, ast.ImportFrom))
+        for a in n.names
+    )
+
+
+def _bindings(node: ast.AST) -> list[ast.Name]:
+    """The first binding of each name in it, in the order of the text."""
+    found: dict[str, ast.Name] = {}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+            found.setdefault(name.id, name)
+    return sorted(found.values(), key=lambda n: (n.lineno, n.col_offset))
+
+
+def _is_own(test: ast.expr) -> bool:
+    """Whether graph mode decides the test before anything else: members of ``self``, constants."""
+    return all(
+        isinstance(n, _OWN) or (isinstance(n, ast.Name) and n.id == "self") for n in ast.walk(test)
+    )
+
+
+def _catches(body: list[ast.stmt]) -> bool:
+    """Whether the function wants to know that a name has no value."""
+    names = {
+        getattr(n, "id", "")
+        for statement in body
+        for handler in ast.walk(statement)
+        if isinstance(handler, ast.ExceptHandler) and handler.type is not None
+        for n in ast.walk(handler.type)
+    }
+    return bool(names & {"NameError", "UnboundLocalError"})
