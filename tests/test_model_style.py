@@ -137,4 +137,5 @@ def test_they_train_alike(mode: str, tmp_path: Path) -> None:
     trained(PROGRAMS, "torch", "", tmp_path / "results")
     trained(tmp_path / "out", "mindspore", mode, tmp_path / "results")
     found = {name: difference(tmp_path / "results", name) for name in NAMES}
-    assert {n: d for n, d in found.items() if d > 1e-4} == {}
+    # sixty steps of SGD with lr 0.5 and a coarse tanh: best_and_early is 1.2e-5 off, others less
+    assert {n: d for n, d in found.items() if d > 2e-5} == {}
