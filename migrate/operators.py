@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from migrate.origins import is_complex, is_negative
 from migrate.receivers.kinds import is_all, without_none
 from migrate.scene import Scene
 
 OPERATORS = "torch.Tensor."
 HOLDERS = (ast.UnaryOp, ast.BinOp, ast.Subscript, ast.FormattedValue, ast.Call)
 _SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _BOOLEAN = frozenset(
     "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isin isclose logical_and logical_or "
     "logical_not logical_xor bool is_nonzero greater less greater_equal less_equal not_equal all "
@@ -27,9 +29,11 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
     elif isinstance(node, ast.BinOp):
         found.append((node, _binary(scene, node)))
     elif isinstance(node, ast.Subscript):
-        odd = isinstance(node.ctx, ast.Load) and _is_odd_index(scene, node.slice)
-        if odd and _tensor(scene, node.value):
-            found.append((node, "__getitem__"))
+        if isinstance(node.ctx, ast.Load) and _tensor(scene, node.value):
+            if _is_odd_index(scene, node.slice):
+                found.append((node, "__getitem__"))
+            elif _may_count_from_the_end(scene, node):
+                found.append((node, "__getitem__:negative"))
     elif isinstance(node, (ast.FormattedValue, ast.Call)):
         found += [(one, "__format__") for one in _formatted(node) if _tensor(scene, one)]
     return [(one, OPERATORS + name) for one, name in found if name]
@@ -43,6 +47,8 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
     shift = _SHIFTS.get(type(node.op), "")
     if shift:
         return shift if _tensor(scene, node.left) else ""
+    if _is_complex_and_real(scene, node):
+        return "__mul__:complex"
     if not _tensor(scene, node.right):
         return ""
     if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
@@ -52,6 +58,25 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
         a.kind == "instance" and a.name.startswith("numpy.") for a in atoms
     )
     return "__rmul__" if arrays else ""
+
+
+def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:
+    """A complex operand and one that may be real, or a complex number of Python's: no kernel."""
+    if not isinstance(node.op, _ARITHMETIC) or not scene.inference.mentions(b"torch"):
+        return False
+    sides, other = (node.left, node.right), ("int", "float", "bool")
+    if any(is_all(scene.kind(side), *other) for side in sides):
+        return False
+    return any(_tensor(scene, s) for s in sides) and (
+        is_complex(scene, node.left) != is_complex(scene, node.right)
+    )
+
+
+def _may_count_from_the_end(scene: Scene, node: ast.Subscript) -> bool:
+    """An index that holds negative numbers: the gradient of what it takes would be lost."""
+    whole = isinstance(node.slice, ast.List) or _tensor(scene, node.slice)
+    named = isinstance(node.value, (ast.Name, ast.Attribute))
+    return whole and named and not is_bool(scene, node.slice) and is_negative(scene, node.slice)
 
 
 def _is_odd_index(scene: Scene, index: ast.expr) -> bool:

@@ -116,3 +116,13 @@ def istft(
     if length is not None and end - start < length:
         signals = ops.pad(signals, (0, length - (end - start)))
     return signals.reshape(input.shape[:-2] + signals.shape[-1:])
+
+
+def complex_pair(left, right):
+    """Both operands as Tensors of one complex dtype, where one of them is complex."""
+    operands = []
+    double = any(getattr(one, "dtype", None) == ms.complex128 for one in (left, right))
+    dtype = ms.complex128 if double else ms.complex64
+    for one in (left, right):
+        operands.append(one.astype(dtype) if isinstance(one, ms.Tensor) else ms.Tensor(one, dtype))
+    return operands

@@ -1,7 +1,8 @@
 """In: an operator on a Tensor that MindSpore takes otherwise. Out: its name; the edit that helps.
 
 Measured: ``~`` of whole numbers gives a bool, a number of numpy on the left makes an array (without
-gradient) of the Tensor, an index that is a range is read as a tuple in graph mode, a matrix product
+gradient) of the Tensor, a negative index has no gradient in PyNative, a complex operand with a
+real one has no kernel, an index that is a range is read as a tuple in graph mode, a matrix product
 over no elements is what lay in memory; shifts, arrays as an index and formats raise. All other
 operators, promotions and conversions agree.
 """
@@ -25,6 +26,12 @@ _ELEMENTWISE = frozenset(
     "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum "
     "mean".split()
 )
+_COMPLEX = {
+    ast.Add: "mindspore.ops.add",
+    ast.Sub: "mindspore.ops.sub",
+    ast.Mult: "mindspore.ops.mul",
+    ast.Div: "mindspore.ops.div",
+}
 _ROWS = {
     "__invert__": "torch.bitwise_not",
     "__lshift__": "torch.bitwise_left_shift",
@@ -41,12 +48,14 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return Edit(site, Outcome.CONVERTED, (piece(scene.source, node, True), ".item()"))
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
+    if isinstance(node, ast.BinOp) and short.endswith(":complex"):
+        return _of_complex(scene, site, node)
     if isinstance(node, ast.BinOp) and short in _ROWS:
         return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
     if isinstance(node, ast.BinOp):
         return _left_of_tensor(scene, site, node)
     assert isinstance(node, ast.Subscript)
-    return _index(scene, site, node)
+    return (_from_start if short.endswith(":negative") else _index)(scene, site, node)
 
 
 def _place(scene: Scene, node: ast.expr) -> tuple[int, int]:
@@ -91,6 +100,27 @@ def _gives_number(scene: Scene, node: ast.expr) -> bool:
     names = {a.name.removeprefix("numpy.") for a in scene.kind(node)}
     numbers = all(is_all(scene.kind(a), "int", "float", "bool") for a in node.args)
     return numbers and names <= _ELEMENTWISE
+
+
+def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
+    """``z * x`` is ``ops.mul(*complex_pair(z, x))``: the kernels take operands of one dtype."""
+    function, root = scene.spelling.local(_COMPLEX[type(node.op)])
+    pair, helper = scene.spelling.local("helpers.complex_pair")
+    left, right = (piece(scene.source, side, False) for side in (node.left, node.right))
+    parts = (f"{function}(*{pair}(", left, ", ", right, "))")
+    return Edit(site, Outcome.HELPER, parts, needs=frozenset((root, helper)))
+
+
+def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
+    """``x[i]`` is ``x[i % x.shape[0]]``: negative numbers lose their gradient."""
+    index, held = Piece(scene.source.span(node.slice)), piece(scene.source, node.value, True)
+    place = Site(site.name, index.span, site.line, site.column)
+    if isinstance(node.slice, ast.List):
+        text, root = scene.spelling.local("mindspore.tensor")
+        parts: tuple[str | Piece, ...] = (f"{text}(", index, ") % ", held, ".shape[0]")
+        return Edit(place, Outcome.CONVERTED, parts, needs=frozenset((root,)))
+    tight = piece(scene.source, node.slice, True)
+    return Edit(place, Outcome.CONVERTED, (tight, " % ", held, ".shape[0]"))
 
 
 def _index(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
