@@ -44,7 +44,7 @@ def test_they_train_alike(mode: str, folder: Path) -> None:
     for name in TRAINING_SAMPLES:
         found = json.loads((folder / "results" / f"{name}.torch.json").read_text(encoding="utf-8"))
         assert len(set(numbers(found["found"]))) >= STEPS, name
-        # The key bias of attention has no gradient but rounding, which Adam scales up (train_clipped
-        # differs by 4e-5 there); all others are within 1e-5.
+        # The key bias of attention has no gradient but rounding, which Adam scales up:
+        # train_clipped differs by 4e-5 there; all others are within 1e-5.
         limit = 6e-5 if name == "train_clipped" else 1e-5
         assert difference(folder / "results", name) < limit, name
