@@ -19,6 +19,7 @@ from migrate.rules import (
     graph_kept,
     graph_memo,
     graph_passed,
+    graph_products,
     graph_records,
     graph_scope,
     graph_state,
@@ -39,6 +40,7 @@ _RULES = (
     graph_kept,
     graph_memo,
     graph_passed,
+    graph_products,
     graph_try,
     graph_unbound,
 )
@@ -151,6 +153,8 @@ def _special(scene: Scene, node: ast.AST) -> Found | None:
         return "GRF601", "match", "graph mode does not compile match", "write if and elif"
     if isinstance(node, ast.JoinedStr):
         return _text(node)
+    if len(getattr(node, "generators", ())) > 1:
+        return "GRF602", "for ... for", "graph mode takes one loop in it", "write the loops out"
     if isinstance(node, ast.Dict) and None in node.keys:
         return "GRF602", "**", "graph mode does not unpack into a dict", "use update()"
     if (
@@ -221,7 +225,7 @@ def _iterator(scene: Scene, node: ast.Call) -> Found | None:
         if atom.kind == "partial" and isinstance(node.func, ast.Attribute):
             return "GRF606", "partial", "graph mode calls none that is stored", "write a function"
         known = atom.kind == "foreign" and atom.name.startswith(_LIBRARY)
-        if known and atom.name != "itertools.product":
+        if known and not graph_products.over_numbers(scene, node):
             return "GRF606", atom.name, "graph mode does not compile it", "write the loop out"
     return None
 

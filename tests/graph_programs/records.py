@@ -1,4 +1,4 @@
-"""In: nothing. Out: models for graph mode, one for each construct: records, classes that are asked for."""
+"""In: nothing. Out: models for graph mode, one for each construct: records, isinstance."""
 
 # ruff: noqa
 # It is the point that they are written so.
