@@ -119,10 +119,20 @@ def istft(
 
 
 def complex_pair(left, right):
-    """Both operands as Tensors of one complex dtype, where one of them is complex."""
-    operands = []
-    double = any(getattr(one, "dtype", None) == ms.complex128 for one in (left, right))
-    dtype = ms.complex128 if double else ms.complex64
-    for one in (left, right):
-        operands.append(one.astype(dtype) if isinstance(one, ms.Tensor) else ms.Tensor(one, dtype))
-    return operands
+    """Both operands as Tensors of one complex dtype, where one of them is complex.
+
+    MindSpore multiplies and divides equal dtypes only. Products of complex numbers have no
+    gradient there, and graph mode takes no complex number of Python's: both raise.
+    """
+    dtype = ms.complex128 if is_double(left) or is_double(right) else ms.complex64
+    return as_complex(left, dtype), as_complex(right, dtype)
+
+
+def is_double(value):
+    """Whether a Tensor has 64 bits for each part."""
+    return isinstance(value, ms.Tensor) and value.dtype in (ms.complex128, ms.float64)
+
+
+def as_complex(value, dtype):
+    """A Tensor or a number as a complex Tensor."""
+    return value.astype(dtype) if isinstance(value, ms.Tensor) else ms.Tensor(value, dtype)

@@ -17,7 +17,7 @@ def stochastic_depth(input, p, mode, training=True):
     rows = input.shape[0] if mode == "row" else 1
     kept = ops.rand((rows,) + (1,) * (input.ndim - 1)) < 1.0 - p
     scale = 1.0 / (1.0 - p) if p < 1.0 else 1.0
-    return input * (kept.astype(input.dtype) * scale)
+    return input * (kept * scale).astype(input.dtype)
 
 
 class StochasticDepth(nn.Cell):

@@ -31,10 +31,9 @@ _PLAIN = ("int", "float", "bool", "str", "None", "Size", "dtype", "device", "tor
 class Findings:
     """What a walk found: ``seen`` maps a write to the name under which it is missed.
 
-    ``given`` maps a write to the parameters of whose storage it is, ``assigned`` are writes into
-    what an object holds, ``renewed`` the assignments whose operand is read again. ``returned`` are
-    the storages given back, ``tied`` when two parts of it share one. ``parts`` are writes into
-    what is surely a part of another tensor. ``intricate``: given up.
+    ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
+    what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
+    read again, ``returned`` storages given back; ``tied``: two of these are one.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -44,7 +43,7 @@ class Findings:
     returned: Refs = NO_REFS
     tied: bool = False
     parts: set[int] = field(default_factory=set)
-    intricate: bool = False
+    intricate: bool = False  # given up
 
 
 class Values:
@@ -122,8 +121,7 @@ class Values:
         return refs
 
     def _NamedExpr(self, node: ast.NamedExpr) -> Refs:
-        refs = self.value(node.value)
-        self.bind(node.target, refs)
+        self.bind(node.target, refs := self.value(node.value))
         return refs
 
     def _Attribute(self, node: ast.Attribute) -> Refs:
