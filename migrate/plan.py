@@ -53,7 +53,7 @@ def everything(scene: Scene) -> list[Reference]:
 
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
-    dead = dead_branches.dead_spans(scene)
+    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene))
     decisions = tuple(_dead(scene, r, dead) or _graph(scene, r) or decide(scene, r) for r in found)
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))

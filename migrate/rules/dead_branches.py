@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.rules import dead_handlers
 from migrate.rules.dedent import dedented, first_start
+from migrate.rules.torch_answers import JIT, MACHINE, torch_answer
 from migrate.scene import Scene
-from migrate.sites import direct_name
-
-_JIT = ("torch.jit.",)
-_MACHINE = ("torch.cuda.is_available", "torch.backends.mps.is_available", "torch.mps.is_available")
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ def folds(scene: Scene) -> tuple[Fold, ...]:
         return ()
     for node in scene.file.nodes:
         if isinstance(node, ast.If) and not _is_elif(scene, node):
-            answer = _answer(scene, node.test)
+            answer = torch_answer(scene, node.test)
             if answer is not None:
                 fold = Fold(node, answer)
                 if all(map(_may_go, fold.dead)) and not _last_binding(fold):
@@ -60,11 +58,12 @@ def dead_spans(scene: Scene) -> tuple[Span, ...]:
     for choice, answer in _choices(scene):
         spans.append(scene.source.span(choice.test))
         spans.append(scene.source.span(choice.orelse if answer else choice.body))
-    return (*spans, *_simplified(scene))
+    return (*spans, *_simplified(scene), *dead_handlers.dead_spans(scene))
 
 
 def edits(scene: Scene) -> Iterator[Edit]:
     """What makes the branches go."""
+    yield from dead_handlers.edits(scene)
     for span in _simplified(scene):
         site = Site("torch.jit.is_scripting", span, scene.source.line_of(span.start), 1)
         yield Edit(site, Outcome.CONVERTED, ())
@@ -115,7 +114,7 @@ def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
         return
     for node in scene.file.nodes:
         if isinstance(node, ast.IfExp):
-            answer = _answer(scene, node.test, (*_JIT, *_MACHINE))
+            answer = torch_answer(scene, node.test, (*JIT, *MACHINE))
             if answer is not None:
                 yield node, answer
 
@@ -124,7 +123,7 @@ def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
     """``not torch.jit.is_scripting() and x`` is ``x``: the operand that says nothing goes."""
     neutral = isinstance(test.op, ast.And)
     word = b"and" if neutral else b"or"
-    known = [_answer(scene, value) is neutral for value in test.values]
+    known = [torch_answer(scene, value) is neutral for value in test.values]
     if known.count(True) != 1:
         return None
     index = known.index(True)
@@ -145,27 +144,8 @@ def _simplified(scene: Scene) -> Iterator[Span]:
     for node in scene.file.nodes:
         if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
             span = _without_operand(scene, node.test)
-            if span is not None and _answer(scene, node.test) is None:
+            if span is not None and torch_answer(scene, node.test) is None:
                 yield span
-
-
-def _answer(scene: Scene, test: ast.expr, asked: tuple[str, ...] = _JIT) -> bool | None:
-    """What a test is worth, or None where more than torch has a say."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _answer(scene, test.operand, asked)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        answers = [_answer(scene, value, asked) for value in test.values]
-        decisive = isinstance(test.op, ast.Or)
-        # what stands before a decisive operand is evaluated and may matter
-        if answers[0] is decisive:
-            return decisive
-        return (not decisive) if all(a is (not decisive) for a in answers) else None
-    if not isinstance(test, ast.Call):
-        return None
-    name = direct_name(scene, test.func)
-    rows = scene.table.rows(name) if name and name.startswith(asked) else ()
-    return {"False": False, "True": True}.get(rows[0].to) if rows else None
 
 
 def _is_elif(scene: Scene, node: ast.stmt) -> bool:

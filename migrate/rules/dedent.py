@@ -41,6 +41,21 @@ def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Spa
                 break
 
 
+def unwrapped(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> list[Span]:
+    """What goes, so that ``body``, with its comments, stands where ``node`` stood.
+
+    That is the header and, where more follows, that as well.
+    """
+    source, first = scene.source, first_start(scene, body[0])
+    whole, last = source.span(node), source.span(body[-1]).end
+    comment = source.data.find(b"#", whole.start, first)
+    head = Span(whole.start, comment if comment >= 0 else first)
+    end = last + len(source.data[last:].split(b"\n", 1)[0].rstrip(b"\r"))
+    above = comments_left(scene, node, source.line_of(head.end) + 1, source.line_of(first))
+    tail = [Span(end, whole.end)] if end < whole.end else []
+    return [head, *above, *dedented(scene, node, body), *tail]
+
+
 def comments_left(scene: Scene, node: ast.stmt, line: int, last: int) -> list[Span]:
     """What the lines of comments above a block lose, when it moves to the place of ``node``.
 

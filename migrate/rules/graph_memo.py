@@ -11,10 +11,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.outcomes import Span
 from migrate.program import Function
 from migrate.rules import graph_scope, graph_state
-from migrate.rules.dedent import comments_left, dedented, first_start
+from migrate.rules.dedent import unwrapped
 from migrate.rules.graph_fixed import Fixed
 from migrate.rules.graph_scope import Rewriting, begins_line, compiled
 from migrate.scene import Scene
@@ -53,7 +52,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 
 def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
-    spans = _without_header(scene, memo.block)
+    spans = unwrapped(scene, memo.block, memo.block.body)
     yield Rewriting(memo.block, tuple(graph_scope.edit(scene, memo.block, s) for s in spans))
     for member, places in memo.places.items():
         local = graph_scope.free_local(scene, memo.function, member)
@@ -61,16 +60,6 @@ def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
             made = graph_scope.edit(scene, place, scene.source.span(place), local)
             note = NOTE if place is places[0] else ""
             yield Rewriting(place, (made,), note, f"self.{member}")
-
-
-def _without_header(scene: Scene, block: ast.If) -> list[Span]:
-    """What goes, so that the body stands where the test stood, with the comments above it."""
-    source, first = scene.source, first_start(scene, block.body[0])
-    start, colon = source.span(block).start, source.span(block.test).end
-    comment = source.data.find(b"#", colon, first)
-    head = Span(start, comment if comment >= 0 else first)
-    lines = source.line_of(head.end) + 1, source.line_of(first)
-    return [head, *comments_left(scene, block, *lines), *dedented(scene, block, block.body)]
 
 
 def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import Function
 from migrate.receivers.inference import Inference
+from migrate.rules import dead_handlers
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
 
@@ -20,7 +21,7 @@ class Rewriting:
     """The node that graph mode does not take, and the edits that give it another form.
 
     ``note`` tells what a user of the code may have to know; it makes the node a site, of this
-    ``name``.
+    ``name``, with one edit.
     """
 
     node: ast.AST
@@ -72,7 +73,9 @@ def nodes(scene: Scene) -> tuple[ast.AST, ...]:
                     inside |= {id(n) for n in ast.walk(part)}
         dead = dead_spans(scene) if inside else ()
         scene._memo["graph nodes"] = tuple(
-            n for n in scene.file.nodes if id(n) in inside and not _within(scene, n, dead)
+            n
+            for n in scene.file.nodes
+            if id(n) in inside and not _within(scene, n, dead) and not dead_handlers.goes(scene, n)
         )
     found = scene._memo["graph nodes"]
     assert isinstance(found, tuple)
@@ -90,14 +93,17 @@ def only_tells(scene: Scene, node: ast.AST) -> bool:
     """Whether a value goes into a message: of an error, an assertion or a log."""
     current: ast.AST | None = node
     while current is not None and not isinstance(current, (ast.Raise, ast.Assert)):
-        if isinstance(current, ast.Call):
-            func = current.func
-            if getattr(func, "attr", getattr(func, "id", "")) in _TELLS:
-                return True
+        if isinstance(current, ast.Call) and is_message(current):
+            return True
         if isinstance(current, ast.stmt):
             return False
         current = scene.parent(current)
     return current is not None
+
+
+def is_message(call: ast.Call) -> bool:
+    """``print(...)``, ``logger.warning(...)``."""
+    return getattr(call.func, "attr", getattr(call.func, "id", "")) in _TELLS
 
 
 def edit(scene: Scene, node: ast.AST, span: Span, *parts: object) -> Edit:
