@@ -90,7 +90,8 @@ def test_a_right_cell_has_no_first_call_and_no_program(guilty, tmp_path):
     [
         ("ddof=1", "ddof=0", "net.py:13: y.var(dim=1, keepdim=True)",
          "without Bessel's correction (ddof) over 6 values"),
-        ("'none'", "'tanh'", "net.py:12: F.gelu(self.fc(x))", "relative error"),
+        ("'none'", "'tanh'", "net.py:12: F.gelu(self.fc(x))",
+         "it passes with ops.gelu(self.fc(x), approximate='none')"),
         ("v + 1e-5", "v + 1e-2", "net.py:14: v + 1e-5", "torch's plus a constant"),
         ("y.mean(axis=1", "y.max(axis=1", "net.py:14: y.mean(dim=1, keepdim=True)", ""),
         ("(y - y.mean", "(y + y.mean", "net.py:14: y - y.mean(dim=1, keepdim=True)", ""),
@@ -106,6 +107,41 @@ def test_the_first_wrong_call_is_named_on_both_sides(guilty, right, wrong, torch
     assert wrong.strip("(") in call
     assert text.splitlines()[int(line.rpartition(":")[2]) - 1].count(call) == 1
     assert cause in found.cause
+
+
+@WITH_FRAMEWORKS
+@pytest.mark.parametrize(
+    ("right", "wrong", "cure"),
+    [
+        ("ddof=1", "ddof=0", "it passes with y.var(axis=1, ddof=1, keepdims=True)"),
+        ("v + 1e-5", "v + 1e-2", "it passes with v + 1e-05"),
+        ("mean(axis=1", "mean(axis=0", "it passes with y.mean(axis=1, keep_dims=True)"),
+        ("self.fc(x)", "(self.fc(x) + ops.sin(x[:, :6]))", ""),
+    ],
+)
+def test_the_change_that_cures_is_named(guilty, right, wrong, cure):
+    cause = guilty(MINDSPORE.replace(right, wrong)).cause
+    assert cure in cause
+    assert ("it passes with" in cause) == bool(cure)
+
+
+FROZEN = MINDSPORE.replace(
+    "nn.Dense(8, 6)", "nn.Dense(8, 6)\n        self.fc.weight.requires_grad = False"
+)
+
+
+@WITH_FRAMEWORKS
+@pytest.mark.parametrize(
+    ("mindspore", "why"),
+    [
+        (FROZEN, "fc.weight: torch trains it, in MindSpore it has requires_grad=False"),
+        (MINDSPORE.replace("(8, 6)", "(8, 6, has_bias=False)"), "fc.bias: "),
+    ],
+)
+def test_tensors_that_are_unlike_are_guilty_first(guilty, mindspore, why):
+    found = guilty(mindspore)
+    assert (found.rung, found.mindspore) == ("parameters", "fc (Dense)")
+    assert why in found.cause
 
 
 @WITH_FRAMEWORKS

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from migrate.outcomes import Verdict
-from migrate.parity.first_call import FirstCall, first_call
+from migrate.parity.first_call import FirstCall, first_call, remedy
 from migrate.parity.reproduction import write_reproduction
 from migrate.parity.session import Session
 from migrate.result import Check, Guilty
 
 GUILTY = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE, Verdict.BLOCKED)
 RUNGS = (
+    ("parameters", "pynative"),
     ("forward eval", "pynative"), ("forward train", "pynative"), ("gradients", "pynative"),
     ("forward eval", "graph"), ("forward train", "graph"), ("gradients", "graph"),
     *((rung, mode) for mode in ("pynative", "graph")
@@ -36,7 +37,8 @@ def first_guilty(session: Session, checks: Sequence[Check]) -> Guilty | None:
     for rung, mode in RUNGS:
         failing = [
             check for check in checks
-            if (check.rung, check.mode) == (rung, mode) and check.verdict in GUILTY
+            if (check.rung, check.mode) == (rung, mode)
+            and (check.verdict in GUILTY or check.rung == "parameters")
         ]  # fmt: skip
         if failing:
             return _guilty(session, min(failing, key=lambda check: check.order))
@@ -49,7 +51,9 @@ def _guilty(session: Session, check: Check) -> Guilty:
     differences = setting_differences(module.get("settings", {}), cell.get("settings", {}))
     inner = first_call(session, check) or FirstCall()
     told = f"MindSpore's numbers are {inner.relation}" if inner.relation else ""
-    cause = "; ".join(text for text in (*differences, told, check.detail) if text)
+    cure = remedy(session, check, inner)
+    passes = f"it passes with {cure}" if cure else ""
+    cause = "; ".join(text for text in (passes, *differences, told, check.detail) if text)
     return Guilty(
         rung=check.rung, mode=check.mode,
         torch=_named(check.torch_path, check.torch_class),

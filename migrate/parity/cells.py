@@ -14,7 +14,7 @@ import numpy as np
 from mindspore import nn
 
 from migrate.parity.exchange import Array, ArrayStore, Spec, digest
-from migrate.parity.importing import PLACE, place
+from migrate.parity.importing import ARGUMENTS, PLACE, place
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, dtype_name, tensor_of
 from migrate.parity.tolerance import relative_error
@@ -194,7 +194,9 @@ def restore(net: Net, path: str) -> None:
             put(net, place_, numbers)
 
 
-INTERNAL = frozenset(vars(nn.Cell())) | {PLACE, "cell_init_args", "arguments_key", "training"}
+INTERNAL = frozenset(vars(nn.Cell())) | {
+    PLACE, ARGUMENTS, "cell_init_args", "arguments_key", "training"
+}  # fmt: skip
 
 
 class Unknown(Exception):

@@ -43,7 +43,7 @@ def forward_checks(
         failed = failed or verdict not in FINE
         calls = index["counts"].get(path, 0)
         notes = [chosen.detail, f"{calls} calls" if calls > 1 else "", index["note"]]
-        checks.append(_check(
+        checks.append(check_of(
             session, rung, mode, path, order.get(path, 0), verdict, chosen,
             merge(one).error if one else None, merge(other).error if other else None,
             "; ".join(note for note in notes if note),
@@ -63,7 +63,7 @@ def start_checks(session: Session) -> tuple[Check, ...]:
             found.setdefault(path, []).append(measure)
     order = {path: number for number, path in enumerate(session.modules)}
     return tuple(
-        _check(session, "initial values", "pynative", path, order.get(path, 0),
+        check_of(session, "initial values", "pynative", path, order.get(path, 0),
                merge(measures).verdict, merge(measures), merge(measures).error, None,
                merge(measures).detail)
         for path, measures in found.items()
@@ -76,7 +76,7 @@ def never_ran(
     """Checks for modules whose forward did not run: listed, but they fail nothing."""
     start = len(index["calls"])
     return tuple(
-        _check(session, rung, mode, path, start + number, Verdict.NOT_RUN,
+        check_of(session, rung, mode, path, start + number, Verdict.NOT_RUN,
                Measure(Verdict.NOT_RUN), None, None, NEVER)
         for number, path in enumerate(index["never"])
     )  # fmt: skip
@@ -130,7 +130,7 @@ def gradient_checks(
             continue
         verdict, chosen = _decide(one, other, bool(local) or bool(blamed - {path}))
         verdict = chosen.verdict if one is None and path in blamed else verdict
-        checks.append(_check(
+        checks.append(check_of(
             session, "gradients", mode, path, order.get(path, len(order)), verdict, chosen,
             merge(one).error if one else None, merge(other).error if other else None,
             chosen.detail,
@@ -160,12 +160,12 @@ def training_checks(
         if verdict in FINE and not chosen.elements:
             verdict = Verdict.NOT_RUN
         verdict = Verdict.PROPAGATED if failed and verdict in NUMERIC else verdict
-        checks.append(_check(session, rung, mode, path, order.get(path, 0), verdict, chosen,
+        checks.append(check_of(session, rung, mode, path, order.get(path, 0), verdict, chosen,
                              None, chosen.error, chosen.detail))  # fmt: skip
     return tuple(checks)
 
 
-def _check(
+def check_of(
     session: Session, rung: str, mode: Mode, path: str, order: int, verdict: Verdict,
     chosen: Measure, local: float | None, cumulative: float | None, detail: str,
 ) -> Check:  # fmt: skip

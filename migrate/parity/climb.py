@@ -29,6 +29,7 @@ from migrate.parity.compare import worst
 from migrate.parity.journal import Journal, Kept, Page
 from migrate.parity.opening import (
     import_rung,
+    parameter_checks,
     parameter_rung,
     parameters,
     unmatched,
@@ -114,11 +115,12 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
         detail = f"{why}{where}. Next: see the flags that convert left in this file"
         return failed_result(target, detail, Verdict.BLOCKED)
     starts = start_checks(session)
+    tensors = parameter_checks(session)
     rungs = [
-        import_rung(session), parameter_rung(session),
+        import_rung(session), parameter_rung(session, tensors),
         *([summed("initial values", "pynative", starts, 0.0, "")] if starts else []),
     ]  # fmt: skip
-    checks: list[Check] = list(starts)
+    checks: list[Check] = [*tensors, *starts]
     page = journal.read(target.source, target.build)
     before = {(kept.rung.name, kept.rung.mode): kept for kept in page.kept}
     for mode in session.request.modes:

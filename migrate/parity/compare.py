@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from migrate.outcomes import Verdict
 from migrate.parity.exchange import Array, Spec, leaves
-from migrate.parity.tolerance import Strictness, judge, relative_error, same_pattern
+from migrate.parity.tolerance import (
+    Strictness,
+    judge,
+    means,
+    relative_error,
+    same_pattern,
+    tolerance,
+)
 
 ORDER = tuple(Verdict)
 VAGUE = 0.1  # where torch's own error is larger, agreement says nothing
@@ -18,7 +26,11 @@ VAGUE = 0.1  # where torch's own error is larger, agreement says nothing
 
 @dataclass(frozen=True)
 class Measure:
-    """One comparison: ``elements`` numbers, the worst relative error, and what was allowed."""
+    """One comparison: ``elements`` numbers, the worst relative error, and what was allowed.
+
+    ``tolerance`` is what ``allclose(rtol=t, atol=t)`` would need, ``means`` how far the means lie
+    apart: what plainer comparisons see.
+    """
 
     verdict: Verdict
     elements: int = 0
@@ -26,6 +38,8 @@ class Measure:
     own: float | None = None
     limit: float | None = None
     detail: str = ""
+    tolerance: float | None = None
+    means: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict.value}
@@ -42,7 +56,13 @@ def merge(measures: list[Measure]) -> Measure:
         return Measure(Verdict.NOT_RUN, detail="nothing was compared")
     chosen = max(measures, key=lambda m: (ORDER.index(m.verdict), _excess(m)))
     total = sum(measure.elements for measure in measures)
-    return Measure(chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail)
+    plain = (
+        max((v for m in measures if (v := getattr(m, name)) is not None), default=None)
+        for name in ("tolerance", "means")
+    )
+    return Measure(
+        chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail, *plain
+    )  # fmt: skip
 
 
 def _excess(measure: Measure) -> float:
@@ -145,7 +165,16 @@ def _numbers(
         detail = f"{at}{wrong} of {count} whole numbers differ"
         return Measure(Verdict.DIVERGED, count, wrong / count, 0.0, 0.0, detail)
     if not same_pattern(value, reference):
-        return Measure(Verdict.DIVERGED, count, detail=f"{at}NaN or infinity at other places")
+        detail = f"{at}NaN or infinity at other places"
+        return Measure(Verdict.DIVERGED, count, detail=detail, tolerance=math.inf, means=math.inf)
+    judged = _judged(at, expected, reference, value, strictness)
+    return replace(judged, tolerance=tolerance(value, reference), means=means(value, reference))
+
+
+def _judged(
+    at: str, expected: Spec, reference: Array, value: Array, strictness: Strictness
+) -> Measure:
+    count = int(reference.size)
     # What is zero but for rounding is measured against the largest of its kind.
     scale = float(expected.get("scale") or 1.0)
     error = relative_error(value, reference) / scale
@@ -166,7 +195,10 @@ def _numbers(
         return Measure(verdict, count, error, own, limit)
     with np.errstate(invalid="ignore"):  # infinity less itself
         gap = float(np.nanmax(np.abs(np.where(np.isfinite(reference), value - reference, 0))))
-    detail = f"{at}relative error {error:.2e}, allowed {limit:.2e}; largest gap {gap:.2e}"
+    detail = (
+        f"{at}relative error {error:.2e}, allowed {limit:.2e}; largest gap {gap:.2e}, "
+        f"it would need --rtol and --atol of {tolerance(value, reference):.1e}"
+    )
     return Measure(verdict, count, error, own, limit, detail)
 
 

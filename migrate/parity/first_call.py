@@ -1,4 +1,4 @@
-"""In: a guilty Cell. Out: the first call in its code whose result is not torch's, on both sides."""
+"""In: a guilty Cell. Out: the first wrong call in its code, on both sides, and what cures it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,24 @@ def first_call(session: Session, check: Check) -> FirstCall | None:
     return parting(rows[0], rows[1], stores[0], stores[1], limit)
 
 
+def remedy(session: Session, check: Check, inner: FirstCall) -> str:
+    """The change with which the guilty Cell passes a forward check; "" where none is known."""
+    module = session.modules.get(check.torch_path, {})
+    if not check.rung.startswith("forward") or check.mode != "pynative":
+        return ""
+    request = session.request
+    with contextlib.suppress(WorkerError, WorkerLost):
+        folder = recorded(session, check.rung == "forward train")
+        answer = session.ask(session.sides.mindspore, "remedy", {
+            "folder": str(folder), "path": check.torch_path, "call": 0,
+            "cell": check.mindspore_path, "torch": inner.torch, "mindspore": inner.mindspore,
+            "settings": module.get("settings", {}),
+            "strictness": {"k": request.k, "rtol": request.rtol, "atol": request.atol},
+        })  # fmt: skip
+        return str(answer["text"])
+    return ""
+
+
 def parting(
     torch: Sequence[Spec], mindspore: Sequence[Spec], one: ArrayStore, other: ArrayStore,
     limit: float,
@@ -55,14 +73,10 @@ def parting(
 
     A result that is only part of an expression whose value is right was computed in another way.
     """
-    partner: list[int] = []
-    start = 0
-    for row in torch:
-        wanted = one.get(row["key"])
-        places = range(start, len(mindspore))
-        found = (n for n in places if _same(wanted, other.get(mindspore[n]["key"]), limit))
-        partner.append(next(found, -1))
-        start = max(start, partner[-1])
+    wanted = [one.get(row["key"]) for row in torch]
+    found = [other.get(row["key"]) for row in mindspore]
+    same = [[_same(value, mine, limit) for mine in found] for value in wanted]
+    partner = _aligned(same)
     right = [row["place"] for row, at in zip(torch, partner, strict=True) if at >= 0]
     wrong = next(
         (n for n, at in enumerate(partner) if at < 0 and not _within(torch[n]["place"], right)), -1
@@ -70,14 +84,48 @@ def parting(
     if wrong < 0:
         return None
     after = max(partner[:wrong], default=-1) + 1
-    left = [row for n, row in enumerate(mindspore) if n >= after and n not in partner]
+    known = {n for line, at in zip(same, partner, strict=True) if at >= 0
+             for n, equal in enumerate(line) if equal}  # fmt: skip
+    left = [row for n, row in enumerate(mindspore) if n >= after and n not in known]
     place = torch[wrong]["place"]
     mine = _counterpart(torch[wrong], left)
     if mine is None:
         return FirstCall(place)
     return FirstCall(place, mine["place"], relation(
-        one.get(torch[wrong]["key"]), other.get(mine["key"]), place
+        wanted[wrong], other.get(mine["key"]), place
     ))  # fmt: skip
+
+
+def _aligned(same: Sequence[Sequence[bool]]) -> list[int]:
+    """For each result of torch its partner among MindSpore's, -1 for none, in the same order.
+
+    Needleman and Wunsch's alignment; of equal numbers those pair that lie equally far in the code.
+    A result without a partner of its own, like that of a dropout in eval mode, shares one.
+    """
+    rows, columns = len(same), len(same[0]) if same else 0
+    scores = [[3 - abs(i / rows - j / columns) for j in range(columns)] for i in range(rows)]
+    table = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            pair = table[i + 1][j + 1] + scores[i][j] if same[i][j] else 0.0
+            table[i][j] = max(table[i + 1][j], table[i][j + 1], pair)
+    partner = [-1] * rows
+    i = j = 0
+    while i < rows and j < columns:
+        if same[i][j] and table[i][j] == table[i + 1][j + 1] + scores[i][j]:
+            partner[i] = j
+            i, j = i + 1, j + 1
+        elif table[i][j] == table[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    for i, at in enumerate(partner):
+        if at < 0:
+            first = max(partner[:i], default=-1)
+            last = min((n for n in partner[i + 1 :] if n >= 0), default=columns - 1)
+            shared = (n for n in range(max(first, 0), last + 1) if same[i][n])
+            partner[i] = next(shared, -1)
+    return partner
 
 
 def _within(place: str, right: Sequence[str]) -> bool:

@@ -21,6 +21,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 PLACE = "_torch2ms_place"
+ARGUMENTS = "_torch2ms_arguments"  # what an instance was made with, by name
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
@@ -224,8 +225,10 @@ def _load_alone(name: str, path: Path, search: Sequence[str] | None = None) -> M
     return module
 
 
-def track(owner: Any) -> None:
+def track(owner: Any, arguments: bool = False) -> None:
     """Make every instance of ``owner`` (Module or Cell) remember the line that created it.
+
+    With ``arguments``, what it was made with as well.
 
     The roots that count are read from ``owner._torch2ms_root`` when an instance is made.
     """
@@ -236,8 +239,25 @@ def track(owner: Any) -> None:
         root = getattr(owner, "_torch2ms_root", "")
         if root:
             object.__setattr__(self, PLACE, _creation(self, root, sys._getframe(1)))
+        if root and arguments:
+            object.__setattr__(self, ARGUMENTS, _arguments(self, sys._getframe(1)))
 
     owner.__init__ = __init__
+
+
+def _arguments(instance: object, frame: FrameType | None) -> dict[str, Any] | None:
+    """The arguments of the outermost constructor, which runs still; None where it takes any."""
+    found: FrameType | None = None
+    while frame is not None:
+        first = frame.f_code.co_varnames[:1]
+        if first and frame.f_locals.get(first[0]) is instance:
+            found = frame
+        frame = frame.f_back
+    if found is None or found.f_code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return None
+    code = found.f_code
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return {name: found.f_locals[name] for name in names if name in found.f_locals}
 
 
 def _creation(instance: object, root: str, frame: FrameType | None) -> tuple[str, int]:

@@ -22,6 +22,8 @@ from migrate.parity.exchange import Array, ArrayStore, Spec
 OBSERVER = "__torch2ms_result__"  # among the builtins of the process, while it watches
 MOST = 300  # results kept
 Observe = Callable[[str, Any, str], None]
+Codes = dict[tuple[str, int], types.CodeType]  # by name and first line
+Compiled = Callable[[Path], Codes]
 
 
 @dataclass
@@ -82,33 +84,49 @@ class Marked(ast.NodeTransformer):
 
 
 @contextmanager
-def watched(root: Path, owner: type, observe: Observe) -> Iterator[None]:
-    """Call ``observe(place, value, function)`` for what runs in the files that define a class.
+def recompiled(root: Path, owner: type, compiled: Compiled) -> Iterator[None]:
+    """Give the functions of the files that define a class other code, and put theirs back.
 
-    Files that do not lie below root (those of the framework) are left alone.
-    A place reads ``net.py:12: x.var(1)``.
+    Files that do not lie below root (those of the framework) are left alone. ``compiled`` answers
+    a file's new code by name and first line.
     """
     before: list[tuple[types.FunctionType, types.CodeType]] = []
-    places: list[str] = []
     try:
         for file, functions in _files(root, owner).items():
-            codes, marked = _compiled(file, len(places), root)
-            places += marked
+            codes = compiled(file)
             for function in functions:
                 new = codes.get((function.__code__.co_name, function.__code__.co_firstlineno))
                 if new is not None and new.co_freevars == function.__code__.co_freevars:
                     before.append((function, function.__code__))
                     function.__code__ = new
-
-        def result(number: int, value: Any) -> Any:
-            observe(places[number], value, sys._getframe(1).f_code.co_name)
-            return value
-
-        setattr(builtins, OBSERVER, result)
         yield
     finally:
         for function, code in before:
             function.__code__ = code
+
+
+@contextmanager
+def watched(root: Path, owner: type, observe: Observe) -> Iterator[None]:
+    """Call ``observe(place, value, function)`` for what runs in the files that define a class.
+
+    A place reads ``net.py:12: x.var(1)``.
+    """
+    places: list[str] = []
+
+    def compiled(file: Path) -> Codes:
+        codes, marked = _compiled(file, len(places), root)
+        places.extend(marked)
+        return codes
+
+    def result(number: int, value: Any) -> Any:
+        observe(places[number], value, sys._getframe(1).f_code.co_name)
+        return value
+
+    try:
+        with recompiled(root, owner, compiled):
+            setattr(builtins, OBSERVER, result)
+            yield
+    finally:
         if hasattr(builtins, OBSERVER):
             delattr(builtins, OBSERVER)
 
@@ -137,19 +155,22 @@ def _mark(body: list[ast.stmt], marked: Marked) -> None:
             marked.visit(one)
 
 
-def _compiled(
-    file: Path, start: int, root: Path
-) -> tuple[dict[tuple[str, int], types.CodeType], list[str]]:
-    """The functions of a file with observers, by name and first line, and the places."""
+def _compiled(file: Path, start: int, root: Path) -> tuple[Codes, list[str]]:
+    """The functions of a file with observers, and the places."""
     text = file.read_text(encoding="utf-8")
     marked = Marked(text.splitlines(keepends=True), ["" for _ in range(start)])
     tree = ast.parse(text)
     _mark(tree.body, marked)
-    codes: dict[tuple[str, int], types.CodeType] = {}
+    short = file.relative_to(root).as_posix()
+    return codes_of(tree, file), [f"{short}:{place}" for place in marked.places[start:]]
+
+
+def codes_of(tree: ast.Module, file: Path) -> Codes:
+    """The code of every function of a file."""
+    codes: Codes = {}
     waiting = [compile(tree, str(file), "exec")]
     while waiting:
         code = waiting.pop()
         codes[code.co_name, code.co_firstlineno] = code
         waiting += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    short = file.relative_to(root).as_posix()
-    return codes, [f"{short}:{place}" for place in marked.places[start:]]
+    return codes

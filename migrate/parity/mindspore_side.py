@@ -26,6 +26,7 @@ from migrate.parity.importing import Tree
 from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_files import read_file, write_file
 from migrate.parity.ms_gradients import replay_gradients
+from migrate.parity.ms_remedies import remedy
 from migrate.parity.ms_training import replay_training
 from migrate.parity.replay import inner_calls, replay, set_mode
 
@@ -76,6 +77,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     gc.unfreeze()
     set_mode("pynative")
     tree = Tree(Path(request["root"]), request["package"])
+    importing.forget(Path(getattr(ms.nn.Cell, "_torch2ms_root", tree.root)))
     ms.nn.Cell._torch2ms_root = str(tree.root)
     module, note = importing.load_anyhow(tree, request["file"])
     ms.set_seed(request["seed"])
@@ -98,7 +100,7 @@ def main() -> None:
     sys.argv = ["torch2ms"]
     ms.set_context(pynative_synchronize=True, jit_syntax_level=ms.STRICT)
     share_masks()
-    importing.track(ms.nn.Cell)
+    importing.track(ms.nn.Cell, arguments=True)
     serve({
         "hello": hello,
         "build": lambda request, emit: build(bench, request, emit),
@@ -112,6 +114,7 @@ def main() -> None:
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
         "inner_calls": lambda request, emit: inner_calls(bench.current, request),
+        "remedy": lambda request, emit: remedy(bench.current, request, emit),
         "training": lambda request, emit: replay_training(
             bench.current, bench.names, request, emit
         ),

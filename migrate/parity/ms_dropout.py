@@ -75,6 +75,15 @@ class _Dropout3d:
         return dropout3d(x, 1.0 - self.keep_prob, self.training)
 
 
+class _ChannelDropout:
+    """In place of what converted code brings along (helpers/layers.py)."""
+
+    def _dropped(self: Any, x: Any, channels: Any) -> Any:
+        if not self.training or self.p == 0:
+            return x
+        return x * _mask(channels + (1,) * (x.ndim - len(channels)), self.p, 0).astype(x.dtype)
+
+
 def share_masks() -> None:
     """Replace the dropout functions and Cells of MindSpore for this process."""
     nn.Dropout.construct = _Dropout.construct
@@ -94,8 +103,14 @@ def _replace(module: Any, name: str, native: Any, function: Any) -> None:
 
 
 def silence(net: Any) -> None:
-    """Set the dropout between recurrent layers and of dropped paths to 0 (torch's alike)."""
+    """Set the dropout between recurrent layers and of dropped paths to 0 (torch's alike).
+
+    The Cells that came along with converted code share the masks as MindSpore's do.
+    """
     for _, cell in net.cells_and_names():
+        for kind in type(cell).__mro__:
+            if kind.__name__ == "ChannelDropout" and "_dropped" in vars(kind):
+                kind._dropped = _ChannelDropout._dropped  # type: ignore[attr-defined]
         if type(cell).__name__ in PATH_DROPPING:
             for name in PROBABILITIES:
                 if isinstance(cell.__dict__.get(name), float):

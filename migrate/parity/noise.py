@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from migrate.parity.coarse import ABSOLUTE, COARSE
 
+Result = TypeVar("Result")
 # Operators whose results are rounded; moving numbers about is exact, and so is choosing them.
 ROUNDING = (
     "conv", "mm", "addmv", "mv", "dot", "norm", "softmax", "sum", "mean", "var", "std", "add",
@@ -123,11 +124,16 @@ def _normalised(name: str, args: tuple[Any, ...], tensor: torch.Tensor) -> float
 
 
 class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
-    """Makes torch's results as coarse as MindSpore's CPU kernels are, operator by operator."""
+    """Makes torch's results as coarse as MindSpore's CPU kernels are, operator by operator.
 
-    def __init__(self, seed: int) -> None:
+    ``together``: all numbers of a result are off in the same direction, as those of neighbouring
+    arguments are in truth. A sum keeps such errors, a quotient loses them; so both are tried.
+    """
+
+    def __init__(self, seed: int, together: bool = False) -> None:
         super().__init__()
         self.generator = torch.Generator().manual_seed(seed)
+        self.together = together
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -140,10 +146,20 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
         first = result[0] if isinstance(result, (tuple, list)) else result
         if first.is_floating_point() and first.shape == size.shape:
             # up or down by the whole size: a draw near zero would hide the error of a lone number
-            draw = torch.randint(0, 2, first.shape, generator=self.generator) * 2.0 - 1.0
+            shape = (1,) * first.ndim if self.together else first.shape
+            draw = torch.randint(0, 2, shape, generator=self.generator) * 2.0 - 1.0
             first.add_((draw * size).to(first.dtype) * first.abs())
             first.add_(draw.to(first.dtype) * ABSOLUTE.get(name, 0.0))
         return result
+
+
+def coarse_runs(log: OperatorLog, seed: int, run: Callable[[], Result]) -> list[Result]:
+    """What a model gives with kernels as coarse as MindSpore's; empty where none of them ran."""
+    found = []
+    for together in (False, True) if log.coarse else ():
+        with KernelNoise(seed, together):
+            found.append(run())
+    return found
 
 
 def coarseness(name: str, argument: torch.Tensor) -> torch.Tensor:

@@ -67,7 +67,7 @@ def replay(net: Net, request: Payload, emit: Emit) -> Payload:
         if request["root_only"] and entry["path"]:
             continue
         emit({"at": list(place)})
-        measures = _local(job, entry, groups)
+        measures = local_measure(job, entry, groups)
         answer = {"path": entry["path"], "call": entry["call"], "local": measures.as_json()}
         if place in whole:
             answer["cumulative"] = whole[place].as_json()
@@ -131,7 +131,7 @@ def _compare(job: Replay, expected: Spec, result: Any) -> Measure:
     return compare(expected, actual, lambda s: job.store.get(s["key"]), read, job.strictness, flat)
 
 
-def _local(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
+def local_measure(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
     """Feed one Cell what its torch partner received; its result and its moving statistics."""
     path = job.paths[entry["path"]]
     why = opaque_part(entry["args"]) or opaque_part(entry["kwargs"])

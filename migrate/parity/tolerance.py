@@ -63,6 +63,20 @@ def relative_error(value: Array, reference: Array) -> float:
     return norm / scale if scale else norm / math.sqrt(difference.size)
 
 
+def tolerance(value: Array, reference: Array) -> float:
+    """The least t for which ``allclose(value, reference, rtol=t, atol=t)``, of finite numbers."""
+    finite = np.isfinite(reference) & np.isfinite(value)
+    gaps = np.abs(np.where(finite, value, 0) - np.where(finite, reference, 0))
+    return float((gaps / (1 + np.abs(np.where(finite, reference, 0)))).max(initial=0.0))
+
+
+def means(value: Array, reference: Array) -> float:
+    """How far the means of the finite numbers lie apart."""
+    finite = np.isfinite(reference) & np.isfinite(value)
+    gaps = np.where(finite, value, 0) - np.where(finite, reference, 0)
+    return float(np.abs(gaps.mean())) if gaps.size else 0.0
+
+
 def same_pattern(value: Array, reference: Array) -> bool:
     """NaN and each infinity stand at the same places."""
     if np.isfinite(value).all() and np.isfinite(reference).all():

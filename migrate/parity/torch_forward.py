@@ -17,7 +17,7 @@ import torch
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.masks import PATH_DROPPING
-from migrate.parity.noise import KernelNoise, OperatorLog
+from migrate.parity.noise import OperatorLog, coarse_runs
 from migrate.parity.torch_record import (
     Call,
     Errors,
@@ -97,9 +97,7 @@ def _whole(twins: Twins, recorded: Tape) -> Whole:
         whole.own[place] = [
             error(t, r) for t, r in zip(values, whole.references[place], strict=False)
         ]
-    names = _nudged(twins, whole)
-    if names:
-        _coarse(twins, whole)
+    coarse_runs(_nudged(twins, whole), twins.seed, lambda: _coarse(twins, whole))
     _find_random(twins, whole, results)
     return whole
 
@@ -117,8 +115,8 @@ def _errors_into(whole: Whole, target: dict[Place, list[float]]) -> Callable[[st
     return keep
 
 
-def _nudged(twins: Twins, whole: Whole) -> bool:
-    """The nudged run; also notes how much was reduced up to each call. True: coarse kernels."""
+def _nudged(twins: Twins, whole: Whole) -> OperatorLog:
+    """The nudged run; also notes how much was reduced up to each call."""
     log = OperatorLog(twins.seed)
     store = _errors_into(whole, whole.own)
 
@@ -130,11 +128,11 @@ def _nudged(twins: Twins, whole: Whole) -> bool:
 
     with log, watched(twins.nudged, keep):
         run(twins.nudged, twins, nudger(twins.seed))
-    return log.coarse
+    return log
 
 
 def _coarse(twins: Twins, whole: Whole) -> None:
-    with KernelNoise(twins.seed), watched(twins.plain, _errors_into(whole, whole.coarse)):
+    with watched(twins.plain, _errors_into(whole, whole.coarse)):
         run(twins.plain, twins, torch.clone)
 
 
@@ -199,16 +197,15 @@ def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Err
         wide = [widen(t) for t in plain], {name: widen(t) for name, t in after.items()}
     with log:
         nudged = _alone(twins, twins.nudged, call, nudger(twins.seed), twins.seed)
-    coarse = None
-    if log.coarse:
-        with KernelNoise(twins.seed):
-            coarse = _alone(twins, twins.plain, call, torch.clone, twins.seed)
+    coarse = coarse_runs(
+        log, twins.seed, lambda: _alone(twins, twins.plain, call, torch.clone, twins.seed)
+    )
     name = type(twins.plain.get_submodule(call.path)).__name__
     random = random or log.random or (training and name in PATH_DROPPING)
-    main = _errors(plain, wide[0], nudged[0], coarse[0] if coarse else None, log.reduction, random)
+    main = _errors(plain, wide[0], nudged[0], [run[0] for run in coarse], log.reduction, random)
     state = {}
     for name, value in after.items() if training else ():
-        rough = [coarse[1][name]] if coarse else None
+        rough = [[run[1][name]] for run in coarse]
         found = _errors([value], [wide[1][name]], [nudged[1][name]], rough, log.reduction, random)
         state[name] = (value, found)
     return main, state
@@ -246,12 +243,10 @@ def _errors(
     plain: list[torch.Tensor],
     wide: list[torch.Tensor],
     nudged: list[torch.Tensor],
-    coarse: list[torch.Tensor] | None,
+    coarse: list[list[torch.Tensor]],
     reduction: float,
     random: bool,
 ) -> Errors:
     own = [max(error(p, w), error(n, w)) for p, n, w in zip(plain, nudged, wide, strict=False)]
-    rough = (
-        [error(c, w) for c, w in zip(coarse, wide, strict=False)] if coarse else [0.0] * len(plain)
-    )
+    rough = [max((error(run[n], w) for run in coarse), default=0.0) for n, w in enumerate(wide)]
     return Errors(wide, own, rough, reduction, random)

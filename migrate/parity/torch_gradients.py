@@ -17,7 +17,7 @@ import torch
 
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
-from migrate.parity.noise import ACROSS_KINKS, KernelNoise, OperatorLog
+from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
 from migrate.parity.torch_record import (
     Errors,
     Twins,
@@ -95,7 +95,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     largest = max(norms.values())
     for name, value in plain.items():
         own = max(error(found[name], wide[name]) for found in (plain, *nudged))
-        rough = error(coarse[name], wide[name]) if coarse else 0.0
+        rough = max((error(run[name], wide[name]) for run in coarse), default=0.0)
         found = Errors([wide[name]], [own], [rough], log.reduction, random)
         entry["wanted"][name] = annotate(value, found, store)
         if norms[name] <= 1e-6 * largest:  # as of a bias before a norm: nothing but rounding
@@ -134,7 +134,7 @@ def _norm(tensor: torch.Tensor) -> float:
 
 def _references(
     twins: Twins, case: Case, plain: Gradients
-) -> tuple[Gradients, list[Gradients], Gradients | None, OperatorLog]:
+) -> tuple[Gradients, list[Gradients], list[Gradients], OperatorLog]:
     log = OperatorLog(twins.seed)
     try:
         with in_float64():
@@ -145,10 +145,9 @@ def _references(
     for mode in (log, OperatorLog(twins.seed, ACROSS_KINKS)):
         with mode:
             nudged.append(_gradients(twins, twins.nudged, case, nudger(twins.seed))[1])
-    coarse = None
-    if log.coarse:
-        with KernelNoise(twins.seed):
-            coarse = _gradients(twins, twins.plain, case, torch.clone)[1]
+    coarse = coarse_runs(
+        log, twins.seed, lambda: _gradients(twins, twins.plain, case, torch.clone)[1]
+    )
     return wide, nudged, coarse, log
 
 

@@ -82,6 +82,7 @@ def _load(bench: Bench, request: Payload) -> tuple[Tree, Any]:
         torch.nn.Module._torch2ms_root = str(folder)
         return Tree(folder), module
     tree = Tree(Path(request["root"]), request["package"])
+    importing.forget(Path(getattr(torch.nn.Module, "_torch2ms_root", tree.root)))
     torch.nn.Module._torch2ms_root = str(tree.root)
     try:
         return tree, importing.load(tree, request["file"])

@@ -40,13 +40,22 @@ def _owners(torch: Side, mindspore: Side, parts: Sequence[Part], paired: dict[st
     there: dict[str, set[str]] = {}
     back: dict[str, set[str]] = {}
     for part in parts:
-        path, cell = part.key.rpartition(".")[0], part.place.rpartition(".")[0]
+        path, cell = part.key.rpartition(".")[0], _layer(mindspore, part.place)
         there.setdefault(path, set()).add(cell)
         back.setdefault(cell, set()).add(path)
     for path, cells in there.items():
         cell = next(iter(cells))
         if len(cells) == 1 and len(back[cell]) == 1:
             _add(torch, mindspore, paired, path, cell)
+
+
+def _layer(side: Side, place: str) -> str:
+    """The layer that a tensor belongs to: BatchNorm3d keeps a BatchNorm2d inside."""
+    cell = place.rpartition(".")[0]
+    outer = cell.rpartition(".")[0]
+    while outer and side.kinds.get(cell) and side.kinds.get(outer) == side.kinds[cell]:
+        cell, outer = outer, outer.rpartition(".")[0]
+    return cell
 
 
 def _holders(torch: Side, mindspore: Side, parts: Sequence[Part], paired: dict[str, str]) -> None:
