@@ -9,37 +9,18 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from migrate import __version__
 from migrate.free_names import free_names
+from migrate.helper_source import Definition, HelperError, binding, names_of, read_helpers
 
 _MARK = "# torch2ms helpers"
 _INLINE = f"# Helpers from torch2ms {__version__}: what MindSpore lacks, written in MindSpore."
 _MODULE = f"{_MARK} {__version__}: written by torch2mindspore, which knows this file by this line."
 _DOCSTRING = '"""In: arguments as torch takes them. Out: what torch gives, from MindSpore."""'
-_ALIASES = {"mindspore": "ms", "numpy": "np"}
-_INSIDE = "migrate.helpers"
 _SHARED = ("nn", "ops", "mint", "amp", "dataset", "numpy", "Tensor", "Parameter")
-
-
-class HelperError(Exception):
-    """A helper that does not exist or cannot be copied; says where, what, why, next."""
-
-
-@dataclass(frozen=True)
-class Definition:
-    """One top-level definition or constant; ``uses`` are definitions, ``imports`` import roots."""
-
-    name: str
-    file: str
-    order: int
-    text: str
-    uses: tuple[str, ...]
-    imports: frozenset[str]
-    future: bool = False
 
 
 def inline(
@@ -74,14 +55,14 @@ def inline(
 
 def imported(names: Iterable[str]) -> dict[str, str]:
     """The import roots of these helpers by the names they are bound to."""
-    return {_binding(root): root for item in _closure(names) for root in item.imports}
+    return {binding(root): root for item in _closure(names) for root in item.imports}
 
 
 def bound(names: Iterable[str]) -> frozenset[str]:
     """Every name that the text of these helpers binds or imports. Raises HelperError."""
     chosen = _closure(names)
     return frozenset(
-        {item.name for item in chosen} | {_binding(r) for item in chosen for r in item.imports}
+        {item.name for item in chosen} | {binding(r) for item in chosen for r in item.imports}
     )
 
 
@@ -92,7 +73,7 @@ def _is_shared(root: str) -> bool:
 
 def _renamed(item: Definition, rename: Mapping[str, str]) -> str:
     """The text of a definition with other names for what it shares with its file."""
-    concerned = {*item.uses, item.name, *map(_binding, item.imports)} & rename.keys()
+    concerned = {*item.uses, item.name, *map(binding, item.imports)} & rename.keys()
     if not concerned:
         return item.text
     tree = ast.parse(item.text)
@@ -140,7 +121,7 @@ def is_ours(data: bytes) -> bool:
 def names_in(data: bytes) -> frozenset[str]:
     """The helpers that a marked module defines and that still exist."""
     tree = ast.parse(data)
-    defined = {name for node in tree.body for name in _bound(node)}
+    defined = {name for node in tree.body for name in names_of(node)}
     return frozenset(defined & library().keys())
 
 
@@ -189,99 +170,13 @@ def library() -> Mapping[str, Definition]:
     return found
 
 
-def read_helpers(file: str, text: str) -> tuple[Definition, ...]:
-    """The definitions of one helper file, in order. Raises HelperError."""
-    tree = ast.parse(text, file)
-    lines = text.splitlines()
-    imported: dict[str, str] = {}
-    inside: dict[str, str] = {}
-    future = False
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            future = True
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            _read_import(file, node, imported, inside)
-    local = {name: name for node in tree.body for name in _bound(node)}
-    own = {**inside, **local}
-    found = []
-    for order, node in enumerate(tree.body):
-        for name in _bound(node):
-            free = set(free_names(node))
-            used = sorted(
-                {n.id: n for n in ast.walk(node) if n in free}.items(),
-                key=lambda pair: (pair[1].lineno, pair[1].col_offset),
-            )
-            uses = tuple(own[key] for key, _ in used if key in own and own[key] != name)
-            roots = frozenset(imported[key] for key, _ in used if key in imported)
-            body = _text(node, lines)
-            found.append(Definition(name, file, order, body, uses, roots, future))
-    return tuple(found)
-
-
-def _bound(node: ast.stmt) -> tuple[str, ...]:
-    """The name that a top-level statement defines, if it can be a helper or a constant of one."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return (node.name,)
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        targets = [node.target]
-    if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id != "__all__":
-        return (targets[0].id,)
-    return ()
-
-
-def _read_import(
-    file: str,
-    node: ast.Import | ast.ImportFrom,
-    imported: dict[str, str],
-    inside: dict[str, str],
-) -> None:
-    for alias in node.names:
-        if isinstance(node, ast.Import):
-            root, bound = alias.name, alias.asname or alias.name.split(".")[0]
-        else:
-            module = node.module or ""
-            root, bound = f"{module}.{alias.name}", alias.asname or alias.name
-            if node.level or module.startswith(_INSIDE):
-                if bound != alias.name or module == _INSIDE:
-                    raise _uncopiable(file, node, f"{alias.name} as {bound}")
-                inside[bound] = alias.name
-                continue
-        if bound != _binding(root):
-            raise _uncopiable(file, node, ast.unparse(node))
-        imported[bound] = root
-
-
-def _binding(root: str) -> str:
-    return _ALIASES.get(root, root.rpartition(".")[2])
-
-
-def _uncopiable(file: str, node: ast.stmt, shown: str) -> HelperError:
-    return HelperError(
-        f"migrate/helpers/{file}:{node.lineno}: {shown!r} cannot be copied into an output, where "
-        "names are bound as 'import mindspore as ms' and 'from x import y'; import it that way"
-    )
-
-
-def _text(node: ast.stmt, lines: list[str]) -> str:
-    """The lines of a definition, from the comment or decorator right above it."""
-    decorators = getattr(node, "decorator_list", [])
-    start = min([node.lineno, *(item.lineno for item in decorators)])
-    while start > 1 and lines[start - 2].startswith("#"):
-        start -= 1
-    assert node.end_lineno is not None
-    return "\n".join(lines[start - 1 : node.end_lineno])
-
-
 def _import_lines(roots: Iterable[str], rename: Mapping[str, str]) -> list[str]:
     """Import statements for the roots: the standard library, then the rest, each sorted."""
     lines: set[str] = set()
     parts: dict[str, set[str]] = {}
     for root in roots:
         module, _, name = root.rpartition(".")
-        alias = rename.get(_binding(root), _binding(root))
+        alias = rename.get(binding(root), binding(root))
         text = name or root
         shown = text if alias == text else f"{text} as {alias}"
         if module:

@@ -24,7 +24,9 @@ INIT = '''"""What the parity tests beside this folder stand on."""
 
 def copies() -> dict[str, str]:
     """Every file that the tests import, directly or not: name -> text."""
-    waiting, texts, origins = list(FIRST), {}, {}
+    waiting = list(FIRST)
+    texts: dict[str, str] = {}
+    origins: dict[str, str] = {}
     while waiting:
         module = waiting.pop()
         name = f"{_short(module)}.py"
@@ -49,8 +51,7 @@ def _path(module: str) -> Path:
 def _imports(text: str, module: str) -> Iterator[tuple[ast.ImportFrom, str]]:
     """Imports of this package, each with the module it needs. Raises ValueError for other forms."""
     for node in ast.walk(ast.parse(text)):
-        own = isinstance(node, ast.Import) and any(a.name == "migrate" for a in node.names)
-        if own:
+        if isinstance(node, ast.Import) and any(a.name.startswith("migrate") for a in node.names):
             raise ValueError(f"{module}:{node.lineno}: import the names that are needed")
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("migrate"):
             continue
