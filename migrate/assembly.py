@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Literal
 
 from migrate import __version__, dependencies, helper_copy
 from migrate.dependencies import Renewed
+from migrate.following.follow import Followed
 from migrate.inputs import Failure, Inputs
 from migrate.mentions import is_configuration, mentions
 from migrate.notebook import Notebook, left_alone, put_back
 from migrate.outcomes import Outcome
 from migrate.outputs import Output, mode_of
-from migrate.result import FileResult, Ledger, Record
+from migrate.result import Along, FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
 from migrate.table import Table
 from migrate.tree import Found, Tree
@@ -62,6 +64,7 @@ class Parts:
     failures: tuple[Failure, ...]
     module: str
     users: frozenset[str]
+    followed: Followed = field(default_factory=Followed)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
     files = [
         _file(parts, found, names.get(found.path, found.path), rows) for found in parts.tree.files
     ]
+    files += _followed(parts)
     if helpers:
         files = [file for file in files if file.result.source != parts.module] + [helpers]
     skipped = [
@@ -99,10 +103,11 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
         target=parts.target,
         helpers="module" if helpers else "inline",
         files=(*(file.result for file in files), *skipped),
+        along=_along(parts.followed),
         weights=weights,
         layouts=layouts,
     )
-    originals = {path: parts.inputs.raw[path] for path in parts.made}
+    originals = {path: parts.inputs.raw[path] for path in parts.made if path in parts.inputs.raw}
     outputs = tuple(file.output for file in files if file.output)
     return Conversion(
         record, root, record_name, outputs, parts.failures, originals, parts.inputs.notebooks
@@ -185,6 +190,59 @@ def _converted(parts: Parts, path: str, output: str) -> _File:
         cells=made.cells,
     )
     return _File(result, Output(output, data, mode=mode_of(place)))
+
+
+def _followed(parts: Parts) -> list[_File]:
+    """The files of packages that are converted along, and the licences that they come with."""
+    followed = parts.followed
+    files: list[_File] = []
+    for path, origin in followed.origins.items():
+        failure = next((item for item in parts.failures if item.path == path), None)
+        package = followed.package_of(path)
+        if failure:
+            reason = f"{failure.what}: {failure.why}"
+            files.append(
+                _File(FileResult(source=origin, status="failed", reason=reason, package=package))
+            )
+            continue
+        made, source = parts.made[path], followed.sources[path]
+        result = FileResult(
+            source=origin,
+            output=path,
+            reason="what is used of it",
+            lines=len(source.data.splitlines()),
+            source_sha256=hashlib.sha256(source.data).hexdigest(),
+            output_sha256=hashlib.sha256(made.data).hexdigest(),
+            ledger=made.ledger,
+            entries=made.entries,
+            helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
+            cells=made.cells,
+            package=package,
+        )
+        files.append(_File(result, Output(path, made.data)))
+    return files + _licences(followed)
+
+
+def _licences(followed: Followed) -> list[_File]:
+    files: list[_File] = []
+    for package, found in followed.packages.items():
+        for licence in found.licence_files:
+            path = posixpath.join(followed.folder(package), licence.name)
+            data = licence.read_bytes()
+            digest = hashlib.sha256(data).hexdigest()
+            result = FileResult(
+                source=f"{package}/{licence.name}", output=path, status="copied",
+                reason="its licence", source_sha256=digest, output_sha256=digest, package=package,
+            )  # fmt: skip
+            files.append(_File(result, Output(path, data)))
+    return files
+
+
+def _along(followed: Followed) -> tuple[Along, ...]:
+    return tuple(
+        Along(name=name, version=found.version, licence=found.licence, output=followed.folder(name))
+        for name, found in followed.packages.items()
+    )
 
 
 def _with_flags(ledger: Ledger, more: int) -> Ledger:

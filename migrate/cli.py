@@ -47,6 +47,9 @@ def convert(
     target: o.TargetStyle = o.Target.portable,
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
+    follow: o.Follow = None,
+    no_follow: o.NoFollow = None,
+    follow_path: o.FollowPath = None,
     force: o.Force = False,
     trace: o.Trace = None,
     input: o.Spec = None,
@@ -62,19 +65,15 @@ def convert(
 
     \b
     Examples:
-      torch2ms convert net.py -o net_ms.py
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
       torch2ms convert net.py -o out --trace 'Net(10)' --input 2x3x32x32
     """
     from migrate.commands.convert import Options, run
     from migrate.commands.own import given
-    from migrate.project import Request
 
-    own = given(source, exclude, mappings)
-    request = Request(
-        source, out, target.value, helpers.value if helpers else "",
-        own.exclude, jobs, own.mappings, train_style.value if train_style else own.train_style,
-    )  # fmt: skip
+    own = given(source, exclude, mappings, (follow, no_follow, follow_path))
+    style = train_style.value if train_style else own.train_style
+    request = own.request(source, out, target.value, helpers.value if helpers else "", jobs, style)
     runs = (tuple(trace or ()), tuple(input or ()), torch_python)
     raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
 
@@ -105,6 +104,34 @@ def scan(
     own = given(source, exclude, mappings)
     options = Options(target.value, format, own.exclude, own.mappings, jobs, every)
     raise typer.Exit(run(source, options))
+
+
+@app.command()
+def check(
+    paths: o.Checked,
+    fail_on: o.FailOn = None,
+    baseline: o.BaselineFile = None,
+    update_baseline: o.Update = False,
+    format: o.CheckFormat = "text",
+    exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
+) -> None:
+    """Say what converting would flag, for hooks and CI. Writes nothing, loads no framework.
+
+    A line is silenced by a comment with a reason: # torch2ms: ignore[API104] reason
+
+    \b
+    Examples:
+      torch2ms check net.py train.py
+      torch2ms check . --baseline torch2ms-baseline.json --format github
+    """
+    from migrate.commands.check import Options, run
+
+    given = (tuple(exclude or ()), tuple(mappings or ()), jobs)
+    options = Options(tuple(fail_on or ()), baseline, update_baseline, format, *given)
+    raise typer.Exit(run(paths, options))
 
 
 @app.command()
@@ -153,19 +180,26 @@ def verify(
 @app.command()
 def report(
     out: o.Out,
-    file: o.ReportFile,
+    file: o.ReportFile = None,
     format: o.Format = None,
+    compare: o.Compare = None,
     version: o.Version = False,
 ) -> None:
-    """Write the report of a conversion, with what verify found.
+    """Write the report of a conversion, with what verify found; or what changed between two.
+
+    --compare fails (exit code 1) where something got worse: a flag, a verdict, a model less.
 
     \b
-    Example:
+    Examples:
       torch2ms report out -o report.html
+      torch2ms report out --format github
+      torch2ms report --compare old/ new/ -o changes.md
     """
-    from migrate.commands.report import run
+    from migrate.commands.report import run, run_compare
 
-    raise typer.Exit(run(out, file, format or ("json" if file.suffix == ".json" else "html")))
+    if compare is not None:
+        raise typer.Exit(run_compare(compare, out, file, format))
+    raise typer.Exit(run(out, file, format))
 
 
 @app.command()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from migrate.following.follow import module_span
 from migrate.names import root_of
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.rules.along import along_name
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
 
@@ -19,7 +21,9 @@ def edits(
     ``bindings`` maps the id of a flagged alias to the assignment that takes its place.
     """
     gone = {id(r.node) for r in references if r.form is Form.IMPORT} | _reexported(scene)
-    statements = [n for n in scene.file.imports if any(id(a) in gone for a in n.names)]
+    gone |= bindings.keys()
+    along = {id(r.node) for r in references if r.form is Form.FOLLOWED} - gone
+    statements = [n for n in scene.file.imports if _changes(n, gone, along)]
     anchor = _anchor(scene, statements)
     found: list[Edit] = []
     placed = not block
@@ -27,15 +31,37 @@ def edits(
     for statement in statements:
         lines = [bindings[id(a)] for a in statement.names if id(a) in bindings]
         lines = list(dict.fromkeys(lines))  # one raise does for all its names
-        kept = [a for a in statement.names if id(a) not in gone]
+        kept = [a for a in statement.names if id(a) not in gone | along]
+        renamed = [a for a in statement.names if id(a) in along]
         if not placed and statement is anchor:
             lines.insert(0, block)
             placed = True
         if kept:
             lines.append(_with_names(scene, statement, kept))
+        if renamed and isinstance(statement, ast.ImportFrom):
+            names = ", ".join(scene.source.text_of(a) for a in renamed)
+            lines.append(f"from {along_name(scene, statement.module or '')} import {names}")
         found.append(_replace(scene, statement, lines, removed))
     if not placed:
         found.append(_insert(scene, statements, block))
+    return found + _renamed(scene, along, statements)
+
+
+def _changes(node: ast.Import | ast.ImportFrom, gone: set[int], along: set[int]) -> bool:
+    """Whether a statement is written anew: something in it goes, or goes another way."""
+    names = {id(alias) for alias in node.names}
+    return bool(names & gone) or (bool(names & along) and not names <= along)
+
+
+def _renamed(scene: Scene, along: set[int], replaced: Sequence[ast.stmt]) -> list[Edit]:
+    """``from torchvision.models import resnet18`` names the package as it is called here."""
+    found = []
+    for node in scene.file.imports:
+        ours = any(id(alias) in along for alias in node.names)
+        if ours and isinstance(node, ast.ImportFrom) and node not in replaced:
+            span = module_span(scene.source, node)
+            site = Site("import", span, scene.source.line_of(span.start), 1)
+            found.append(Edit(site, Outcome.CONVERTED, (along_name(scene, node.module or ""),)))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 # import root -> (module it is imported from, its usual name)
@@ -28,11 +28,13 @@ class Spelling:
     """How one file names what it uses.
 
     ``taken`` are the names that the file binds itself (its torch imports apart); ``direct`` the
-    roots that it already imported by their own name (``from torch import Tensor``).
+    roots that it already imported by their own name (``from torch import Tensor``); ``along``:
+    what stands before the names of packages that are converted along.
     """
 
     taken: frozenset[str]
     direct: frozenset[str] = frozenset()
+    along: Mapping[str, str] = field(default_factory=dict)
     _memo: dict[str, str] = field(default_factory=dict, compare=False)
 
     def local(self, name: str) -> tuple[str, str]:
@@ -62,6 +64,11 @@ class Spelling:
             self._memo[root] = next(c for c in candidates if c not in self.taken)
         return self._memo[root]
 
+    def _outer(self, root: str) -> str:
+        """The package that a package converted along lies in, as an import names it."""
+        before = self.along.get(root, "")
+        return before if before.strip(".") == "" else before.rstrip(".")
+
     def helper(self, name: str) -> str:
         """The local name of a helper ("helpers.rearrange")."""
         own = name.partition(".")[2]
@@ -76,7 +83,7 @@ class Spelling:
         for root in sorted(set(roots)):
             if not root or root.startswith("helpers."):
                 continue
-            module, usual = _ROOTS.get(root, ("", root))
+            module, usual = _ROOTS.get(root, (self._outer(root), root))
             alias = self.alias(root)
             if not module:
                 plain.append(f"import {root}" + (f" as {alias}" if alias != root else ""))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from migrate.following.follow import Followed
 from migrate.program import Class, File, Function, Program
 from migrate.quoted import unquoted
 from migrate.source import Source
 from migrate.syntax import FunctionNode, all_parameters, children
 
 
-def build(sources: Mapping[str, Source]) -> Program:
-    """Index the files; nothing is decided yet."""
+def build(sources: Mapping[str, Source], followed: Followed | None = None) -> Program:
+    """Index the files, those of packages that are converted along included; nothing is decided."""
+    followed = followed or Followed()
     files: dict[str, File] = {}
     functions: dict[str, Function] = {}
     classes: dict[str, Class] = {}
@@ -21,11 +23,12 @@ def build(sources: Mapping[str, Source]) -> Program:
         module = _module_name(path)
         file = _Indexer(File(path, module, sources[path])).run()
         files[path] = file
-        modules[module] = path
+        if path not in followed.origins:  # they are imported under their own names
+            modules[module] = path
         functions.update((f.key, f) for f in file.functions.values())
         classes.update((c.key, c) for c in file.classes.values())
     _add_suffixes(modules)
-    return Program(files, modules, functions, classes)
+    return Program(files, modules, functions, classes, followed=followed)
 
 
 def _module_name(path: str) -> str:

@@ -55,6 +55,6 @@ def _imports(scene: Scene, file: File) -> Iterator[str]:
             full = [f"{origin}.{alias.name}".lstrip(".") for alias in node.names]
             names = [(name, node.level) for name in (origin, *full)]
         for name, level in names:
-            path = program.find_module(file.path, name, level) if name or level else None
+            path = program.linked(file.path, name, level) if name or level else None
             if path is not None and path in program.files:
                 yield path

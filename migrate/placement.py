@@ -17,10 +17,39 @@ _SIDE_FOLDERS = ("test", "tests", "doc", "docs", "example", "examples", "benchma
 @dataclass(frozen=True)
 class Placement:
     """``module`` is the path of the module of helpers; ``imports`` says how a file imports from it
-    ("from .torch_helpers import"). A file that is not in it holds its helpers itself."""
+    ("from .torch_helpers import"). A file that is not in it holds its helpers itself. ``package``:
+    the module lies in the one package that there is."""
 
     module: str
     imports: Mapping[str, str]
+    package: bool = False
+
+    @property
+    def home(self) -> str:
+        """The folder of the module of helpers: packages that are converted along lie there too."""
+        return posixpath.dirname(self.module)
+
+    def before(self, path: str) -> str:
+        """What stands before a name beside the module of helpers, in an import of a file."""
+        if path in self.imports:
+            named = self.imports[path].split()[1]
+            return named[: len(named) - len(self._name)]
+        return f"{posixpath.basename(self.home)}." if self.home else ""
+
+    def with_along(self, paths: Collection[str]) -> Placement:
+        """The same, for the files of packages that are converted along as well."""
+        if not self.module:
+            return self
+        own = {path: f"from {self._dots(path)}{self._name} import" for path in paths}
+        return Placement(self.module, {**self.imports, **own}, self.package)
+
+    @property
+    def _name(self) -> str:
+        return posixpath.basename(self.module).removesuffix(".py")
+
+    def _dots(self, path: str) -> str:
+        inner = posixpath.dirname(path)[len(self.home) :].strip("/")
+        return "." * (inner.count("/") + 2) if self.package else ""
 
 
 def place(sources: Mapping[str, Source], style: str, foreign: Collection[str] = ()) -> Placement:
@@ -119,7 +148,7 @@ def _in_package(
             reach[path] = f"from {'.' * (depth + 1)}{name} import"
         elif style == "module" or own in scan.absolute or folder == parent:
             reach[path] = f"from {own}.{name} import"
-    return Placement(posixpath.join(package, f"{name}.py"), reach)
+    return Placement(posixpath.join(package, f"{name}.py"), reach, True)
 
 
 def _free_name(folder: str, foreign: Collection[str]) -> str:

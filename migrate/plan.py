@@ -29,6 +29,7 @@ from migrate.rules import (
     shared_storage,
     strided,
 )
+from migrate.rules.along import advised, decide_along
 from migrate.rules.imports import decide_import
 from migrate.scene import Scene
 from migrate.sites import Form, Reference, find
@@ -54,7 +55,8 @@ def everything(scene: Scene) -> list[Reference]:
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
     dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene))
-    decisions = tuple(_dead(scene, r, dead) or _graph(scene, r) or decide(scene, r) for r in found)
+    made = (_dead(scene, r, dead) or _apart(scene, r) or decide(scene, r) for r in found)
+    decisions = tuple(advised(scene, decision) for decision in made)
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))
 
@@ -70,8 +72,10 @@ def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | No
     return Edit(site, Outcome.CONVERTED, None, note="in a branch that never runs in MindSpore")
 
 
-def _graph(scene: Scene, reference: Reference) -> Decision | None:
-    """A place that only graph mode is about."""
+def _apart(scene: Scene, reference: Reference) -> Decision | None:
+    """A place that only graph mode is about, or a package that is converted along."""
+    if reference.form is Form.FOLLOWED:
+        return decide_along(scene, reference.node, reference.name)
     if reference.form is not Form.GRAPH:
         return None
     return graph_flags.decide(scene, reference.node, reference.name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from migrate.following.follow import Followed
 from migrate.source import Source
 from migrate.syntax import FunctionNode, children
 
@@ -125,13 +126,17 @@ class File:
 
 @dataclass(eq=False)
 class Program:
-    """All files of a conversion, keyed by their path below the root, with forward slashes."""
+    """All files of a conversion, keyed by their path below the root, with forward slashes.
+
+    ``followed``: which of them are installed packages that are converted along.
+    """
 
     files: dict[str, File]
     modules: dict[str, str]
     functions: dict[str, Function]
     classes: dict[str, Class]
     notes: dict[str, Any] = field(default_factory=dict)  # what rules found out about the whole
+    followed: Followed = field(default_factory=Followed)
 
     @cached_property
     def calls(self) -> dict[str, list[tuple[File, ast.Call, Function | None]]]:
@@ -144,6 +149,9 @@ class Program:
 
     def find_module(self, importer: str, name: str, level: int = 0) -> str | None:
         """The path of the file that an import means, when it is part of the conversion."""
+        if not level and (package := self.followed.package_of(importer)):
+            own = name.partition(".")[0] == package
+            return self.followed.modules.get(name) if own else None
         if not level:
             beside = posixpath.join(posixpath.dirname(importer), *name.split("."))
             found = self.modules.get(name) or self._file_at(beside)
@@ -158,6 +166,11 @@ class Program:
                 return None
             folder = posixpath.dirname(folder)
         return self._file_at(posixpath.join(folder, *name.split(".")) if name else folder)
+
+    def linked(self, importer: str, name: str, level: int = 0) -> str | None:
+        """The path of the file that an import reaches, one of a package converted along as well."""
+        along = None if level else self.followed.modules.get(name)
+        return self.find_module(importer, name, level) or along
 
     def _in_package(self, path: str) -> bool:
         return posixpath.join(posixpath.dirname(path), "__init__.py") in self.files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,8 @@ from migrate import helper_copy, parallel, rewrite, table
 from migrate.assembly import Conversion, Parts, assemble
 from migrate.deep import uncollected
 from migrate.errors import Problem
+from migrate.following.follow import Followed, follow
+from migrate.following.policy import Wish
 from migrate.inputs import Failure, Inputs, read_all
 from migrate.notebook import Notebook, put_back
 from migrate.placement import Placement, place
@@ -30,7 +32,8 @@ class Request:
     """What to convert and how. ``helpers``: "inline", "module" or "" (inline for a single file).
 
     ``jobs`` 0: as many processes as the machine and the number of files make useful.
-    ``recorded``: the types that receivers had when the torch code ran.
+    ``recorded``: the types that receivers had when the torch code ran. ``wish``: which installed
+    packages are converted along.
     """
 
     source: Path
@@ -42,6 +45,7 @@ class Request:
     mappings: tuple[Path, ...] = ()
     train_style: Literal["cells", "model"] = "cells"
     recorded: Recorded = field(default_factory=Recorded)
+    wish: Wish = field(default_factory=Wish)
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,12 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
     if not request.source.is_dir() and found.failures:
         lost = found.failures[0]
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
-    placement = _place(request, tree, found)
-    rows = _load(request.mappings, request.target)
-    built = _build(sources, rows, request)
+    rows, placement = _load(request.mappings, request.target), _place(request, tree, found)
+    followed = follow(sources, rows, request.wish, placement.home)
+    if followed.sources:
+        placement = _place_along(request, tree, found, followed)
+        sources = {**sources, **followed.sources}
+    built = _build(sources, rows, request, followed)
 
     def convert_one(path: str) -> Rewritten | Failure:
         return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
@@ -98,6 +105,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         failures=(*found.failures, *failed),
         module=placement.module,
         users=frozenset(placement.imports.keys() & made.keys()),
+        followed=followed,
     )
     return assemble(parts, rows)
 
@@ -166,9 +174,17 @@ def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
     return place(sources, style, {file.path for file in tree.files} - ours)
 
 
-def _build(sources: Mapping[str, Source], rows: table.Table, request: Request) -> Analysed:
+def _place_along(request: Request, tree: Tree, found: Inputs, followed: Followed) -> Placement:
+    """Packages that are converted along share the helpers: a class of them is one class."""
+    style = request.helpers or ("" if request.source.is_dir() else "module")
+    return _place(replace(request, helpers=style), tree, found).with_along(followed.sources)
+
+
+def _build(
+    sources: Mapping[str, Source], rows: table.Table, request: Request, followed: Followed
+) -> Analysed:
     try:
-        return rewrite.analyse(sources, rows, request.train_style, request.recorded)
+        return rewrite.analyse(sources, rows, request.train_style, request.recorded, followed)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),
@@ -184,7 +200,7 @@ def _convert_one(
     notebook: Notebook | None,
 ) -> Rewritten | Failure:
     line = placement.imports.get(path, "")
-    options = Options(target, "module" if line else "inline", line)
+    options = Options(target, "module" if line else "inline", line, placement.before(path))
     try:
         made = rewrite.convert(built, path, options)
         ast.parse(made.data)

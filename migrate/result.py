@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -64,8 +65,21 @@ class CellPlace(Frozen):
     output_end_line: int
 
 
+class Along(Frozen):
+    """An installed package that was converted along; ``output`` is its folder in the output."""
+
+    name: str
+    version: str
+    licence: str
+    output: str
+
+
 class FileResult(Frozen):
-    """One file: paths are relative to the input and output roots, with forward slashes."""
+    """One file: paths are relative to the input and output roots, with forward slashes.
+
+    ``package``: the installed package that it is of, if it was converted along; its source is then
+    relative to the folder that the package is installed in.
+    """
 
     source: str
     output: str = ""
@@ -78,6 +92,7 @@ class FileResult(Frozen):
     entries: tuple[Entry, ...] = ()
     helpers: tuple[str, ...] = ()
     cells: tuple[CellPlace, ...] = ()
+    package: str = ""
 
 
 class Record(Frozen):
@@ -96,16 +111,52 @@ class Record(Frozen):
     target: Literal["portable", "mint"] = "portable"
     helpers: Literal["inline", "module"] = "module"
     files: tuple[FileResult, ...] = ()
+    along: tuple[Along, ...] = ()
     weights: dict[str, dict[str, str]] = Field(default_factory=dict)
     layouts: dict[str, dict[str, str]] = Field(default_factory=dict)
 
     @property
     def ledger(self) -> Ledger:
-        sums = {
-            field: sum(getattr(file.ledger, field) for file in self.files)
-            for field in Ledger.model_fields
-        }
-        return Ledger(**sums)
+        return summed(self.files)
+
+    @property
+    def own_files(self) -> tuple[FileResult, ...]:
+        """The files of the project, without those of packages that were converted along."""
+        return tuple(file for file in self.files if not file.package)
+
+    def files_of(self, package: str) -> tuple[FileResult, ...]:
+        """The files of a package that was converted along."""
+        return tuple(file for file in self.files if file.package == package)
+
+
+def summed(files: Iterable[FileResult]) -> Ledger:
+    """What became of the references in files, taken together."""
+    ledgers = [file.ledger for file in files]
+    return Ledger(
+        **{name: sum(getattr(one, name) for one in ledgers) for name in Ledger.model_fields}
+    )
+
+
+class Side(Frozen):
+    """The finite numbers of one side: count of others, mean, standard deviation, extremes."""
+
+    mean: float
+    std: float
+    least: float
+    most: float
+    odd: int = 0
+
+
+class Spread(Frozen):
+    """How the numbers of one comparison lie.
+
+    ``bins`` count elements by their error relative to the root mean square of the reference:
+    exact, then one bin for each power of ten from below 1e-9 to 1 and above.
+    """
+
+    bins: tuple[int, ...]
+    torch: Side
+    mindspore: Side
 
 
 class Check(Frozen):
@@ -114,7 +165,8 @@ class Check(Frozen):
     ``local`` is the error when the Cell is fed what its torch partner received, ``cumulative``
     the error inside the whole model, both in the Euclidean norm relative to the float64 torch
     result; ``own`` is torch's own float32 error and ``limit`` what was allowed. ``elements``
-    counts the numbers compared: zero is a failure.
+    counts the numbers compared: zero is a failure. ``spread`` is of the call that ``local`` or,
+    without it, ``cumulative`` is of.
     """
 
     rung: str
@@ -134,6 +186,7 @@ class Check(Frozen):
     own: float | None = None
     limit: float | None = None
     detail: str = ""
+    spread: Spread | None = None
 
 
 class Guilty(Frozen):
@@ -156,8 +209,20 @@ class Guilty(Frozen):
     reproduction: str = ""
 
 
+class Curve(Frozen):
+    """The losses of the same steps of training on both sides, and torch's in float64."""
+
+    torch: tuple[float, ...]
+    mindspore: tuple[float, ...]
+    reference: tuple[float, ...] = ()
+
+
 class Rung(Frozen):
-    """One rung of the ladder in one mode, with its worst verdict."""
+    """One rung of the ladder in one mode, with its worst verdict.
+
+    ``faults`` maps tensors of torch's state dict to what is wrong with them; ``curve`` has the
+    losses of the rung loss and of those after it.
+    """
 
     name: str
     mode: str
@@ -166,6 +231,8 @@ class Rung(Frozen):
     elements: int = 0
     seconds: float = 0.0
     detail: str = ""
+    faults: dict[str, str] = Field(default_factory=dict)
+    curve: Curve | None = None
 
 
 class ModelResult(Frozen):
@@ -174,6 +241,7 @@ class ModelResult(Frozen):
     ``weight_names`` maps every tensor of torch's state dict that found its partner to the name of
     the MindSpore Parameter ("" where none is needed) and ``weight_layouts`` to its change of
     shape; ``parameters`` are those of torch, in its order. Checkpoints are converted by them.
+    ``weight_shapes`` are torch's. ``options`` are the arguments of verify that give it again.
     """
 
     name: str
@@ -189,7 +257,9 @@ class ModelResult(Frozen):
     weights_matched: int = 0
     weight_names: dict[str, str] = Field(default_factory=dict)
     weight_layouts: dict[str, str] = Field(default_factory=dict)
+    weight_shapes: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     parameters: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     seconds: float = 0.0
     detail: str = ""
 

@@ -11,6 +11,7 @@ from migrate.blocks import with_pass
 from migrate.comments import rescued
 from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
+from migrate.following.follow import Followed
 from migrate.idle import without_idle
 from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
@@ -18,7 +19,7 @@ from migrate.receivers.inference import Inference
 from migrate.receivers.recorded import Recorded
 from migrate.result import CellPlace, Entry, Ledger
 from migrate.scene import Scene
-from migrate.sites import Form, Reference
+from migrate.sites import Reference
 from migrate.source import Source
 from migrate.table import Table
 from migrate.training import ledger
@@ -30,11 +31,13 @@ from migrate.training.staged import Staged
 @dataclass(frozen=True)
 class Options:
     """How to convert: target portable or mint; helpers inline or module (``helper_module`` is
-    then the line up to the names: "from .torch_helpers import")."""
+    then the line up to the names: "from .torch_helpers import"). ``along`` is what stands before
+    the name of a package that is converted along, in an import of this file: ".", "net.", ""."""
 
     target: str = "portable"
     helpers: str = "inline"
     helper_module: str = ""
+    along: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,22 @@ def analyse(
     table: Table,
     train_style: str = "cells",
     recorded: Recorded | None = None,
+    followed: Followed | None = None,
 ) -> Analysed:
-    """Index the files, restructure training steps, and walk what came of it."""
+    """Index the files, restructure training steps, and walk what came of it.
+
+    ``sources`` holds the files of packages in ``followed`` as well.
+    """
     recorded = recorded or Recorded()
-    inference = Inference(index.build(sources), table, recorded)
+    inference = Inference(index.build(sources, followed), table, recorded)
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
     staged = restructure(inference, train_style)
     if staged:
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
-        inference = Inference(index.build(renewed), table, moved(recorded, staged))
+        program = index.build(renewed, followed)
+        inference = Inference(program, table, moved(recorded, staged))
         deeply(inference.everything)
     return Analysed(inference, staged)
 
@@ -97,7 +105,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     inference.file(path)
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
     references = plan.everything(bare) if inference.has_torch else []
-    scene = replace(bare, spelling=_spelling(bare, references))
+    scene = replace(bare, spelling=_spelling(bare, references, options.along))
     if not inference.has_torch or (not references and not _has_module_classes(scene)):
         return _unchanged(scene)
     made = plan.plan(scene, references)
@@ -125,7 +133,7 @@ def _has_module_classes(scene: Scene) -> bool:
     return any(scene.is_module_class(c) for c in scene.file.classes.values())
 
 
-def _spelling(scene: Scene, references: Sequence[Reference]) -> Spelling:
+def _spelling(scene: Scene, references: Sequence[Reference], along: str) -> Spelling:
     """The names a file binds, torch's own imports apart, and those it has by their own name."""
     going = {id(r.node) for r in references if isinstance(r.node, ast.alias)}
     taken = set(scene.file.names)
@@ -137,7 +145,8 @@ def _spelling(scene: Scene, references: Sequence[Reference]) -> Spelling:
             elif alias.name in ("Tensor", "Parameter") and not alias.asname:
                 direct.add(f"mindspore.{alias.name}")
     direct = {d for d in direct if d.rpartition(".")[2] not in taken}
-    return Spelling(frozenset(taken), frozenset(direct))
+    names = scene.inference.program.followed.names.values()
+    return Spelling(frozenset(taken), frozenset(direct), dict.fromkeys(names, along))
 
 
 # -- all edits --------------------------------------------------------------------------------
@@ -153,15 +162,15 @@ def _changes(
     ]
     pairs = list(zip(made.decisions, references, strict=True))
     edits = [(d, r) for d, r in pairs if isinstance(d, Edit) and d.parts is not None]
-    changes = [d for d, r in edits if r.form is not Form.IMPORT] + list(made.extra)
+    changes = [d for d, r in edits if not isinstance(r.node, ast.alias)] + list(made.extra)
     flagged = list(flags.edits(scene, refused))
     raising = [e for e in flagged if not isinstance(e, flags.Binding)]
-    bindings = {id(r.node): d for d, r in edits if r.form is Form.IMPORT}
+    bindings = {id(r.node): d for d, r in edits if isinstance(r.node, ast.alias)}
     bindings |= {id(e.alias): e for e in flagged if isinstance(e, flags.Binding)}
     changes = _without_raised(changes, raising) + raising
-    lines = {alias: _plain(edit) for alias, edit in bindings.items()}
+    texts = {alias: _plain(edit) for alias, edit in bindings.items()}
     needing = [*changes, *bindings.values()]
-    return changes + _imports(scene, references, needing, lines, options)
+    return changes + _imports(scene, references, needing, texts, options)
 
 
 def _plain(edit: Edit) -> str:

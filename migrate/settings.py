@@ -46,14 +46,25 @@ class VerifySettings(Frozen):
     model: tuple[ModelSettings, ...] = ()
 
 
+class CheckSettings(Frozen):
+    """[tool.torch2ms.check]: the options of check."""
+
+    fail_on: tuple[str, ...] = ()
+    baseline: Path | None = None
+
+
 class Settings(Frozen):
     """[tool.torch2ms]: ``mappings`` are files with rows of the user; ``exclude`` and
-    ``train_style`` are as the options of convert."""
+    ``train_style`` are as the options of convert, and so are ``follow`` and its kin."""
 
     mappings: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     train_style: Literal["cells", "model"] = "cells"
+    follow: tuple[str, ...] = ()
+    no_follow: tuple[str, ...] = ()
+    follow_path: tuple[Path, ...] = ()
     verify: VerifySettings = Field(default_factory=VerifySettings)
+    check: CheckSettings = CheckSettings()
 
 
 def nearest(*starts: Path) -> Settings:
@@ -96,10 +107,15 @@ def _checked(path: Path, section: dict[str, Any]) -> Settings:
             f"{path}: {place}", "not a setting", first["msg"], _advice(str(first["loc"][-1]))
         ) from error
     rows = tuple(path.parent / item for item in found.mappings)
-    return found.model_copy(update={"mappings": rows})
+    along = tuple(path.parent / item for item in found.follow_path)
+    check = found.check
+    if check.baseline is not None:
+        check = check.model_copy(update={"baseline": path.parent / check.baseline})
+    return found.model_copy(update={"mappings": rows, "check": check, "follow_path": along})
 
 
 def _advice(key: str) -> str:
-    known = [*Settings.model_fields, *VerifySettings.model_fields, *ModelSettings.model_fields]
+    sections = (Settings, VerifySettings, ModelSettings, CheckSettings)
+    known = [name for section in sections for name in section.model_fields]
     near = difflib.get_close_matches(key, [name for name in known if name != key], 1)
     return f"did you mean {near[0]!r}?" if near else "correct or remove it"

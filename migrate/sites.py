@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from migrate import module_members, operators, unknown_receivers
-from migrate.names import root_of
+from migrate.along import followed_name, follows
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -128,37 +128,6 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
         if ours and inference.program.find_module(scene.file.path, root) is None:
             found.append(Reference(alias, full, Form.IMPORT))
     return found
-
-
-def follows(scene: Scene, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
-    """Whether an import takes something from a package that is converted along.
-
-    ``import a.b`` binds a, of which more than b may be used: its uses are looked at.
-    """
-    followed = scene.inference.program.followed
-    name = alias.name if isinstance(node, ast.Import) else node.module or ""
-    root = root_of(name)
-    if root not in followed.names:
-        return False
-    if followed.package_of(scene.file.path) == root:
-        return name in followed.modules
-    if isinstance(node, ast.Import):
-        return bool(alias.asname) and scene.inference.followed_kind(name) is not None
-    if alias.name == "*":
-        return name in followed.modules and name not in followed.mixed
-    return scene.inference.followed_kind(f"{name}.{alias.name}") is not None
-
-
-def followed_name(scene: Scene, node: ast.Name | ast.Attribute) -> str:
-    """The package in ``timm.create_model``, where that is converted along; "" for all else."""
-    parent = scene.parent(node)
-    if not isinstance(parent, ast.Attribute) or not scene.inference.program.followed.names:
-        return ""
-    atoms = without_none(scene.kind(node))
-    spelt = all(a.direct if a.kind == "ref" else a.kind == "foreign" for a in atoms)
-    name = next(iter(atoms)).name if len(atoms) == 1 and spelt else ""
-    full = f"{name}.{parent.attr}"
-    return name if name and scene.inference.followed_kind(full) is not None else ""
 
 
 def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:

@@ -35,6 +35,8 @@ __all__ = [
     "mappings_folder",
 ]
 
+# what says something of libraries, not of names
+_NO_ROWS = ("libraries.toml", "followed.toml")
 TORCH_FACTS = "torch-2.13.json"
 MINDSPORE_FACTS = "mindspore-2.10.json"
 
@@ -243,7 +245,7 @@ def load(
     folder = folder or mappings_folder()
     raw: dict[str, Mapping[str, Any]] = {}
     files: dict[str, Path] = {}
-    ours = [path for path in sorted(folder.glob("*.toml")) if path.name != "libraries.toml"]
+    ours = [path for path in sorted(folder.glob("*.toml")) if path.name not in _NO_ROWS]
     for path in [*ours, *user_mappings]:
         for key, values in read_toml(path).items():
             if key in raw and path in ours:

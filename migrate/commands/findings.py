@@ -13,7 +13,7 @@ from migrate.assembly import Conversion
 from migrate.outcomes import Outcome
 from migrate.outputs import Output
 from migrate.receivers.recorded import RECORDED
-from migrate.result import Entry, FileResult, Record
+from migrate.result import Entry, FileResult, Record, summed
 
 _ALL = 30  # flags that are listed one by one
 _FIRST = 3  # places a code that are listed when there are more
@@ -38,7 +38,7 @@ def failures(conversion: Conversion, source: Path) -> Iterator[str]:
 def flagged(conversion: Conversion, source: Path) -> Iterator[str]:
     """Every flag, or the first places of each code when there are many."""
     found: dict[str, list[str]] = {}
-    for file in conversion.record.files:
+    for file in conversion.record.own_files:
         for entry in file.entries:
             if entry.outcome is Outcome.FLAGGED:
                 step = f"; {entry.next_step}" if entry.next_step else ""
@@ -59,37 +59,51 @@ def flagged(conversion: Conversion, source: Path) -> Iterator[str]:
 def totals(conversion: Conversion) -> Iterator[str]:
     """What was counted: files, and references by outcome."""
     record = conversion.record
+    files = record.own_files
     counts = {
-        status: sum(1 for file in record.files if file.status == status and file.source)
+        status: sum(1 for file in files if file.status == status and file.source)
         for status in ("converted", "copied", "skipped", "failed")
     }
-    lines = sum(file.lines for file in record.files if file.status == "converted")
+    lines = sum(file.lines for file in files if file.status == "converted")
     parts = [f"{counts['converted']} converted ({lines:,} lines)"]
     parts += [f"{counts[name]} {name}" for name in ("copied", "skipped", "failed") if counts[name]]
     yield "Files:      " + ", ".join(parts)
-    ledger = record.ledger
+    ledger = summed(files)
     yield (
         f"References: {ledger.total:,} = {ledger.converted:,} converted + {ledger.helper:,} by "
         f"helpers + {ledger.kept:,} kept + {ledger.flagged:,} flagged + "
         f"{ledger.out_of_scope:,} out of scope"
     )
     codes = Counter(
-        entry.code for file in record.files for entry in file.entries if entry.code
+        entry.code for file in files for entry in file.entries if entry.code
     ).most_common()
     if codes:
         yield "Flagged:    " + ", ".join(f"{code} {count}" for code, count in codes)
     if not counts["converted"] and not conversion.failures:
         yield "            nothing in it needs to change"
-    notes = {entry.note for file in record.files for entry in file.entries if entry.note}
+    notes = {entry.note for file in files for entry in file.entries if entry.note}
     if notes:
         yield f"Notes:      {len(notes)} API differences that change no number (see the report)"
-    assumed = [e.assumption for file in record.files for e in file.entries if e.assumption]
+    assumed = [e.assumption for file in files for e in file.entries if e.assumption]
     shown = sum(RECORDED in text for text in assumed)
     if shown:
         yield f"Assumed:    {shown} receivers are what they were in the run (see the report)"
     if len(assumed) > shown:
         rest = len(assumed) - shown
         yield f"Assumed:    {rest} receivers are Tensors as nothing else fits (see the report)"
+    yield from along(record)
+
+
+def along(record: Record) -> Iterator[str]:
+    """Which installed packages were converted along, what of them, and under which licence."""
+    for package in record.along:
+        files = [file for file in record.files_of(package.name) if file.status != "copied"]
+        ledger = summed(files)
+        yield (
+            f"Along:      {package.name} {package.version} ({package.licence}) in "
+            f"{package.output}: {len(files)} files ({sum(f.lines for f in files):,} lines), "
+            f"{ledger.total:,} references, {ledger.flagged:,} flagged (see the report)"
+        )
 
 
 def skipped(record: Record) -> Iterator[str]:

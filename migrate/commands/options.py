@@ -92,6 +92,24 @@ Mappings = Annotated[
     list[Path] | None,
     typer.Option(metavar="FILE", help="Rows of your own (docs/table.md). Repeatable."),
 ]
+Follow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PKG",
+        help="Convert along what is used of this installed package. Repeatable. Known ones "
+        "(torchvision, timm, ...) are followed anyway.",
+    ),
+]
+NoFollow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PKG", help="Do not; all: convert no package along. Repeatable."),
+]
+FollowPath = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="DIR", help="Look for such packages here, too: they need no installing. Repeatable."
+    ),
+]
 Trace = Annotated[
     list[str] | None,
     typer.Option(
@@ -165,10 +183,16 @@ TorchPython = Annotated[
     Path | None, typer.Option(metavar="PATH", help="The Python that has torch, if another one.")
 ]
 ReportFile = Annotated[
-    Path, typer.Option("-o", "--output", metavar="FILE", help="Where the report goes.")
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Where the report goes; else printed."),
 ]
 Format = Annotated[
-    Literal["html", "json"] | None, typer.Option(help="Default: by the ending of FILE, else html.")
+    Literal["html", "json", "md", "sarif", "junit", "github"] | None,
+    typer.Option(help="Default: by the ending of FILE (.json, .md, .sarif, .xml), else html."),
+]
+Compare = Annotated[
+    Path | None,
+    typer.Option(metavar="OLD", help="An earlier output or JSON report: say what has changed."),
 ]
 
 # weights
@@ -192,6 +216,30 @@ BuildOne = Annotated[
 # scan
 ScanFormat = Annotated[Literal["text", "json", "md"], typer.Option(help="Of what is printed.")]
 Every = Annotated[bool, typer.Option("--all", help="List every place and every name.")]
+
+# check
+Checked = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE|DIR", help="Files by themselves, folders as projects."),
+]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODE", help="Fail on this code or topic only (API104, API, any, none). Repeatable."
+    ),
+]
+BaselineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline", metavar="FILE", help="Findings that are accepted: they do not fail."
+    ),
+]
+Update = Annotated[
+    bool, typer.Option("--update-baseline", help="Accept what is found now: write the baseline.")
+]
+CheckFormat = Annotated[
+    Literal["text", "github", "json", "sarif"], typer.Option(help="Of what is printed.")
+]
 
 # explain, table
 Name = Annotated[

@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from migrate import settings
+from migrate.following.policy import Wish
 from migrate.own_rows import mapping_files
+from migrate.project import Request
 
 
 @dataclass(frozen=True)
 class Own:
-    """What a project brings: patterns to leave out, and files of rows."""
+    """What a project brings: patterns to leave out, files of rows, packages to follow or not."""
 
     exclude: tuple[str, ...]
     mappings: tuple[Path, ...]
     train_style: Literal["cells", "model"] = "cells"
+    wish: Wish = field(default_factory=Wish)
+
+    def request(
+        self,
+        source: Path,
+        out: Path,
+        target: Literal["portable", "mint"],
+        helpers: str,
+        jobs: int,
+        train_style: Literal["cells", "model"],
+    ) -> Request:
+        """A conversion with all this."""
+        return Request(
+            source, out, target, helpers, self.exclude, jobs, self.mappings, train_style,
+            wish=self.wish,
+        )  # fmt: skip
 
 
-def given(source: Path, exclude: Sequence[str] | None, mappings: Sequence[Path] | None) -> Own:
+Packages = tuple[Sequence[str] | None, Sequence[str] | None, Sequence[Path] | None]
+
+
+def given(
+    source: Path,
+    exclude: Sequence[str] | None,
+    mappings: Sequence[Path] | None,
+    packages: Packages = (None, None, None),
+) -> Own:
     """[tool.torch2ms] nearest to the source or the working folder, and the options.
 
     Raises:
@@ -28,4 +54,10 @@ def given(source: Path, exclude: Sequence[str] | None, mappings: Sequence[Path] 
     """
     found = settings.nearest(source if source.is_dir() else source.parent, Path.cwd())
     rows = mapping_files(found, tuple(mappings or ()))
-    return Own((*found.exclude, *(exclude or ())), rows, found.train_style)
+    follow, no_follow, paths = packages
+    wish = Wish(
+        (*found.follow, *(follow or ())),
+        (*(name for name in found.no_follow if name not in (follow or ())), *(no_follow or ())),
+        (*(paths or ()), *found.follow_path),
+    )
+    return Own((*found.exclude, *(exclude or ())), rows, found.train_style, wish)

@@ -186,7 +186,7 @@ def _targets(
 def _wanted(file: FileResult, request: VerifyRequest) -> bool:
     if request.file and request.file not in (file.source, file.output):
         return False
-    return file.status == "converted" and file.output.endswith(".py")
+    return file.status == "converted" and file.output.endswith(".py") and not file.package
 
 
 def _given(

@@ -13,6 +13,7 @@ from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
+from migrate.receivers.followed import kind_along
 from migrate.receivers.kinds import (
     NONE,
     NOTHING,
@@ -106,6 +107,9 @@ class Inference:
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
+        full = f"{module}.{name}" if name else module
+        if not level and (along := kind_along(full, path, self)) is not None:
+            return along
         target = self.program.find_module(path, module, level)
         if target is not None:
             if name is None:
@@ -118,13 +122,12 @@ class Inference:
         if level and name is not None:
             folder = self.program.find_module(path, f"{module}.{name}".strip("."), level)
             return kind("project", folder) if folder else UNKNOWN
-        full = f"{module}.{name}" if name else module
         if root_of(full) in self.roots:
             return values.torch_name(full, self, direct=True)
         return kind("foreign", full)
 
     def star(self, path: str, module: str, level: int) -> dict[str, Kind]:
-        target = self.program.find_module(path, module, level)
+        target = self.program.linked(path, module, level)
         if target is None or target == path:
             return {}
         found = self.module(target).variables

@@ -92,8 +92,7 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         path = world.program.submodule(atom.name, name)
         return found or (kind("project", path) if path else UNKNOWN)
     if what == "foreign":
-        full = f"{atom.name}.{name}"
-        return followed_kind(full, world) or kind("foreign", full)
+        return followed_kind(full := f"{atom.name}.{name}", world) or kind("foreign", full)
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
         is_method = world.table.kind(full) == "method"
         return kind("method", full) if is_method else world.results.of_call(full)

@@ -51,7 +51,7 @@ class Coverage:
 def coverage(record: Record, verification: Verification | None) -> Coverage:
     """Bring both halves of the result together, class by class."""
     checks = _checks_by_class(verification)
-    states = tuple(_state(file, place, checks) for file in record.files for place in file.cells)
+    states = tuple(_state(file, place, checks) for file in record.own_files for place in file.cells)
     references = [_references(record, state) for state in states]
     every = [check for model in _models(verification) for check in model.checks]
     return Coverage(
@@ -105,7 +105,7 @@ def _column_matches(checks: list[Check]) -> bool:
 
 
 def _references(record: Record, state: ClassState) -> int:
-    file = next(f for f in record.files if f.source == state.file)
+    file = next(f for f in record.own_files if f.source == state.file)
     return sum(
         state.place.line <= entry.line <= state.place.end_line
         and entry.outcome in (Outcome.CONVERTED, Outcome.HELPER, Outcome.KEPT)

@@ -19,6 +19,7 @@ from migrate.result import FileResult, ModelResult, Record, Verification
 DIFF_BUDGET = 1_100_000
 SQUARE_BUDGET = 1_500
 ROW_COST = 140
+ALONG = "Converted along from the installed {}: what is used of it, so no file compares with it."
 LEFT_OUT = "The diff is left out to keep this page small; compare the files with any diff tool."
 
 
@@ -106,6 +107,8 @@ def _file_views(record: Record, source_root: Path, output_root: Path) -> Iterato
 
 
 def _file_view(number: int, file: FileResult, source_root: Path, output_root: Path) -> FileView:
+    if file.package:
+        return FileView(number, file, (), ALONG.format(file.package), 0, 0)
     found = texts(file, source_root, output_root)
     if found.problem:
         return FileView(number, file, (), found.problem, 0, 0)

@@ -57,7 +57,12 @@ def count(entries: Iterable[Entry]) -> Ledger:
 
 def by_file(record: Record) -> tuple[Tally, ...]:
     """One line for each file that holds at least one reference."""
-    return tuple(Tally(f.source, f.ledger) for f in record.files if f.ledger.total)
+    along = {one.name: f"{one.name} {one.version}, converted along" for one in record.along}
+    return tuple(
+        Tally(f"{f.source} ({along[f.package]})" if f.package in along else f.source, f.ledger)
+        for f in record.files
+        if f.ledger.total
+    )
 
 
 def by_api(record: Record) -> tuple[Tally, ...]:

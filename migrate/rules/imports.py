@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from migrate.along import followed_name
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.receivers.kinds import without_none
 from migrate.rules.references import value_of
@@ -26,11 +27,22 @@ def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
     root = name.partition(".")[0]
     if root in scene.inference.roots:
         return _binding(scene, alias, name) or Edit(site, Outcome.CONVERTED, None)
+    if _only_along(scene, alias):
+        return Edit(site, Outcome.CONVERTED, None)
     why = f"{root if scene.table.needs_torch(root) else name} needs torch"
     if _is_optional(scene, alias):
         note = f"{why}; the file goes its own way without it"
         return Edit(site, Outcome.CONVERTED, (f"raise ModuleNotFoundError({why!r})",), note=note)
     return Refusal(site, "ENV501", why, scene.table.needs_torch(name))
+
+
+def _only_along(scene: Scene, alias: ast.alias) -> bool:
+    """``import timm`` of which nothing is used but what is converted along."""
+    if not isinstance(scene.parent(alias), ast.Import):
+        return False
+    bound = alias.asname or alias.name.partition(".")[0]
+    used = scene.file.loads.get(bound, [])
+    return bool(used) and all(followed_name(scene, node) for node in used)
 
 
 def _is_optional(scene: Scene, alias: ast.alias) -> bool:

@@ -14,7 +14,7 @@ from migrate import __version__, project
 from migrate.assembly import Conversion
 from migrate.evidence import store
 from migrate.outcomes import Outcome
-from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger
+from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger, summed
 from migrate.scan.work import WORK, Work, work_of
 from migrate.table import Table
 
@@ -118,15 +118,15 @@ def assess(
 
 def _assessment(conversion: Conversion, source: Path, rows: Table, target: str) -> Assessment:
     record = conversion.record
-    files = [file for file in record.files if file.ledger.total or file.cells]
-    ledger = record.ledger
+    files = [file for file in record.own_files if file.ledger.total or file.cells]
+    ledger = summed(record.own_files)
     found = sorted(_places(conversion, source), key=_hardest_first)
     cells = [_is_clean(file, cell) for file in files for cell in file.cells]
     return Assessment(
         tool_version=__version__,
         source=str(source),
         target=target,
-        lines=sum(file.lines for file in record.files),
+        lines=sum(file.lines for file in record.own_files),
         ledger=ledger,
         references=Count(
             clean=ledger.converted + ledger.kept + ledger.helper,
@@ -135,7 +135,7 @@ def _assessment(conversion: Conversion, source: Path, rows: Table, target: str) 
         files=Count(clean=sum(not f.ledger.flagged for f in files), total=len(files)),
         cells=Count(clean=sum(cells), total=len(cells)),
         work={kind: sum(p.work == kind for p in found) for kind in WORK},
-        apis=_apis(record.files, _Proofs(rows, target)),
+        apis=_apis(record.own_files, _Proofs(rows, target)),
         places=tuple(found),
         unread=tuple(f"{f.where}: {f.what}: {f.why}" for f in conversion.failures),
         skipped=dict(Counter(f.reason for f in record.files if f.status == "skipped")),
@@ -148,7 +148,7 @@ def _is_clean(file: FileResult, cell: CellPlace) -> bool:
 
 
 def _places(conversion: Conversion, source: Path) -> Iterator[Place]:
-    for file in conversion.record.files:
+    for file in conversion.record.own_files:
         path = str(source / file.source) if source.is_dir() else str(source)
         for entry in file.entries:
             if entry.outcome is Outcome.FLAGGED:

@@ -28,11 +28,11 @@ def _imported(program: Program, file: File) -> set[str]:
     found: set[str | None] = set()
     for node in file.imports:
         if isinstance(node, ast.Import):
-            found |= {program.find_module(file.path, a.name) for a in node.names}
+            found |= {program.linked(file.path, a.name) for a in node.names}
             continue
         module, level = node.module or "", node.level
-        found.add(program.find_module(file.path, module, level))
+        found.add(program.linked(file.path, module, level))
         for alias in node.names:
             name = f"{module}.{alias.name}".strip(".")
-            found.add(program.find_module(file.path, name, level))
+            found.add(program.linked(file.path, name, level))
     return {path for path in found if path}

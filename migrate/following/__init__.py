@@ -1,0 +1,1 @@
+"""In: a project's sources. Out: the installed torch packages whose source is converted along."""
