@@ -14,9 +14,11 @@ from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules import (
+    graph_children,
     graph_expressions,
     graph_hoist,
     graph_kept,
+    graph_math,
     graph_memo,
     graph_passed,
     graph_products,
@@ -38,6 +40,8 @@ _RULES = (
     graph_statements,
     graph_state,
     graph_kept,
+    graph_children,
+    graph_math,
     graph_memo,
     graph_passed,
     graph_products,
