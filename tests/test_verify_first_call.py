@@ -66,10 +66,10 @@ def sides(tmp_path_factory):
 
 @pytest.fixture
 def guilty(sides, tmp_path):
-    def run(mindspore):
-        record = write_pair(tmp_path, TORCH, mindspore)
+    def run(mindspore, torch=TORCH, shape="4x8"):
+        record = write_pair(tmp_path, torch, mindspore)
         request = VerifyRequest(
-            record, record.parent, inputs=("4x8",), modes=("pynative",), gradients=False,
+            record, record.parent, inputs=(shape,), modes=("pynative",), gradients=False,
             reproductions=tmp_path / "shown",
         )  # fmt: skip
         (model,) = verify_with((sides,), request, lambda line: None).models
@@ -142,6 +142,44 @@ def test_tensors_that_are_unlike_are_guilty_first(guilty, mindspore, why):
     found = guilty(mindspore)
     assert (found.rung, found.mindspore) == ("parameters", "fc (Dense)")
     assert why in found.cause
+
+
+TIED = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(40, 32)
+        self.head = nn.Linear(32, 40, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, x):
+        return self.head(self.table(x))
+"""
+TIED_MINDSPORE = """\
+from mindspore import nn
+from mindspore.common.initializer import Normal
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(40, 32, embedding_table=Normal(1.0))
+        self.head = nn.Dense(32, 40, has_bias=False)
+        self.head.weight = self.table.embedding_table
+
+    def construct(self, x):
+        return self.head(self.table(x))
+"""
+
+
+@WITH_FRAMEWORKS
+def test_how_a_tied_weight_starts_is_seen_before_it_is_overwritten(guilty):
+    assert guilty(TIED_MINDSPORE, TIED, "2x5:int64<40") is None
+    found = guilty(TIED_MINDSPORE.replace("Normal(1.0)", "Normal(0.1)"), TIED, "2x5:int64<40")
+    assert found.rung == "initial values"
 
 
 @WITH_FRAMEWORKS

@@ -147,15 +147,17 @@ def load(net: Net, pairs: list[Spec], folder: Path) -> tuple[list[Spec], list[Sp
     store = ArrayStore(folder)
     failed: list[Spec] = []
     starts: list[Spec] = []
+    fitting: list[tuple[Spec, Array]] = []
     for pair in pairs:
         numbers = apply_layout(store.get(pair["array"]), pair["layout"])
-        held = held_at(net, pair["place"])
-        shape = tuple(int(size) for size in held.shape)
-        if numbers.shape != shape:
-            why = f"shape {shape} in MindSpore, {numbers.shape} in torch"
+        mine = array(held_at(net, pair["place"]))
+        if numbers.shape != mine.shape:
+            why = f"shape {mine.shape} in MindSpore, {numbers.shape} in torch"
             failed.append({"key": pair["key"], "why": why})
             continue
-        starts.append({"key": pair["key"], **started(array(held), pair, store)})
+        starts.append({"key": pair["key"], **started(mine, pair, store)})
+        fitting.append((pair, numbers))
+    for pair, numbers in fitting:  # only now: what is tied stands at two places
         put(net, pair["place"], numbers)
         net.places[pair["key"]], net.layouts[pair["key"]] = pair["place"], pair["layout"]
         back = array(held_at(net, pair["place"]))
