@@ -15,7 +15,7 @@ from migrate.program import Function
 from migrate.rules import graph_scope, graph_state
 from migrate.rules.dedent import unwrapped
 from migrate.rules.graph_fixed import Fixed
-from migrate.rules.graph_scope import Rewriting, begins_line, compiled
+from migrate.rules.graph_scope import Rewriting, begins_line
 from migrate.scene import Scene
 
 NOTE = (
@@ -39,16 +39,18 @@ class Memo:
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """The test goes, the members are local variables."""
-    for function in compiled(scene.inference).values():
-        owner = function.owner
-        if function.path != scene.file.path or owner is None or not scene.is_module_class(owner):
+    for node in graph_scope.nodes(scene):
+        if not isinstance(node, ast.If) or node.orelse:
             continue
-        if not function.parameters or graph_state.by_other_names(function):
+        if not all(isinstance(s, ast.Assign) for s in node.body):
             continue
-        for node in ast.walk(function.node):
-            memo = _memo(scene, function, node) if isinstance(node, ast.If) else None
-            if memo is not None:
-                yield from _computed(scene, memo)
+        function = scene.function(node)
+        owner = function.owner if function is not None else None
+        if function is None or owner is None or not scene.is_module_class(owner):
+            continue
+        memo = _memo(scene, function, node) if function.parameters else None
+        if memo is not None and not graph_state.by_other_names(function):
+            yield from _computed(scene, memo)
 
 
 def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
@@ -64,7 +66,7 @@ def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
 
 def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
     """Whether a block does nothing but fill members, and the same values would come again."""
-    if block.orelse or not begins_line(scene, block) or scene.function(block) is not function:
+    if not begins_line(scene, block):
         return None
     own = function.parameters[0].arg
     filled: dict[str, str] = {}
