@@ -24,6 +24,7 @@ from migrate.rules import (
     graph_products,
     graph_records,
     graph_scope,
+    graph_shapes,
     graph_state,
     graph_statements,
     graph_try,
@@ -45,6 +46,7 @@ _RULES = (
     graph_memo,
     graph_passed,
     graph_products,
+    graph_shapes,
     graph_try,
     graph_unbound,
 )
