@@ -14,6 +14,7 @@ COMMANDS = [
     (),
     ("convert",),
     ("scan",),
+    ("check",),
     ("verify",),
     ("report",),
     ("explain",),

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 
 from migrate import report
@@ -508,6 +509,23 @@ def test_sarif_has_a_place_for_every_flag_and_failure() -> None:
     assert found[0][2]["region"] == {"startLine": 10, "startColumn": 21}
     assert found[2][2]["region"]["startLine"] == 11
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {c for c, _, _ in found}
+    schema = Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json"
+    jsonschema.validate(json.loads(text), json.loads(schema.read_text(encoding="utf-8")))
+
+
+def test_annotations_for_flags_failures_and_the_guilty_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guilty = Guilty(
+        rung="r", mode="graph", torch="fc", mindspore="fc", torch_place="pkg/net.py:11", cause="x"
+    )
+    monkeypatch.chdir(tmp_path)
+    verification = make_verification(make_check(), guilty=guilty)
+    root = tmp_path / "src"
+    lines = report.render(make_record(), verification, root, Path(), "github").splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["::warning", "::error", "::error"]
+    assert "file=src/pkg/net.py,line=10,col=21,title=API104::" in lines[0]
+    assert lines[2] == "::error file=src/pkg/net.py,line=11,title=parity::Net(): fc: x"
 
 
 def test_junit_counts_failures_and_never_passes_what_did_not_run() -> None:
@@ -526,7 +544,7 @@ def test_junit_counts_failures_and_never_passes_what_did_not_run() -> None:
 
 
 def test_unknown_format_names_the_known_ones(trees: tuple[Path, Path]) -> None:
-    with pytest.raises(ValueError, match="html, json, md, sarif, junit"):
+    with pytest.raises(ValueError, match="html, json, md, sarif, junit, github"):
         report.render(make_record(), None, *trees, "pdf")
 
 

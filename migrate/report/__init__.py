@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from migrate.report.changes import changes, compare
 from migrate.report.document import schema, to_json
+from migrate.report.github import to_github
 from migrate.report.junit import to_junit
 from migrate.report.markdown import to_markdown
 from migrate.report.sarif import to_sarif
 from migrate.result import Record, Verification
 
-__all__ = ["FORMATS", "render", "schema"]
+__all__ = ["FORMATS", "changes", "compare", "render", "schema"]
 
-FORMATS = ("html", "json", "md", "sarif", "junit")
+FORMATS = ("html", "json", "md", "sarif", "junit", "github")
 
 
 def render(
@@ -42,4 +44,6 @@ def render(
             return to_sarif(record, verification)
         case "junit":
             return to_junit(verification)
+        case "github":
+            return to_github(record, verification, source_root)
     raise ValueError(f"report format {format!r} does not exist; choose one of {', '.join(FORMATS)}")

@@ -17,7 +17,7 @@ def to_markdown(record: Record, verification: Verification | None) -> str:
     parts = [
         f"# {top.badge}: `{record.source_root}`",
         top.text,
-        *(f"**The ledger does not add up.** {_escape(c)}" for c in ledger.complaints(record)),
+        *(f"**The ledger does not add up.** {escape(c)}" for c in ledger.complaints(record)),
         _cards(headline.cards(record, verification, seen)),
         "## Flags",
         _flags(record),
@@ -31,12 +31,14 @@ def to_markdown(record: Record, verification: Verification | None) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of Markdown; the cells are Markdown already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """The text on one line, with nothing in it that Markdown or HTML would read."""
     special = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
     return " ".join(text.split()).translate(special)
 
@@ -46,7 +48,7 @@ def _cards(cards: Sequence[headline.Card]) -> str:
         (card.title, f"{card.done} of {card.total}" if card.total else "none", card.unit)
         for card in cards
     ]
-    return _table(("", "", "what is counted"), rows)
+    return table(("", "", "what is counted"), rows)
 
 
 def _flags(record: Record) -> str:
@@ -54,8 +56,8 @@ def _flags(record: Record) -> str:
     if not flags:
         return "None."
     lines = [
-        f"- **{f.entry.code}** `{f.file}:{f.entry.line}` {_escape(f.entry.name)}: "
-        f"{_escape(f.entry.reason)}{_next(f.entry.next_step)}"
+        f"- **{f.entry.code}** `{f.file}:{f.entry.line}` {escape(f.entry.name)}: "
+        f"{escape(f.entry.reason)}{_next(f.entry.next_step)}"
         for f in flags[:MOST_FLAGS]
     ]
     more = len(flags) - len(lines)
@@ -67,7 +69,7 @@ def _assumptions(record: Record) -> str:
     if not found:
         return "Nothing."
     lines = [
-        f"- `{f.file}:{f.entry.line}` {_escape(f.entry.name)}: {_escape(f.entry.assumption)}"
+        f"- `{f.file}:{f.entry.line}` {escape(f.entry.name)}: {escape(f.entry.assumption)}"
         for f in found[:MOST_FLAGS]
     ]
     more = len(found) - len(lines)
@@ -75,7 +77,7 @@ def _assumptions(record: Record) -> str:
 
 
 def _next(step: str) -> str:
-    return f". Next: {_escape(step)}" if step else ""
+    return f". Next: {escape(step)}" if step else ""
 
 
 def _parity(verification: Verification | None) -> str:
@@ -86,17 +88,17 @@ def _parity(verification: Verification | None) -> str:
             f"`{model.build}`",
             model.verdict.value,
             f"{sum(c.verdict in coverage.MATCHED for c in model.checks)} of {len(model.checks)}",
-            _escape(f"{model.guilty.torch}: {model.guilty.cause}") if model.guilty else "",
+            escape(f"{model.guilty.torch}: {model.guilty.cause}") if model.guilty else "",
         )
         for model in verification.models
     ]
-    return _table(("Model", "Verdict", "Checks within the limit", "First guilty Cell"), rows)
+    return table(("Model", "Verdict", "Checks within the limit", "First guilty Cell"), rows)
 
 
 def _ledger(record: Record) -> str:
     head = ("File", *(c.replace("_", " ") for c in ledger.COLUMNS), "total")
     lines = [*ledger.by_file(record), ledger.Tally("Sum", record.ledger)]
     fields = (*ledger.COLUMNS, "total")
-    return _table(
-        head, [(_escape(t.label), *(getattr(t.ledger, field) for field in fields)) for t in lines]
+    return table(
+        head, [(escape(t.label), *(getattr(t.ledger, field) for field in fields)) for t in lines]
     )

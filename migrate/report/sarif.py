@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from migrate.report.ledger import flag_groups
 from migrate.report.topics import topic
@@ -18,29 +20,34 @@ def to_sarif(record: Record, verification: Verification | None) -> str:
     """One run: flags are warnings, failed files and Cells that diverge are errors."""
     groups = flag_groups(record)
     results = [
-        _result(group.code, "warning", _text(flag.entry.reason, flag.entry.next_step), flag.file,
-                flag.entry.line, flag.entry.column)
+        result(group.code, "warning", said(flag.entry.reason, flag.entry.next_step), flag.file,
+               flag.entry.line, flag.entry.column)
         for group in groups
         for flag in group.flags
     ]  # fmt: skip
     results += [
-        _result(UNREADABLE, "error", file.reason, file.source)
+        result(UNREADABLE, "error", file.reason, file.source)
         for file in record.files
         if file.status == "failed"
     ]
     results += [_guilty(m) for m in (verification.models if verification else ()) if m.guilty]
+    return document(results, record.tool_version)
+
+
+def document(results: Sequence[dict[str, Any]], version: str) -> str:
+    """One run of this tool with these results."""
     codes = dict.fromkeys(result["ruleId"] for result in results)
     driver = {
         "name": "torch2mindspore",
-        "version": record.tool_version or "0",
+        "version": version or "0",
         "rules": [{"id": code, "shortDescription": {"text": _title(code)}} for code in codes],
     }
-    document = {
+    whole = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(whole, indent=2) + "\n"
 
 
 def _title(code: str) -> str:
@@ -48,14 +55,17 @@ def _title(code: str) -> str:
     return own.get(code, topic(code))
 
 
-def _text(reason: str, next_step: str) -> str:
+def said(reason: str, next_step: str) -> str:
+    """One sentence for what is wrong and what to do."""
     return f"{reason}. Next: {next_step}" if next_step else reason
 
 
-def _result(
+def result(
     code: str, level: str, text: str, file: str, line: int = 0, column: int = 0
 ) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": file, "uriBaseId": "SRCROOT"}}
+    """One finding. ``file`` is a path with forward slashes below the root of the sources."""
+    uri = quote(file, safe="/")
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": "SRCROOT"}}
     if line:
         place["region"] = {"startLine": line, "startColumn": max(column, 1)}
     return {
@@ -72,4 +82,4 @@ def _guilty(model: ModelResult) -> dict[str, Any]:
     file, _, line = guilty.torch_place.rpartition(":")
     text = f"{model.build}: {guilty.torch} ({guilty.rung}, {guilty.mode}) {guilty.cause}"
     number = int(line) if line.isdigit() else 0
-    return _result(PARITY, "error", text, file or model.source, number)
+    return result(PARITY, "error", text, file or model.source, number)

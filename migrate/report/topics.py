@@ -18,6 +18,7 @@ TOPICS = MappingProxyType(
         "CKP": "checkpoint",
         "RNG": "randomness",
         "ENV": "environment",
+        "SUP": "comment that silences a flag",
     }
 )
 

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def assert_parity(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`migrate.testing.parity.assert_parity`, with modules looked for beside the test and at its root."""
+    """`migrate.testing.parity.assert_parity`; modules are looked for beside the test, too."""
     from migrate.testing.parity import assert_parity as function
 
     folders = (request.path.parent, request.config.rootpath)

@@ -1,0 +1,4 @@
+"""In: files and what is known of them. Out: the findings that a conversion would give.
+
+Import order inside this folder: findings, suppression, baseline, gather, render.
+"""
