@@ -43,7 +43,7 @@ def _filled(name: str, call: ast.Call) -> ast.expr | None:
     if name.rpartition(".")[2].startswith("_calculate"):
         return None
     named = [k.value for k in call.keywords if k.arg == "tensor"]
-    first = (call.args or named or [None])[0]
+    first = next(iter(call.args or named), None)
     return None if isinstance(first, ast.Starred) else first
 
 
