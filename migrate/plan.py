@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate.late_settings import decide_late
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
     autograd,
@@ -73,9 +74,12 @@ def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | No
 
 
 def _apart(scene: Scene, reference: Reference) -> Decision | None:
-    """A place that only graph mode is about, or a package that is converted along."""
+    """A package that is converted along, a setting that comes late, a matter of graph mode."""
     if reference.form is Form.FOLLOWED:
         return decide_along(scene, reference.node, reference.name)
+    if reference.form is Form.LATE:
+        assert isinstance(reference.node, ast.Attribute)
+        return decide_late(scene, reference.node, reference.name)
     if reference.form is not Form.GRAPH:
         return None
     return graph_flags.decide(scene, reference.node, reference.name)

@@ -9,6 +9,7 @@ from enum import Enum
 
 from migrate import module_members, operators, unknown_receivers
 from migrate.along import followed_name, follows
+from migrate.late_settings import late_setting
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -35,6 +36,7 @@ class Form(Enum):
     OPERATOR = "operator"
     GRAPH = "graph mode"
     FOLLOWED = "followed"
+    LATE = "setting of a layer"
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,8 @@ def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
     """``m.weight = ...`` on an instance of a torch class, ``x.data = ...``, ``p.grad = ...``."""
     if setting := _setting(scene, node):
         return [Reference(node, setting, Form.SETTING)]
+    if setting := late_setting(scene, node):
+        return [Reference(node, setting, Form.LATE)]
     atoms = without_none(scene.kind(node.value))
     names = {name for atom in atoms if (name := _member(scene, atom, node.attr))}
     if len(names) != 1:

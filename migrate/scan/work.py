@@ -30,6 +30,7 @@ _CODES: dict[str, Work] = {
     "API108": "check",
     "API109": "check",
     "API113": "check",
+    "API114": "check",
     "ENV113": "design",
     "ENV114": "check",
     "ENV115": "check",

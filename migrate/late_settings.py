@@ -1,0 +1,49 @@
+"""In: an attribute that is written. Out: whether it is a setting of a layer built before."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.outcomes import Refusal
+from migrate.receivers.kinds import Atom, without_none
+from migrate.scene import Scene
+
+# What torch's layers say of themselves and do not go by, what is data, what changes no number.
+_FREE = frozenset(
+    """
+in_channels out_channels in_features out_features num_features num_embeddings embedding_dim
+weight bias inplace device dtype training
+""".split()
+)
+
+
+def late_setting(scene: Scene, node: ast.Attribute) -> str:
+    """The torch name of ``bn.momentum`` in ``bn.momentum = 0.03``; "" for all else.
+
+    A layer of torch goes by it from then on. A Cell has read it when it was built, and some call
+    something else by that name: momentum weighs the old value there.
+    """
+    atoms = without_none(scene.kind(node.value))
+    names = {_setting(scene, atom, node.attr) for atom in atoms} - {""}
+    return min(names, default="")
+
+
+def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
+    layer = atom.kind == "Module" and atom.name.startswith("torch.nn.") and "::" not in atom.name
+    if not layer or attribute in _FREE:
+        return ""
+    signatures = scene.table.signatures(atom.name)
+    known = any(param.name == attribute for one in signatures for param in one.params)
+    return f"{atom.name}.{attribute}" if known else ""
+
+
+def decide_late(scene: Scene, node: ast.Attribute, name: str) -> Refusal:
+    """The line stays: it harms nothing, but does nothing either."""
+    layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
+    return Refusal(
+        scene.site(name, node),
+        "API114",
+        f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
+        f"give {setting} to {layer}(...), or put a new {layer} in its place",
+        keep=True,
+    )
