@@ -60,7 +60,6 @@ class CellRow:
     mindspore_line: int
     squares: tuple[Square | None, ...]
     fine: bool
-    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,6 @@ def _cell_row(path: str, checks: Sequence[Check], columns: Sequence[Column]) -> 
         mindspore_line=first.mindspore_line,
         squares=tuple(_square(groups[c]) if c in groups else None for c in columns),
         fine=all(check.verdict in FINE for check in checks),
-        checks=tuple(check for column in columns for check in groups.get(column, ())),
     )
 
 
