@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.rules import graph_unbound
 from migrate.scene import Scene
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
@@ -108,6 +109,7 @@ def _function_is_nearest(scene: Scene, statement: ast.stmt) -> bool:
 def _raise(scene: Scene, refusal: Refusal, statement: ast.stmt) -> Edit:
     text = f"raise NotImplementedError({message(refusal)!r})"
     span = scene.source.span(statement)
+    text = graph_unbound.raising(scene, statement, text)
     site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
     return Edit(site, Outcome.FLAGGED, (text,))
 

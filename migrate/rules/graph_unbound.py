@@ -44,6 +44,45 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
                 yield Rewriting(names[0], (above,))
 
 
+def raising(scene: Scene, statement: ast.stmt, text: str) -> str:
+    """``text``, which raises in place of a statement, so that graph mode compiles what follows it.
+
+    Under a condition that does not hold it is never reached. Still graph mode asks for a value for
+    each name that is read below it, and takes no branches or loops after a plain ``raise``.
+    """
+    function, block = scene.function(statement), scene.parent(statement)
+    known = function is not None and function.key in compiled(scene.inference)
+    if function is None or not known or block is function.node:
+        return text
+    if not begins_line(scene, statement):
+        return text
+    start = scene.source.span(statement).start
+    indent = scene.source.data[scene.source.line_start(statement.lineno) : start].decode()
+    bodies = [getattr(block, name, None) or [] for name in ("body", "orelse", "finalbody")]
+    after = [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
+    own = scene.source.newline + indent
+    if any(isinstance(s, (ast.If, ast.For, ast.While)) for s in after):
+        text = f"if True:{own}    {text}"
+    return "".join(f"{n} = None{own}" for n in _lost(function.node, statement, after)) + text
+
+
+def _lost(function: ast.AST, statement: ast.stmt, after: list[ast.stmt]) -> list[str]:
+    """The names that only the statement gives a value, of those that are read after it."""
+    read = {
+        n.id for s in after for n in ast.walk(s)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }  # fmt: skip
+    names = {n.id: n for n in _bindings(statement)}
+    for other in ast.walk(function):
+        if isinstance(other, ast.arg):
+            names.pop(other.arg, None)
+        elif isinstance(other, ast.Name) and other.id in names:
+            stored, first = isinstance(other.ctx, ast.Store), names[other.id]
+            if stored and (other.lineno, other.col_offset) < (first.lineno, first.col_offset):
+                del names[other.id]
+    return [n for n in names if n in read]
+
+
 @dataclass
 class _Walk:
     """Which names a statement may find without a value. ``own``: what holds under ``if self.x``."""

@@ -141,3 +141,14 @@ class EachWay(Two):
         else:
             raise ValueError(n)
         return y
+
+
+class RaisedInBranch(Two):
+    def forward(self, x):
+        if exists(self.memory):
+            # what has no target raises, the lines below it stay
+            kept, *rest = torch.utils._pytree.tree_leaves(self.memory)
+            if kept.ndim == 3:
+                kept = kept[0]
+            x = x + kept
+        return self.a(x)

@@ -72,7 +72,7 @@ class RecordIsinstance(Features):
         for f in self.features:
             if isinstance(f, Sparse):
                 x = self.a(x) * f.dim
-            elif isinstance(f, (Dense, Pair)):
+            elif isinstance(f, (Dense, Colour)):
                 x = self.b(x)
         return x * self.scale
 
