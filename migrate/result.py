@@ -164,7 +164,8 @@ class Check(Frozen):
 
     ``local`` is the error when the Cell is fed what its torch partner received, ``cumulative``
     the error inside the whole model, both in the Euclidean norm relative to the float64 torch
-    result; ``own`` is torch's own float32 error and ``limit`` what was allowed. ``elements``
+    result; ``own`` is torch's own float32 error and ``limit`` what was allowed;
+    ``cumulative_limit`` is what was allowed inside the model (None: as ``limit``). ``elements``
     counts the numbers compared: zero is a failure. ``spread`` is of the call that ``local`` or,
     without it, ``cumulative`` is of.
     """
@@ -185,6 +186,7 @@ class Check(Frozen):
     cumulative: float | None = None
     own: float | None = None
     limit: float | None = None
+    cumulative_limit: float | None = None
     detail: str = ""
     spread: Spread | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -210,6 +211,7 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.links: list[str] = []
         self.tables: list[list[list[str]]] = []
+        self.inside: list[list[list[str]]] = []  # the tables that are open, the innermost last
         self.texts: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.feed(text)
@@ -226,28 +228,38 @@ class Page(HTMLParser):
             self.links.append(found.get("href") or "")
         if tag == "table":
             self.tables.append([])
-        if tag == "tr" and self.tables:
-            self.tables[-1].append([])
-        if tag in ("td", "th") and self.tables:
-            self.tables[-1][-1].append("")
+            self.inside.append(self.tables[-1])
+        if tag == "tr" and self.inside:
+            self.inside[-1].append([])
+        if tag in ("td", "th") and self.inside:
+            self.inside[-1][-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        if tag == "table":
+            self.inside.pop()
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] in ("script", "style"):
             return
         self.texts.append(data)
-        if "table" in self.open and self.tables[-1] and self.tables[-1][-1]:
-            self.tables[-1][-1][-1] += data
+        if self.inside and self.inside[-1] and self.inside[-1][-1]:
+            self.inside[-1][-1][-1] += data
 
     @property
     def text(self) -> str:
         return " ".join("".join(self.texts).split())
 
     def table(self, head: str) -> list[list[str]]:
-        found = next(t for t in self.tables if t and t[0] and t[0][0].strip() == head)
-        return [[cell.strip() for cell in row] for row in found]
+        return self._stripped(lambda first: first[0] == head)
+
+    def tables_with(self, head: str) -> list[list[str]]:
+        """The table one of whose columns has this head."""
+        return self._stripped(lambda first: head in first)
+
+    def _stripped(self, wanted: Callable[[list[str]], bool]) -> list[list[str]]:
+        found = ([[cell.strip() for cell in row] for row in table] for table in self.tables)
+        return next(table for table in found if table and table[0] and wanted(table[0]))
 
 
 def read(text: str) -> Page:

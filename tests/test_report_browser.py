@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report import make_check, make_record, make_verification, trees
+from test_report import make_check, make_record, trees
+from test_report_models import SPREAD, make, rungs
 
 from migrate import report
 from migrate.outcomes import Verdict
+from migrate.result import Guilty
 
 __all__ = ["trees"]
 
@@ -50,6 +52,19 @@ const folds = document.querySelectorAll("tbody[hidden]").length;
 location.hash = "#f1L60";
 window.addEventListener("hashchange", () => {
   document.querySelector(".only").click();
+  document.querySelector(".only").click();
+  const press = (key) => document.activeElement.dispatchEvent(
+    new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  const squares = [...document.querySelectorAll("td.sq")];
+  const place = () => squares.indexOf(document.activeElement);
+  squares[0].focus();
+  const keys = ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowUp"];
+  const walked = keys.map((key) => { press(key); return place(); });
+  const stops = squares.filter((el) => el.tabIndex === 0).length;
+  const more = () => [...document.querySelectorAll("tr.more")].filter((el) => !el.hidden).length;
+  const opened = [more(), (press("Enter"), more()), (press("Enter"), more()),
+    (document.querySelector("th button").click(), more())];
+  document.querySelector(".only").click();
   document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
   document.title = JSON.stringify({
     background: rgb(getComputedStyle(document.body).backgroundColor),
@@ -61,6 +76,7 @@ window.addEventListener("hashchange", () => {
     fine: [...document.querySelectorAll("tr.fine")].filter((el) => el.offsetParent).length,
     reasons: document.querySelectorAll("details.why[open]").length,
     focus: document.activeElement.tagName,
+    walked, stops, opened,
   });
 });
 </script></body>
@@ -76,10 +92,15 @@ def page(trees: tuple[Path, Path], tmp_path: Path) -> Path:
             path.read_text(encoding="utf-8") + body + f"import {word}\n", encoding="utf-8"
         )
     checks = [
-        make_check(torch_path=f"layer{i}.conv", order=i, local=10.0 ** (i - 9), verdict=verdict)
-        for i, verdict in enumerate(Verdict)
-    ]
-    text = report.render(make_record(), make_verification(*checks), *trees)
+        make_check(
+            torch_path=f"layer{i}.conv", order=i, local=10.0 ** (i - 9), verdict=verdict,
+            mode=mode, spread=SPREAD,
+        )
+        for i, verdict in enumerate(Verdict) for mode in ("pynative", "graph")
+    ]  # fmt: skip
+    guilty = Guilty(rung="loss", mode="graph", torch="a", mindspore="b", torch_call="net.py:1: f()",
+                    reproduction="torch2ms_reproductions/a.py")  # fmt: skip
+    text = report.render(make_record(), make(*checks, rungs=rungs(), guilty=guilty), *trees)
     file = tmp_path / "report.html"
     file.write_text(text, encoding="utf-8")
     return file
@@ -127,6 +148,9 @@ def test_page_in_a_browser(
     assert answer["faint"] == [], "text must have a contrast of 4.5 to 1 with its background"
     assert answer["overflow"] <= 0, "only tables may scroll sideways"
     assert answer["folds"] == [1, 0], "a link into folded lines opens them"
+    assert answer["walked"] == [2, 3, 1, 1], "arrows walk through the map and stop at its edge"
+    assert answer["stops"] == 1, "Tab enters the map once"
+    assert answer["opened"] == [0, 1, 0, 1], "Enter and the name open and close a Cell"
     assert answer["fine"] == 0, "the box hides the Cells that are fine"
     assert (answer["reasons"], answer["focus"]) == (1, "SUMMARY"), "n opens the next reason"
 

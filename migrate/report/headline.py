@@ -45,6 +45,9 @@ def headline(record: Record, verification: Verification | None, seen: Coverage) 
     if verification.verdict not in FINE:
         text = f"The worst verdict is {verification.verdict.value}: the output is not proved.{act}"
         return Headline("bad", verification.verdict.value, text)
+    if verification.partial:
+        text = f"Verification was interrupted: what ran until then matches torch.{act}"
+        return Headline("warn", "Verified in part", text)
     if flagged or seen.classes_matched < len(seen.classes):
         missing = len(seen.classes) - seen.classes_matched
         rest = (

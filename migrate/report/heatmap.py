@@ -60,6 +60,7 @@ class CellRow:
     mindspore_line: int
     squares: tuple[Square | None, ...]
     fine: bool
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def _cell_row(path: str, checks: Sequence[Check], columns: Sequence[Column]) -> 
         mindspore_line=first.mindspore_line,
         squares=tuple(_square(groups[c]) if c in groups else None for c in columns),
         fine=all(check.verdict in FINE for check in checks),
+        checks=tuple(check for column in columns for check in groups.get(column, ())),
     )
 
 
@@ -115,7 +117,7 @@ def _square(checks: Sequence[Check]) -> Square:
     return Square(
         verdict=worst.verdict,
         local=heat(worst.local, worst.limit),
-        cumulative=heat(worst.cumulative, worst.limit),
+        cumulative=heat(worst.cumulative, worst.cumulative_limit or worst.limit),
         calls=len(checks),
         elements=sum(check.elements for check in checks),
         tip=_tip(worst, len(checks)),

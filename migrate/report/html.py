@@ -9,15 +9,13 @@ from shlex import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from migrate.report import coverage, headline, ledger
+from migrate.report import coverage, headline, ledger, versions
 from migrate.report.diff import Block, blocks
-from migrate.report.heatmap import CellRow, HeatMap, heat_map
+from migrate.report.models import model_views
 from migrate.report.sources import texts
 from migrate.result import FileResult, ModelResult, Record, Verification
 
-# Bytes of diff and squares of heat map that keep the page well under 2 MB.
-DIFF_BUDGET = 1_100_000
-SQUARE_BUDGET = 1_500
+DIFF_BUDGET = 900_000  # bytes, so that the page stays below 2 MB
 ROW_COST = 140
 ALONG = "Converted along from the installed {}: what is used of it, so no file compares with it."
 LEFT_OUT = "The diff is left out to keep this page small; compare the files with any diff tool."
@@ -38,15 +36,6 @@ class FileView:
     def complete(self) -> bool:
         """Whether every line is on the page, so that a link to it leads somewhere."""
         return 0 < self.edited + self.unchanged == sum(len(block.rows) for block in self.blocks)
-
-
-@dataclass(frozen=True)
-class ModelView:
-    """A verified model and its heat map; ``hidden`` rows that are fine were left out for size."""
-
-    model: ModelResult
-    map: HeatMap
-    hidden: int
 
 
 def page(
@@ -74,7 +63,8 @@ def page(
             files=files,
             numbers={view.file.source: view.number for view in files if view.complete},
             aside=[f for f in record.files if f.status != "converted"],
-            models=tuple(_model_views(verification)),
+            models=tuple(model_views(record, verification, source_root, output_root)),
+            cautions=versions.cautions(record, verification),
             commands=commands(record, verification, output_root),
         )
     )
@@ -137,18 +127,6 @@ def _fit(view: FileView, left: int) -> FileView:
     return replace(view, blocks=(), message=f"{view.message} {LEFT_OUT}".strip())
 
 
-def _model_views(verification: Verification | None) -> Iterator[ModelView]:
-    left = SQUARE_BUDGET
-    for model in verification.models if verification else ():
-        heat = heat_map(model)
-        hidden: list[CellRow] = []
-        if len(heat.rows) * len(heat.columns) > left:
-            hidden = [row for row in heat.rows if row.fine]
-            heat = replace(heat, rows=tuple(row for row in heat.rows if not row.fine))
-        left -= len(heat.rows) * len(heat.columns)
-        yield ModelView(model, heat, len(hidden))
-
-
 def commands(
     record: Record, verification: Verification | None, output_root: Path
 ) -> tuple[str, ...]:
@@ -157,9 +135,15 @@ def commands(
     target = "" if record.target == "portable" else f" --target {record.target}"
     found = [f"torch2ms convert {quote(record.source_root)} -o {out}{target} --force"]
     for model in verification.models if verification else ():
-        inputs = "".join(f" --input {quote(spec)}" for spec in model.inputs)
-        build = f" --build {quote(model.build)}" if model.build else ""
-        found.append(f"torch2ms verify {out}{build}{inputs}")
+        found.append(f"torch2ms verify {out}{_asked(model)}")
     if verification is None:
         found.append(f"torch2ms verify {out}")
     return (*dict.fromkeys(found), f"torch2ms report {out} -o report.html")
+
+
+def _asked(model: ModelResult) -> str:
+    """The options that verify this model as it was verified."""
+    inputs = "".join(f" --input {quote(spec)}" for spec in model.inputs)
+    build = f" --build {quote(model.build)}" if model.build else ""
+    options = "".join(f" {quote(option)}" for option in model.options)
+    return f"{build}{inputs}{options}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from migrate.report import coverage, headline, ledger
+from migrate.report.versions import cautions
 from migrate.result import Record, Verification
 
 MOST_FLAGS = 50
@@ -17,6 +18,7 @@ def to_markdown(record: Record, verification: Verification | None) -> str:
     parts = [
         f"# {top.badge}: `{record.source_root}`",
         top.text,
+        *map(escape, cautions(record, verification)),
         *(f"**The ledger does not add up.** {escape(c)}" for c in ledger.complaints(record)),
         _cards(headline.cards(record, verification, seen)),
         "## Flags",

@@ -29,6 +29,47 @@
     box.addEventListener("change", () => table.classList.toggle("bad-only", box.checked));
   });
 
+  // Rows of the map: a Cell's name, or a click on one of its fields, opens what lies below it.
+  const toggle = (row) => {
+    const button = row.querySelector("th button");
+    if (!button) return;
+    const more = document.getElementById(button.getAttribute("aria-controls"));
+    more.hidden = !more.hidden;
+    button.setAttribute("aria-expanded", String(!more.hidden));
+  };
+  const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  document.querySelectorAll("table.h").forEach((table) => {
+    const squares = [...table.querySelectorAll("td.sq")];
+    squares.forEach((cell, number) => { cell.tabIndex = number ? -1 : 0; });
+    const move = (cell, to) => {
+      if (!to) return;
+      squares.forEach((one) => { one.tabIndex = -1; });
+      to.tabIndex = 0;
+      to.focus();
+    };
+    table.addEventListener("click", (event) => {
+      if (event.target.closest("th button,td.sq")) toggle(event.target.closest("tr"));
+    });
+    table.addEventListener("keydown", (event) => {
+      const cell = event.target.closest("td.sq");
+      if (!cell) return;
+      const row = cell.parentElement;
+      const place = [...row.cells].indexOf(cell);
+      if (event.key === "Enter" || event.key === " ") toggle(row);
+      else if (event.key === "Home") move(cell, row.querySelector("td.sq"));
+      else if (event.key === "End") move(cell, row.cells[row.cells.length - 1]);
+      else if (step[event.key]) {
+        const [down, right] = step[event.key];
+        const rows = squares.map((one) => one.parentElement)
+          .filter((one, number, all) => all.indexOf(one) === number && one.offsetParent);
+        const next = rows[rows.indexOf(row) + down];
+        const to = next && next.cells[place + right];
+        move(cell, to && to.classList.contains("sq") ? to : null);
+      } else return;
+      event.preventDefault();
+    });
+  });
+
   const reasons = [...document.querySelectorAll("details.why")];
   const close = (except) => reasons.forEach((d) => { if (d !== except) d.open = false; });
   reasons.forEach((d) => d.addEventListener("toggle", () => { if (d.open) close(d); }));
