@@ -14,6 +14,7 @@ from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules import (
+    graph_checks,
     graph_children,
     graph_expressions,
     graph_hoist,
@@ -38,6 +39,7 @@ Found = tuple[str, str, str, str]  # code, name, reason, next step
 _RULES = (
     graph_hoist,
     graph_expressions,
+    graph_checks,
     graph_statements,
     graph_state,
     graph_kept,
@@ -227,6 +229,9 @@ def _is_record(owner: Class) -> bool:
 def _iterator(scene: Scene, node: ast.Call) -> Found | None:
     if graph_scope.builtin(scene, node.func, "next"):
         return "GRF606", "next", "graph mode has no iterators", "index the list"
+    if graph_checks.stays(scene, node):
+        why = "graph mode calls it for constants only"
+        return "GRF606", ast.unparse(node.func), why, "write the conditions with and, or"
     for atom in scene.kind(node.func):
         if atom.kind == "partial" and isinstance(node.func, ast.Attribute):
             return "GRF606", "partial", "graph mode calls none that is stored", "write a function"
