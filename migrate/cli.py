@@ -144,12 +144,11 @@ def verify(
     json: o.Json = None,
     jobs: o.Models = None,
     timeout: o.Timeout = None,
-    k: o.Factor = None,
-    rtol: o.Relative = None,
-    atol: o.Absolute = None,
+    k: o.Factor = None, rtol: o.Relative = None, atol: o.Absolute = None,
     torch_python: o.TorchPython = None, map: o.Mapped = None,
     steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
-    optimizer: o.Optimizer = None, write_tests: o.TestFolder = None, version: o.Version = False,
+    optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
+    device: o.DeviceName = None, memory: o.Memory = None, version: o.Version = False,
 ) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
@@ -169,6 +168,7 @@ def verify(
         tuple(build or ()), tuple(input or ()), mode.value if mode else None,
         jobs, timeout, k, rtol, atol, torch_python,
         steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
+        device.value if device else None, memory,
     )  # fmt: skip
     if other is not None:
         from migrate.commands.verify_pair import run as run_pair

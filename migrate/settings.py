@@ -43,6 +43,8 @@ class VerifySettings(Frozen):
     target: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
     torch_python: Path | None = None
+    device: Literal["CPU", "GPU", "Ascend"] | None = None
+    memory: float | None = None
     model: tuple[ModelSettings, ...] = ()
 
 

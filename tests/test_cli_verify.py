@@ -58,6 +58,7 @@ def out(run, write) -> Path:
 def test_options_reach_the_engine(run, out: Path, asked: list[VerifyRequest]) -> None:
     options = "--build Net() --input 2x3 --input 2:int64<5 --mode pynative --k 4 --timeout 7"
     options += " --rtol 0.1 --atol 0.2 --jobs 2 --torch-python /usr/bin/python3"
+    options += " --device Ascend --memory 6"
     assert run("verify", out / "b.py", *options.split()).code == 0
     assert asked == [
         VerifyRequest(
@@ -73,6 +74,8 @@ def test_options_reach_the_engine(run, out: Path, asked: list[VerifyRequest]) ->
             jobs=2,
             timeout=7.0,
             torch_python=Path("/usr/bin/python3"),
+            device="Ascend",
+            memory=6.0,
         )
     ]
 

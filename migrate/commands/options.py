@@ -38,6 +38,14 @@ class Helpers(str, Enum):
     module = "module"
 
 
+class Device(str, Enum):
+    """Where MindSpore computes."""
+
+    cpu = "CPU"
+    gpu = "GPU"
+    ascend = "Ascend"
+
+
 class Mode(str, Enum):
     """Which mode of MindSpore is verified."""
 
@@ -156,6 +164,13 @@ TestFolder = Annotated[
 ]
 Models = Annotated[int | None, typer.Option(min=1, help="Models side by side.")]
 Timeout = Annotated[float | None, typer.Option(min=1, help="Seconds for one step of one Cell.")]
+Memory = Annotated[
+    float | None,
+    typer.Option(min=0, help="GiB that each framework's process may use; 0: no limit."),
+]
+DeviceName = Annotated[
+    Device | None, typer.Option(help="Where MindSpore computes; tested on CPU only.")
+]
 Steps = Annotated[
     int | None,
     typer.Option(min=0, help="Train the model on both sides for so many steps, and compare."),

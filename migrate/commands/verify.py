@@ -48,6 +48,8 @@ class Given:
     target: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
     tests: Path | None = None
+    device: str | None = None
+    memory: float | None = None
 
 
 def run(out: Path, given: Given, json: Path | None) -> int:
@@ -90,7 +92,10 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
     common = replace(common, reproductions=located.root / REPRODUCTIONS, tests=given.tests)
-    for name in ("jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps"):
+    for name in (
+        "jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps", "device",
+        "memory",
+    ):  # fmt: skip
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value
         if value is not None:

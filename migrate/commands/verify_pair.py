@@ -90,7 +90,7 @@ def _request(given: Given) -> VerifyRequest:
                           "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
     found = settings.nearest(Path.cwd(), Path.cwd()).verify
     request = VerifyRequest(Path(), Path(), inputs=given.input)
-    for name in ("timeout", "k", "rtol", "atol", "torch_python"):
+    for name in ("timeout", "k", "rtol", "atol", "torch_python", "device", "memory"):
         own = getattr(given, name)
         value = getattr(found, name) if own is None else own
         request = request if value is None else replace(request, **{name: value})

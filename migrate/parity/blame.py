@@ -18,7 +18,8 @@ RUNGS = (
     ("forward eval", "pynative"), ("forward train", "pynative"), ("gradients", "pynative"),
     ("forward eval", "graph"), ("forward train", "graph"), ("gradients", "graph"),
     *((rung, mode) for mode in ("pynative", "graph")
-      for rung in ("loss", "optimizer step", "steps")),
+      for rung in ("loss", "optimizer step", "optimizer state", "steps")),
+    ("checkpoint", "pynative"),
     ("initial values", "pynative"),
 )  # fmt: skip
 

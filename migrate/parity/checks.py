@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from migrate.outcomes import Verdict
 from migrate.parity.compare import ORDER, Measure, merge
+from migrate.parity.moments import NO_STATE, UNKNOWN_STATE
 from migrate.parity.session import Session
-from migrate.result import Check
+from migrate.result import Check, Curve, Spread
 
 Mode = Literal["pynative", "graph"]
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
@@ -17,6 +19,8 @@ NEVER = "its forward never ran with these inputs"
 NOTHING = "it returns nothing that can be compared"
 VAGUE = "not compared: torch's own rounding"
 NO_GRADIENT = "no floating result depends on a parameter or input"
+NO_TENSOR = "no tensor of the model is saved in both frameworks"
+UNCOUNTED = (NO_GRADIENT, NO_TENSOR, NO_STATE, UNKNOWN_STATE)  # rungs that have nothing to compare
 
 
 def measure_of(answer: Mapping[str, Any]) -> Measure:
@@ -45,7 +49,7 @@ def forward_checks(
         notes = [chosen.detail, f"{calls} calls" if calls > 1 else "", index["note"]]
         checks.append(check_of(
             session, rung, mode, path, order.get(path, 0), verdict, chosen,
-            merge(one).error if one else None, merge(other).error if other else None,
+            merge(one).error if one else None, *_inside(other or []),
             "; ".join(note for note in notes if note),
         ))  # fmt: skip
     return tuple(checks)
@@ -64,7 +68,7 @@ def start_checks(session: Session) -> tuple[Check, ...]:
     order = {path: number for number, path in enumerate(session.modules)}
     return tuple(
         check_of(session, "initial values", "pynative", path, order.get(path, 0),
-               merge(measures).verdict, merge(measures), merge(measures).error, None,
+               merge(measures).verdict, merge(measures), merge(measures).error, None, None,
                merge(measures).detail)
         for path, measures in found.items()
     )  # fmt: skip
@@ -77,7 +81,7 @@ def never_ran(
     start = len(index["calls"])
     return tuple(
         check_of(session, rung, mode, path, start + number, Verdict.NOT_RUN,
-               Measure(Verdict.NOT_RUN), None, None, NEVER)
+               Measure(Verdict.NOT_RUN), None, None, None, NEVER)
         for number, path in enumerate(index["never"])
     )  # fmt: skip
 
@@ -104,7 +108,7 @@ def _decide(
         return (worst if one.verdict in FINE else one.verdict), one
     return Verdict.PROPAGATED, Measure(
         Verdict.PROPAGATED, one.elements, one.error, one.own, one.limit,
-        f"right on torch's input; inside the model {other.detail}",
+        f"right on torch's input; inside the model {other.detail}", spread=one.spread,
     )  # fmt: skip
 
 
@@ -132,8 +136,7 @@ def gradient_checks(
         verdict = chosen.verdict if one is None and path in blamed else verdict
         checks.append(check_of(
             session, "gradients", mode, path, order.get(path, len(order)), verdict, chosen,
-            merge(one).error if one else None, merge(other).error if other else None,
-            chosen.detail,
+            merge(one).error if one else None, *_inside(other or []), chosen.detail,
         ))  # fmt: skip
     return tuple(checks)
 
@@ -161,13 +164,36 @@ def training_checks(
             verdict = Verdict.NOT_RUN
         verdict = Verdict.PROPAGATED if failed and verdict in NUMERIC else verdict
         checks.append(check_of(session, rung, mode, path, order.get(path, 0), verdict, chosen,
-                             None, chosen.error, chosen.detail))  # fmt: skip
+                             None, chosen.error, chosen.limit, chosen.detail))  # fmt: skip
     return tuple(checks)
+
+
+def _inside(measures: list[Measure]) -> tuple[float | None, float | None]:
+    """Error and limit inside the model; none where torch's own rounding leaves nothing to compare.
+
+    That is so too where an in-place call has overwritten what the module returned.
+    """
+    found = merge(measures)
+    if not measures or (VAGUE in found.detail and not found.elements):
+        return None, None
+    return found.error, found.limit
+
+
+def curve_of(told: Mapping[str, Any]) -> Curve | None:
+    """The losses that were met; None where one is no number, which JSON does not know."""
+    sides = {
+        "torch": tuple(loss["plain"] for loss in told["torch"]),
+        "reference": tuple(loss["wide"] for loss in told["torch"]),
+        "mindspore": tuple(told["losses"]),
+    }
+    finite = all(math.isfinite(value) for side in sides.values() for value in side)
+    return Curve(**sides) if finite else None
 
 
 def check_of(
     session: Session, rung: str, mode: Mode, path: str, order: int, verdict: Verdict,
-    chosen: Measure, local: float | None, cumulative: float | None, detail: str,
+    chosen: Measure, local: float | None, cumulative: float | None, inside: float | None,
+    detail: str,
 ) -> Check:  # fmt: skip
     cell_path = session.cell_of(path)
     module, cell = session.modules.get(path, {}), session.cells.get(cell_path, {})
@@ -177,7 +203,8 @@ def check_of(
         torch_line=module.get("line", 0), mindspore_line=cell.get("line", 0),
         source=module.get("file", ""), order=order, verdict=verdict, elements=chosen.elements,
         local=_finite(local), cumulative=_finite(cumulative), own=_finite(chosen.own),
-        limit=_finite(chosen.limit), detail=detail,
+        limit=_finite(chosen.limit), cumulative_limit=_finite(inside), detail=detail,
+        spread=Spread.model_validate(chosen.spread) if chosen.spread else None,
     )  # fmt: skip
 
 

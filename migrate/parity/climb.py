@@ -17,8 +17,10 @@ from migrate.parity.checks import (
     NEVER,
     NO_GRADIENT,
     NOTHING,
+    UNCOUNTED,
     VAGUE,
     Mode,
+    curve_of,
     forward_checks,
     gradient_checks,
     never_ran,
@@ -35,7 +37,8 @@ from migrate.parity.opening import (
     unmatched,
     weight_names,
 )
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import VerifyRequest, arguments
+from migrate.parity.round_trip import CHECKPOINT, checkpoint_rung
 from migrate.parity.session import (
     Killed,
     Session,
@@ -56,7 +59,7 @@ from migrate.weights import Names
 Progress = Callable[[str], None]
 LOST = (WorkerError, WorkerLost)
 WORKER_GIB = 4.0
-TRAINING = ("loss", "optimizer step", "steps")  # the last one with two steps or more
+TRAINING = ("loss", "optimizer step", "optimizer state", "steps")
 LOOSE = 1e-3  # own error of a model's gradient above which every Cell is differentiated by itself
 
 
@@ -123,16 +126,15 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
     checks: list[Check] = [*tensors, *starts]
     page = journal.read(target.source, target.build)
     before = {(kept.rung.name, kept.rung.mode): kept for kept in page.kept}
-    for mode in session.request.modes:
-        for name in rung_names(session.request):
-            kept = before.get((name, mode)) or _timed(session, name, mode, checks)  # type: ignore[arg-type]
-            rungs.append(kept.rung)
-            checks += kept.checks
-            if (name, mode) not in before:
-                page = Page(kept=(*page.kept, kept))
-                journal.write(target.source, target.build, page)
-                session.kills = 0 if journal.folder else session.kills
-            progress(f"{target.name}: {name}, {mode}: {_said(kept.rung)}")
+    for name, mode in rungs_of(session.request):
+        kept = before.get((name, mode)) or _timed(session, name, mode, checks)
+        rungs.append(kept.rung)
+        checks += kept.checks
+        if (name, mode) not in before:
+            page = Page(kept=(*page.kept, kept))
+            journal.write(target.source, target.build, page)
+            session.kills = 0 if journal.folder else session.kills
+        progress(f"{target.name}: {name}, {mode}: {_said(kept.rung)}")
     if session.request.tests is not None:
         progress(f"{target.name}: {_tested(session, checks, session.request.tests)}")
     return _result(session, rungs, checks)
@@ -146,17 +148,26 @@ def _tested(session: Session, checks: Sequence[Check], folder: Path) -> str:
         return f"no tests are written: {error}"
 
 
-def rung_names(request: VerifyRequest) -> tuple[str, ...]:
-    """The rungs that are climbed in each mode."""
-    names = ["forward eval", "forward train", *(["gradients"] if request.gradients else [])]
-    return (*names, *TRAINING[: request.steps and request.steps + 1])
+def rungs_of(request: VerifyRequest) -> tuple[tuple[str, Mode], ...]:
+    """The rungs that are climbed, mode by mode; steps are a rung from the second one on."""
+    training = TRAINING[: -1 if request.steps == 1 else None] if request.steps else ()
+    gradients = ("gradients",) if request.gradients else ()
+    names = ("forward eval", "forward train", *gradients, *training)
+    modes: tuple[Mode, ...] = request.modes  # type: ignore[assignment]
+    last: tuple[tuple[str, Mode], ...] = ((CHECKPOINT, "pynative"),) if modes else ()
+    return (*((name, mode) for mode in modes for name in names), *last)
 
 
 def _timed(session: Session, name: str, mode: Mode, checks: Sequence[Check]) -> Kept:
     began = time.monotonic()
     found, note = _rung(session, name, mode, checks)
     rung = summed(name, mode, found, time.monotonic() - began, note)
-    return Kept(rung=rung, checks=found)
+    more: dict[str, Any] = {}
+    if name == "loss" and mode in session.told:
+        more["curve"] = curve_of(session.told[mode])
+    elif name == CHECKPOINT and name in session.told:
+        more = session.told[name]
+    return Kept(rung=rung.model_copy(update=more), checks=found)
 
 
 def _said(rung: Rung) -> str:
@@ -166,7 +177,7 @@ def _said(rung: Rung) -> str:
 def _stopped(name: str, mode: Mode, earlier: Sequence[Check]) -> str:
     """Why a later rung of a mode is not tried: the whole model did not run in its forward."""
     root = [c for c in earlier if (c.torch_path, c.mode, c.rung) == ("", mode, "forward eval")]
-    if name == "forward eval" or not root or root[0].verdict is not Verdict.BLOCKED:
+    if name in ("forward eval", CHECKPOINT) or not root or root[0].verdict is not Verdict.BLOCKED:
         return ""
     return f"not tried: the whole model does not run in forward eval ({mode})"
 
@@ -181,9 +192,13 @@ def _rung(
     try:
         if name == "gradients":
             return _gradient_rung(session, mode, earlier), ""
+        if name == CHECKPOINT:
+            return checkpoint_rung(session)
         if name in TRAINING:
             answers = training(session, mode)
-            return training_checks(session, name, mode, answers, earlier), ""
+            none = session.told.get(mode, {}).get("no state", "")
+            note = none if name == "optimizer state" else ""
+            return training_checks(session, name, mode, answers, earlier), note
         trains = name == "forward train"
         root_only = trains and mode == "graph"
         answers = forward(session, trains, mode, root_only)
@@ -257,10 +272,10 @@ def summed(name: str, mode: str, checks: Sequence[Check], seconds: float, note: 
 def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) -> ModelResult:
     target, pairing = session.target, session.pairing
     guilty = first_guilty(session, checks)
-    notes = [rung.detail for rung in rungs if rung.verdict is Verdict.NOT_RUN]
+    notes = [r.detail for r in rungs if r.verdict is Verdict.NOT_RUN and r.detail not in UNCOUNTED]
     if session.mindspore["note"]:
         notes.append(rungs[0].detail)
-    counted = [rung.verdict for rung in rungs if rung.detail != NO_GRADIENT]
+    counted = [rung.verdict for rung in rungs if rung.detail not in UNCOUNTED]
     return ModelResult(
         name=target.name, source=target.source, build=target.build,
         inputs=tuple(session.torch["inputs"]), verdict=worst(counted),
@@ -268,5 +283,6 @@ def _result(session: Session, rungs: Sequence[Rung], checks: Sequence[Check]) ->
         weight_names=weight_names(session), parameters=parameters(session),
         weight_layouts={pair.key: pair.layout for pair in pairing.pairs if pair.layout},
         weights_total=pairing.total, weights_matched=len(pairing.pairs) - len(session.failed),
-        detail="; ".join(notes[:2]),
+        detail="; ".join(notes[:2]), options=arguments(session.request),
+        weight_shapes={row["key"]: tuple(row["shape"]) for row in session.torch["tensors"]},
     )  # fmt: skip

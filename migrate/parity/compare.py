@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from migrate.outcomes import Verdict
 from migrate.parity.exchange import Array, Spec, leaves
+from migrate.parity.spread import spread
 from migrate.parity.tolerance import (
     Strictness,
     judge,
@@ -29,7 +30,7 @@ class Measure:
     """One comparison: ``elements`` numbers, the worst relative error, and what was allowed.
 
     ``tolerance`` is what ``allclose(rtol=t, atol=t)`` would need, ``means`` how far the means lie
-    apart: what plainer comparisons see.
+    apart: what plainer comparisons see. ``spread`` is how the numbers lie.
     """
 
     verdict: Verdict
@@ -40,6 +41,7 @@ class Measure:
     detail: str = ""
     tolerance: float | None = None
     means: float | None = None
+    spread: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict.value}
@@ -56,13 +58,15 @@ def merge(measures: list[Measure]) -> Measure:
         return Measure(Verdict.NOT_RUN, detail="nothing was compared")
     chosen = max(measures, key=lambda m: (ORDER.index(m.verdict), _excess(m)))
     total = sum(measure.elements for measure in measures)
-    plain = (
-        max((v for m in measures if (v := getattr(m, name)) is not None), default=None)
-        for name in ("tolerance", "means")
-    )
-    return Measure(
-        chosen.verdict, total, chosen.error, chosen.own, chosen.limit, chosen.detail, *plain
+    return replace(
+        chosen, elements=total, tolerance=_most(measures, "tolerance"),
+        means=_most(measures, "means"),
     )  # fmt: skip
+
+
+def _most(measures: list[Measure], name: str) -> float | None:
+    """The largest of what the measures have under a name."""
+    return max((v for m in measures if (v := getattr(m, name)) is not None), default=None)
 
 
 def _excess(measure: Measure) -> float:
@@ -166,9 +170,13 @@ def _numbers(
         return Measure(Verdict.DIVERGED, count, wrong / count, 0.0, 0.0, detail)
     if not same_pattern(value, reference):
         detail = f"{at}NaN or infinity at other places"
-        return Measure(Verdict.DIVERGED, count, detail=detail, tolerance=math.inf, means=math.inf)
+        return Measure(Verdict.DIVERGED, count, detail=detail, tolerance=math.inf, means=math.inf,
+                       spread=spread(value, reference))  # fmt: skip
     judged = _judged(at, expected, reference, value, strictness)
-    return replace(judged, tolerance=tolerance(value, reference), means=means(value, reference))
+    return replace(
+        judged, tolerance=tolerance(value, reference), means=means(value, reference),
+        spread=spread(value, reference),
+    )  # fmt: skip
 
 
 def _judged(

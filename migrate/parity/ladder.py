@@ -127,8 +127,10 @@ def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
     scratch = folder / f"job{number}"
     scratch.mkdir(parents=True)
     threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
-    torch = Worker("torch_side", request.torch_python or this_python(), scratch, threads)
-    return Sides(torch, Worker("mindspore_side", this_python(), scratch, threads), scratch)
+    python = request.torch_python or this_python()
+    torch = Worker("torch_side", python, scratch, threads, memory=request.memory)
+    mindspore = Worker("mindspore_side", this_python(), scratch, threads, memory=request.memory)
+    return Sides(torch, mindspore, scratch)
 
 
 def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
@@ -136,9 +138,15 @@ def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
     found: dict[str, str] = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     for worker, name in ((sides.torch, "torch"), (sides.mindspore, "mindspore")):
         try:
-            found.update(stateless(worker, "hello", {}, max(request.timeout, 60.0)))
+            asked = {"device": request.device} if name == "mindspore" else {}
+            found.update(stateless(worker, "hello", asked, max(request.timeout, 60.0)))
         except (WorkerLost, WorkerError) as error:
             why = error.why if isinstance(error, WorkerLost) else str(error)
+            if name == "mindspore" and request.device != "CPU":
+                raise VerifyError(
+                    "--device", f"MindSpore cannot use {request.device}", why.splitlines()[0],
+                    "leave it out for CPU, or run where this MindSpore has such a device",
+                ) from error  # fmt: skip
             raise VerifyError(
                 str(worker.python), f"{name} cannot be imported", why,
                 f"{INSTALL} (Python 3.10 to 3.12, numpy below 2), or give --torch-python for "

@@ -27,6 +27,7 @@ from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_files import read_file, write_file
 from migrate.parity.ms_gradients import replay_gradients
 from migrate.parity.ms_remedies import remedy
+from migrate.parity.ms_state_dict import reload
 from migrate.parity.ms_training import replay_training
 from migrate.parity.replay import inner_calls, replay, set_mode
 
@@ -63,6 +64,8 @@ class Bench:
 
 
 def hello(request: Payload, emit: Emit) -> Payload:
+    """Versions, and the device that is used from now on; raises where it is not to be had."""
+    use_device(request.get("device", "CPU"))
     return {
         "mindspore": str(ms.__version__),
         "mindspore numpy": np.__version__,
@@ -71,8 +74,15 @@ def hello(request: Payload, emit: Emit) -> Payload:
     }
 
 
+def use_device(name: str) -> None:
+    """Have MindSpore compute there; a process that was started again is on its default."""
+    if ms.get_context("device_target") != name:
+        ms.set_device(name)
+
+
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Import the converted file and build the net: its Cells and its tensors."""
+    use_device(request.get("device", "CPU"))
     bench.net = None
     gc.unfreeze()
     set_mode("pynative")
@@ -111,6 +121,7 @@ def main() -> None:
         )),
         "read_file": lambda request, emit: read_file(request),
         "write_file": lambda request, emit: write_file(request),
+        "reload": lambda request, emit: reload(bench.current, request),
         "replay": lambda request, emit: replay(bench.current, request, emit),
         "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
         "inner_calls": lambda request, emit: inner_calls(bench.current, request),

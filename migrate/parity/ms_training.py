@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ from migrate.parity.compare import Measure, compare
 from migrate.parity.exchange import Array, ArrayStore, Spec
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_gradients import Job, flat, import_probe
+from migrate.parity.ms_state import Answers, state_measures
 from migrate.parity.ms_values import array, tensor_of
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import blocked, known_paths, set_mode
 from migrate.parity.tolerance import Strictness
 
-LOSS, STEP, CURVE = "loss", "optimizer step", "steps"
-Answers = list[tuple[str, str, Measure]]
+LOSS, STEP, STATE, CURVE = "loss", "optimizer step", "optimizer state", "steps"
+RUNGS = (LOSS, STEP, STATE, CURVE)
 
 
 def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
@@ -35,11 +36,11 @@ def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: 
               Strictness(**request["strictness"]), Path(request["scratch"]))  # fmt: skip
     set_mode(job.mode)
     emit({"at": ["", 0]})
-    start = {place: array(held_at(net, place)).copy() for place in _parameters(net)}
+    start = {place: array(held_at(net, place)).copy() for place in parameters_of(net)}
     try:
-        found = [] if request["done"] else _answers(job, names, request, index)
+        found = [] if request["done"] else _answers(job, names, request, index, emit)
     except Exception as error:  # whatever user code raises is a finding about the model
-        found = [(rung, "", blocked(error)) for rung in (LOSS, STEP, CURVE)]
+        found = [(rung, "", blocked(error)) for rung in RUNGS]
     finally:
         for place, numbers in start.items():
             put(net, place, numbers)
@@ -50,15 +51,18 @@ def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: 
     return {}
 
 
-def _parameters(net: Net) -> list[str]:
+def parameters_of(net: Net) -> list[str]:
+    """The places of the Parameters that have a partner in torch."""
     places = net.places.values()
     return [place for place in places if isinstance(held_at(net, place), ms.Parameter)]
 
 
-def _answers(job: Job, names: Mapping[str, Any], request: Payload, index: Spec) -> Answers:
+def _answers(
+    job: Job, names: Mapping[str, Any], request: Payload, index: Spec, emit: Emit
+) -> Answers:
     if index["why"]:
         none = Measure(Verdict.NOT_RUN, detail=index["why"])
-        return [(rung, "", none) for rung in (LOSS, STEP, CURVE)]
+        return [(rung, "", none) for rung in RUNGS]
     source, inputs = probe_source(
         index["args"], index["kwargs"], index["heads"], bool(request["loss"])
     )
@@ -76,17 +80,42 @@ def _answers(job: Job, names: Mapping[str, Any], request: Payload, index: Spec) 
     gradient = ms.value_and_grad(probe, None, weights)
     step = module.compiled(gradient) if job.mode == "graph" else gradient
     restore(job.net, "")
-    before = {name: array(weight).astype(np.float64) for name, weight in partners.items()}
-    found: Answers = []
-    for number in range(index["steps"]):
+
+    def stepped() -> Any:
         value, grads = step(*given)
         optimizer(tuple(leaf for leaf in flat(grads) if isinstance(leaf, ms.Tensor)))
+        return value
+
+    return _steps(job, index, stepped, optimizer, partners, emit)
+
+
+def _steps(
+    job: Job, index: Spec, stepped: Callable[[], Any], optimizer: Any,
+    partners: Mapping[str, Any], emit: Emit,
+) -> Answers:  # fmt: skip
+    """Make the steps and compare after each; emits the losses as ``told``."""
+    before = {name: array(weight).astype(np.float64) for name, weight in partners.items()}
+
+    def same_as(expected: Spec, value: Any, weight: str) -> Measure:
+        return _compare(job, expected, value, job.net.layouts.get(weight, ""))
+
+    found: Answers = []
+    losses: list[float] = []
+    why = ""
+    for number in range(index["steps"]):
+        value = stepped()
+        losses.append(float(array(value)))
         rung = CURVE if number else LOSS
         found.append((rung, "", _compare(job, index["losses"][number], value, "")))
         if number == 0:
             found += _moved(job, index["first"], STEP, partners, before)
+            state, why = state_measures(index["state"], optimizer, partners, same_as)
+            found += state
         elif number == index["steps"] - 1:
             found += _moved(job, index["last"], CURVE, partners, before)
+    emit({"told": {"losses": losses, "no state": why, "torch": [
+        {"plain": loss["plain"], "wide": loss["wide"]} for loss in index["losses"]
+    ]}})  # fmt: skip
     return found
 
 

@@ -48,7 +48,7 @@ def parameter_checks(session: Session) -> tuple[Check, ...]:
         path = key.rpartition(".")[0] if key else back.get(place.rpartition(".")[0], "")
         measure = Measure(verdict, detail=f"{key or place}: {why}")
         found.append(check_of(session, PARAMETERS, "pynative", path, order.get(path, 0), verdict,
-                              measure, None, None, measure.detail))  # fmt: skip
+                              measure, None, None, None, measure.detail))  # fmt: skip
     return tuple(found)
 
 

@@ -27,6 +27,9 @@ class VerifyRequest:
     folder where finished rungs are kept until the run is complete, ``reproductions`` the one for
     programs that show a guilty Cell alone, ``tests`` the one for tests that verify it again.
 
+    ``device`` is MindSpore's (CPU, GPU, Ascend); ``memory`` is the limit of each of the two
+    processes in GiB, 0 for none.
+
     ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
     expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
     is called with the result and the ``targets``, and an optimizer of ``params``.
@@ -46,6 +49,8 @@ class VerifyRequest:
     timeout: float = 120.0
     torch_python: Path | None = None
     seed: int = 0
+    device: str = "CPU"
+    memory: float = 0.0
     steps: int = 0
     loss: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -53,6 +58,23 @@ class VerifyRequest:
     journal: Path | None = field(default=None, compare=False)
     reproductions: Path | None = field(default=None, compare=False)
     tests: Path | None = field(default=None, compare=False)
+
+
+def arguments(request: VerifyRequest) -> tuple[str, ...]:
+    """The options of verify, but builds and inputs, that ask for the same again."""
+    plain = VerifyRequest(Path(), Path())
+    found: list[str] = []
+    for name in ("steps", "k", "rtol", "atol", "device"):
+        value = getattr(request, name)
+        if value != getattr(plain, name):
+            found += [f"--{name}", str(value)]
+    if len(request.modes) == 1:
+        found += ["--mode", request.modes[0]]
+    for option, values in (
+        ("--loss", request.loss), ("--target", request.targets), ("--optimizer", request.optimizer)
+    ):  # fmt: skip
+        found += [part for value in values for part in (option, value)]
+    return tuple(found)
 
 
 class VerifyError(Exception):

@@ -68,6 +68,7 @@ class Session:
     starts: list[Payload] = field(default_factory=list)
     kills: int = 0
     trained: dict[str, list[Payload]] = field(default_factory=dict)
+    told: dict[str, Payload] = field(default_factory=dict)
 
     def ask(
         self, worker: Worker, command: str, payload: Payload,
@@ -143,7 +144,7 @@ def open_mindspore(session: Session) -> None:
     session.mindspore = session.ask(
         worker, "build",
         {**_place(session.target, False), "build": session.target.build,
-         "seed": session.request.seed},
+         "seed": session.request.seed, "device": session.request.device},
     )  # fmt: skip
     held = [
         Held(row["place"], row["name"], row["same"], row["trained"], row["parameter"])
@@ -237,6 +238,7 @@ def _replayed(session: Session, command: str, payload: Payload, mode: str) -> li
         if "check" in event:
             checks.append(event["check"])
             done.append([event["check"]["path"], event["check"].get("call", 0)])
+        session.told |= {mode: event["told"]} if "told" in event else {}
 
     for _ in range(RESTARTS):
         try:

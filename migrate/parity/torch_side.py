@@ -33,6 +33,7 @@ from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_inputs import find_inputs, value
 from migrate.parity.torch_operators import declare, is_missing_operator
 from migrate.parity.torch_record import Twins, inner_calls
+from migrate.parity.torch_state_dict import compare_state, save_state
 from migrate.parity.torch_training import Task, record_training
 from migrate.parity.torch_values import change
 from migrate.parity.torch_weights import initial, write_weights
@@ -186,6 +187,8 @@ def main() -> None:
         "build": lambda request, emit: build(bench, request, emit),
         "read_file": lambda request, emit: read_file(request),
         "write_file": lambda request, emit: write_file(request),
+        "save_state": lambda request, emit: save_state(bench.model.plain, request),
+        "compare_state": lambda request, emit: compare_state(bench.model.plain, request),
         "record": lambda request, emit: record(
             bench.model, request["training"], Path(request["folder"]), emit
         ),

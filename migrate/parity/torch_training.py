@@ -16,7 +16,8 @@ import torch
 
 from migrate.parity.channel import Payload
 from migrate.parity.exchange import ArrayStore, Spec
-from migrate.parity.noise import ACROSS_KINKS, KernelNoise, OperatorLog
+from migrate.parity.moments import key_of, moment_of
+from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
 from migrate.parity.torch_gradients import differentiable, heads_of, ill_conditioned
 from migrate.parity.torch_record import (
     Errors,
@@ -31,6 +32,7 @@ from migrate.parity.torch_values import change, cotangent, describe, widen
 
 SHARE = 0.01  # what the first step moves the weights by, relative to their size
 UNIT = 2.0**-24
+SQUARES = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum"})
 Moves = dict[str, torch.Tensor]
 Tensors = Callable[[torch.Tensor], torch.Tensor]
 
@@ -66,10 +68,16 @@ class Task:
 
 @dataclass
 class Steps:
-    """One run: the loss of every step, and what the weights moved by after one and after all."""
+    """One run: the loss of every step, and what the weights moved by after one and after all.
+
+    ``state`` is what the optimizer keeps of each weight after the first step, ``coefficients``
+    are the relative errors that float32 leaves in its factors, by moment.
+    """
 
     losses: list[torch.Tensor] = field(default_factory=list)
     first: Moves = field(default_factory=dict)
+    state: Moves = field(default_factory=dict)
+    coefficients: Mapping[str, float] = field(default_factory=dict)
     last: Moves = field(default_factory=dict)
     reductions: list[float] = field(default_factory=list)
 
@@ -152,13 +160,38 @@ def _train(
                 name: p.detach().double() - start[name].double()
                 for name, p in model.named_parameters() if p.requires_grad
             }  # fmt: skip
-            found.first = found.last if number == 0 else found.first
+            if number == 0:
+                found.first, found.state = found.last, _state_of(optimizer, model)
+                found.coefficients = _coefficients(optimizer)
     finally:
         with torch.no_grad():
             for name, p in model.named_parameters():
                 p.copy_(start[name])
                 p.grad = None
     return found
+
+
+def _state_of(optimizer: Any, model: torch.nn.Module) -> Moves:
+    """What an optimizer keeps of each weight, in its shape: ``{"conv.weight.exp_avg": ...}``."""
+    return {
+        key_of(moment, name): kept.detach().clone()
+        for name, p in model.named_parameters()
+        for moment, kept in getattr(optimizer, "state", {}).get(p, {}).items()
+        if isinstance(kept, torch.Tensor) and kept.shape == p.shape and p.dim()
+    }
+
+
+def _coefficients(optimizer: Any) -> dict[str, float]:
+    """What rounding a decay to float32 does to the factor 1 - decay of a moving average.
+
+    MindSpore's kernels subtract in float32: 1 - 0.999 is off by 1.3e-5 of its size.
+    """
+    group: Mapping[str, Any] = next(iter(getattr(optimizer, "param_groups", ())), {})
+    first, second = group.get("betas", (0.0, 0.0))
+    mean = group.get("alpha", group.get("rho", 0.0))
+    decays = {"exp_avg": first, "exp_avg_sq": second, "max_exp_avg_sq": second}
+    decays |= dict.fromkeys(("square_avg", "grad_avg", "acc_delta"), mean)
+    return {moment: UNIT / (1 - decay) for moment, decay in decays.items() if 0 < decay < 1}
 
 
 def _compared(twins: Twins, task: Task, store: ArrayStore) -> Spec:
@@ -169,15 +202,13 @@ def _compared(twins: Twins, task: Task, store: ArrayStore) -> Spec:
     log = OperatorLog(twins.seed, ACROSS_KINKS)
     with log:
         nudged = _train(twins, twins.nudged, task, nudger(twins.seed), log)
-    coarse = None
-    if log.coarse:
-        with KernelNoise(twins.seed):
-            coarse = _train(twins, twins.plain, task, torch.clone)
+    coarse = coarse_runs(log, twins.seed, lambda: _train(twins, twins.plain, task, torch.clone))
     runs = _Runs(twins, store, log.random, (plain, nudged), wide, coarse)
     return {
         "losses": [_loss(runs, number) for number in range(task.steps)],
         "first": _moves(runs, "first", nudged.reductions[0]),
         "last": _moves(runs, "last", nudged.reductions[-1]),
+        "state": _states(runs, nudged.reductions[0]),
     }  # fmt: skip
 
 
@@ -188,30 +219,47 @@ class _Runs:
     random: bool
     own: Sequence[Steps]
     wide: Steps
-    coarse: Steps | None
+    coarse: Sequence[Steps]
 
 
 def _loss(runs: _Runs, number: int) -> Spec:
     wide = runs.wide.losses[number]
     own = max(error(run.losses[number], wide) for run in runs.own)
-    rough = error(runs.coarse.losses[number], wide) if runs.coarse else 0.0
+    rough = max((error(run.losses[number], wide) for run in runs.coarse), default=0.0)
     found = Errors([wide], [own], [rough], runs.own[1].reductions[number], runs.random)
-    return annotate(runs.own[0].losses[number], found, runs.store)
+    spec = annotate(runs.own[0].losses[number], found, runs.store)
+    return {**spec, "plain": float(runs.own[0].losses[number]), "wide": float(wide)}
 
 
-def _moves(runs: _Runs, which: str, reduction: float) -> dict[str, Spec]:
+def _states(runs: _Runs, reduction: float) -> dict[str, Spec]:
+    """The state of the optimizer: a moment is measured against its like, in other weights."""
+    moments = dict.fromkeys(moment_of(key)[1] for key in runs.wide.state)
+    found: dict[str, Spec] = {}
+    for moment in moments:
+        found |= _moves(runs, "state", reduction, moment)
+    return found
+
+
+def _moves(runs: _Runs, which: str, reduction: float, moment: str = "") -> dict[str, Spec]:
     wide: Moves = getattr(runs.wide, which)
-    weights = dict(runs.twins.plain.named_parameters())
+    wide = {key: one for key, one in wide.items() if not moment or moment_of(key)[1] == moment}
+    weights = {} if moment else dict(runs.twins.plain.named_parameters())
     sizes = {name: _size(move) for name, move in wide.items()}
     largest = max(sizes.values(), default=0.0)
     moves: dict[str, Spec] = {}
     for name, move in wide.items():
         own = max(error(getattr(run, which)[name], move) for run in runs.own)
-        rough = error(getattr(runs.coarse, which)[name], move) if runs.coarse else 0.0
+        rough = max(
+            (error(getattr(run, which)[name], move) for run in runs.coarse), default=0.0
+        )  # fmt: skip
         found = Errors([move], [own], [rough], reduction, runs.random)
         spec = annotate(move.float(), found, runs.store)
-        spec["floor"] += UNIT * _size(weights[name]) / (sizes[name] or 1.0)
-        if sizes[name] <= 1e-6 * largest:
+        if moment in SQUARES:
+            spec["floor"] *= 2  # a square is relatively off by twice as much
+        spec["floor"] += runs.wide.coefficients.get(moment, 0.0)
+        if name in weights:
+            spec["floor"] += UNIT * _size(weights[name]) / (sizes[name] or 1.0)
+        if sizes[name] <= (1e-12 if moment in SQUARES else 1e-6) * largest:
             spec |= {"zero": True, "scale": largest / (sizes[name] or 1.0)}
         moves[name] = spec
     return moves

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 Payload = dict[str, Any]
+_LOOK = 0.5  # seconds between two looks at the memory of a process
 
 # The worker sees this package's files but not the folder they lie in: the user's environment
 # may hold other versions of what is installed beside this tool.
@@ -73,6 +74,7 @@ class Worker:
     log: Path = field(default_factory=Path)
     closed: bool = False
     ooms: int = 0
+    memory: float = 0.0  # GiB that the process may use; 0: no limit
 
     def call(
         self,
@@ -148,7 +150,9 @@ class Worker:
             left = end - time.monotonic()
             if left <= 0:
                 raise _Silent(f"no answer within {timeout:g} s")
-            ready, _, _ = select.select([process.stdout], [], [], left)
+            if self.memory and _resident_gib(process.pid) > self.memory:
+                raise _Silent(f"it used more than the {self.memory:g} GiB of --memory")
+            ready, _, _ = select.select([process.stdout], [], [], min(left, _LOOK))
             if not ready:
                 continue
             chunk = os.read(process.stdout.fileno(), 1 << 16)
@@ -171,11 +175,7 @@ class Worker:
         """End a worker that has grown (compiled graphs stay in memory); the next call restarts."""
         if self.process is None:
             return
-        try:
-            pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()
-        except OSError:
-            return
-        if int(pages[1]) * os.sysconf("SC_PAGE_SIZE") > limit_gib * 2**30:
+        if _resident_gib(self.process.pid) > limit_gib:
             self.stop()
 
     def close(self) -> None:
@@ -215,6 +215,15 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with exit status {code}"
+
+
+def _resident_gib(pid: int) -> float:
+    """The memory of a process; 0 where the system does not say."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0.0
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") / 2**30
 
 
 def _ooms() -> int:

@@ -56,8 +56,9 @@ def open_sides(request: VerifyRequest) -> Sides:
     """The two workers (started by their first request) and a scratch folder of their own."""
     scratch = Path(tempfile.mkdtemp(prefix="torch2ms_"))
     return Sides(
-        Worker("hand.torch_side", request.torch_python or this_python(), scratch),
-        Worker("hand.mindspore_side", this_python(), scratch), scratch,
+        Worker("hand.torch_side", request.torch_python or this_python(), scratch,
+               memory=request.memory),
+        Worker("hand.mindspore_side", this_python(), scratch, memory=request.memory), scratch,
     )  # fmt: skip
 
 
@@ -104,7 +105,8 @@ def _climb(session: HandSession, progress: Progress) -> tuple[PairResult, str]:
         detail = f"{pair.torch.text} in torch: {error}. Next: give --input that runs in torch"
         return blank.model_copy(update={"detail": detail}), ""
     try:
-        environment |= sides.mindspore.call("hello", {}, max(timeout, 60.0))
+        asked = {"device": session.request.device}
+        environment |= sides.mindspore.call("hello", asked, max(timeout, 60.0))
         progress(f"{pair.mindspore.text}: building it in MindSpore, and pairing")
         open_mindspore(session)
         pair_up(session)

@@ -18,7 +18,7 @@ from migrate.parity.hand.gradients import gradients
 from migrate.parity.hand.ms_noise import share_draws
 from migrate.parity.hand.parts import load_parts
 from migrate.parity.masks import choose_masks
-from migrate.parity.mindspore_side import Bench, hello
+from migrate.parity.mindspore_side import Bench, hello, use_device
 from migrate.parity.ms_dropout import share_masks, silence
 from migrate.parity.ms_values import array
 from migrate.parity.replay import set_mode
@@ -26,6 +26,7 @@ from migrate.parity.replay import set_mode
 
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Import the module and build the net: its Cells, its tensors, the numbers it starts with."""
+    use_device(request.get("device", "CPU"))
     bench.net = None
     gc.unfreeze()
     set_mode("pynative")

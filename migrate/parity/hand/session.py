@@ -102,7 +102,7 @@ def open_mindspore(session: HandSession) -> None:
     pair, request = session.pair, session.request
     session.mindspore = session.sides.mindspore.call("build", {
         "module": pair.mindspore.module, "build": pair.mindspore.build,
-        "folders": list(pair.folders), "seed": request.seed,
+        "folders": list(pair.folders), "seed": request.seed, "device": request.device,
         "folder": str(session.folder / "own"),
     }, request.timeout)  # fmt: skip
     if session.parts:
