@@ -9,6 +9,7 @@ from migrate.program import Function
 from migrate.receivers import datasets, delegation, python_results, values
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
+    ARRAY,
     MODULE,
     NOTHING,
     STR,
@@ -92,8 +93,9 @@ class Calling(Given):
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, args)
         if atom.kind == "foreign":
-            return python_results.foreign(atom.name, args)
-        return kind("instance") if atom.kind == "instance" else UNKNOWN
+            found = python_results.foreign(atom.name, args)
+            return kind("instance") if found == ARRAY and _of_objects(node) else found
+        return python_results.given(atom.name) if atom.kind == "instance" else UNKNOWN
 
     def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
@@ -211,7 +213,7 @@ class Calling(Given):
         if name.startswith("torch.Tensor.") or not node.args:
             return
         if name == "torch.from_numpy":
-            self.saw(node.args[0], kind("instance", "numpy.ndarray"))
+            self.saw(node.args[0], ARRAY)
             return
         signatures = self.world.table.signatures(name)
         for index, arg in enumerate(node.args):
@@ -252,6 +254,19 @@ def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast
             if param.name == argument and param.kind == "any" and index < len(node.args):
                 found.append(node.args[index])
     return found
+
+
+def _of_objects(node: ast.Call) -> bool:
+    """``np.array(items, dtype=object)``: an array that may hold anything."""
+    return any(k.arg in ("dtype", None) and not _of_numbers(k.value) for k in node.keywords)
+
+
+def _of_numbers(dtype: ast.expr) -> bool:
+    """``np.float32``, ``int``, ``"f4"``: written out, and not object."""
+    if isinstance(dtype, ast.Name):
+        return dtype.id in ("int", "float", "bool")
+    text = dtype.value if isinstance(dtype, ast.Constant) else getattr(dtype, "attr", "dtype")
+    return text not in ("object", "object_", "O", "dtype", None)
 
 
 def _is_true(node: ast.expr) -> bool:

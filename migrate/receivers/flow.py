@@ -77,7 +77,7 @@ class Flow(Branches):
         for name, (origin, call) in moves.of_elements(node).items():
             unpacked = name in self.origins
             (self.origins if unpacked else self.elements)[name] = origin
-            self.moved[name] = call
+            self.moved[name.removesuffix(moves.INSIDE)] = call
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         self.kind(node.annotation)

@@ -18,6 +18,7 @@ from migrate.receivers.kinds import (
     unknown_but_for,
     without_none,
 )
+from migrate.receivers.moves import INSIDE
 from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
 
@@ -116,6 +117,7 @@ class Frame:
         """The kind that a target is bound to: what a later use proved, where it says nothing."""
         self.origins.pop(target.id, None)
         self.elements.pop(target.id, None)
+        self.elements.pop(target.id + INSIDE, None)
         self.moved.pop(target.id, None)
         if value != UNKNOWN:
             return value

@@ -9,6 +9,7 @@ from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, without_none
+from migrate.receivers.moves import INSIDE
 
 _NAMED = (ast.Name, ast.Attribute)
 
@@ -103,8 +104,9 @@ class Given(Binding):
         if not why:
             return
         self.assumed[id(move.func)] = f"{ast.unparse(move.func.value)} is taken for a Tensor: {why}"
-        if node.id in self.elements:
-            self.traced.setdefault(self.elements[node.id], TENSOR)
+        held = [self.elements[n] for n in (node.id, node.id + INSIDE) if n in self.elements]
+        if held:
+            self.traced.setdefault(held[0], TENSOR)
         else:
             self.saw_tensor(node)
 

@@ -51,6 +51,7 @@ DTYPE: Kind = kind("dtype")
 DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
+ARRAY: Kind = kind("instance", "numpy.ndarray")  # holds numbers
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
@@ -188,7 +189,7 @@ def element(value: Kind) -> Kind:
         elif atom.kind == "torch" and atom.items:
             found.append(atom.items[0])
         else:
-            found.append(UNKNOWN)
+            found.append(ARRAY if atom in ARRAY else UNKNOWN)
     return join(*found) if found else UNKNOWN
 
 

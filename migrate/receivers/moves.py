@@ -12,6 +12,8 @@ _SAME = frozenset(
     ("to", "cuda", "cpu", "float", "double", "half", "bfloat16", "requires_grad_", "train", "eval")
 )
 
+INSIDE = "[]"  # behind a name: what its elements hold
+
 
 def of_itself(node: ast.Assign) -> dict[str, ast.Call]:
     """Names bound to themselves moved (``x, y = x.to(device), y.to(device)``), with the call."""
@@ -27,9 +29,13 @@ def of_elements(node: ast.Assign) -> dict[str, tuple[int, ast.Call]]:
     """Names bound to containers of moved elements: the id of the element's target, the call.
 
     In ``batch = {k: v.to(device) for k, v in batch.items()}`` what batch holds is what v was.
+    For a list of such dictionaries the name is ``batch[]``: its elements hold what v was.
     """
-    value = node.value
+    value, inside = _listed(node.value), ""
     made = getattr(value, "value", None) or getattr(value, "elt", None)
+    if isinstance(made, (ast.DictComp, ast.ListComp)):
+        value, inside = made, INSIDE
+        made = value.value if isinstance(value, ast.DictComp) else value.elt
     generators = getattr(value, "generators", ())
     call = _moving(made) if isinstance(made, ast.expr) and len(generators) == 1 else None
     if call is None:
@@ -39,7 +45,14 @@ def of_elements(node: ast.Assign) -> dict[str, tuple[int, ast.Call]]:
     if origin is None:
         return {}
     targets = [n for t in node.targets for n in getattr(t, "elts", [t])]
-    return {n.id: (origin, call) for n in targets if isinstance(n, ast.Name)}
+    return {n.id + inside: (origin, call) for n in targets if isinstance(n, ast.Name)}
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """``list(x.to(device) for x in items)`` holds what its generator gives."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("list", "tuple"):
+        return node.args[0] if len(node.args) == 1 and not node.keywords else node
+    return node
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

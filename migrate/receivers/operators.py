@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate.receivers.kinds import (
+    ARRAY,
     FLOAT,
     INT,
     SIZE,
@@ -28,7 +29,9 @@ def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
     if is_all(both, *_NUMBERS):
         if isinstance(op, ast.Div):
             return FLOAT
-        return FLOAT if any(a.kind == "float" for a in both) else INT
+        if is_all(left, "float") or is_all(right, "float"):
+            return FLOAT
+        return join(INT, *(FLOAT for a in both if a.kind == "float"))
     if is_all(left, "str"):
         return STR
     if is_all(left, "Size", "tuple") and isinstance(op, ast.Add):
@@ -39,6 +42,13 @@ def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
         return frozenset(a for a in join(left, right) if a.kind in ("list", "tuple"))
     if is_all(right, "list", "tuple") and isinstance(op, ast.Mult):
         return right
+    if is_all(both, "instance", *_NUMBERS) and both >= ARRAY and _numeric(both):
+        return ARRAY
     if any(a.kind == "Tensor" for a in both) and is_all(both, "Tensor", *_NUMBERS):
         return both
     return UNKNOWN
+
+
+def _numeric(both: Kind) -> bool:
+    """Arrays of numbers and numbers, nothing else that some library gave."""
+    return all(a.kind != "instance" or a in ARRAY for a in both)

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Mapping
 
 from migrate.receivers.kinds import (
+    ARRAY,
     BOOL,
     FLOAT,
     INT,
@@ -41,6 +42,14 @@ METHOD_RESULTS = {
     "text": {"read": STR, "readline": STR, "readlines": sequence("list", STR), "write": INT,
              "close": NONE, "flush": NONE},
 }  # fmt: skip
+
+# functions of numpy that give arrays of numbers whatever they are given
+_ARRAYS = frozenset(
+    "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
+    "hstack rand randn randint random random_sample uniform normal standard_normal".split()
+)
+_GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
+_NO_ARRAYS = frozenset({"tolist", "item", "choice", "permutation", "shuffle", "tobytes", "dump"})
 
 
 def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
@@ -113,7 +122,16 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return sequence("iterator", first)
     if name in ("collections.OrderedDict", "collections.defaultdict"):
         return frozenset((Atom("dict", items=_dict_values(first)),))
+    if name.startswith("numpy."):
+        return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
     return kind("instance", name)
+
+
+def given(name: str) -> Kind:
+    """What a method of something foreign gives: of an array of numbers, mostly another one."""
+    owner, _, last = name.rpartition(".")
+    numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)
+    return ARRAY if numbers and last not in _NO_ARRAYS else kind("instance")
 
 
 def _dict_values(first: Kind) -> tuple[Kind, ...]:

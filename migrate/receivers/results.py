@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from migrate.receivers.kinds import (
+    ARRAY,
     BOOL,
     DEVICE,
     DTYPE,
@@ -52,7 +53,7 @@ _METHODS = {
     "stride": SIZE,
     "tolist": UNKNOWN,
     "item": frozenset((Atom("int"), Atom("float"), Atom("bool"))),
-    "numpy": kind("instance", "numpy.ndarray"),
+    "numpy": ARRAY,
     "is_contiguous": BOOL,
     "is_floating_point": BOOL,
     "is_complex": BOOL,

@@ -271,7 +271,7 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
             absent = isinstance(index, ast.Constant) and not holds_key(atom, index.value)
             found.append(UNKNOWN if absent or not atom.items else join(*atom.items))
         elif atom.kind != "None":
-            found.append(UNKNOWN)
+            found.append(element(one))
     return join(*found) or UNKNOWN
 
 
