@@ -13,6 +13,7 @@ from migrate.rules import (
     autograd_function,
     bookkeeping,
     cell_names,
+    class_texts,
     classes,
     dead_branches,
     each_module,
@@ -74,12 +75,16 @@ def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | No
 
 
 def _apart(scene: Scene, reference: Reference) -> Decision | None:
-    """A package that is converted along, a setting that comes late, a matter of graph mode."""
+    """A package that is converted along, a setting that comes late, the text of a class's name,
+    a matter of graph mode."""
     if reference.form is Form.FOLLOWED:
         return decide_along(scene, reference.node, reference.name)
     if reference.form is Form.LATE:
         assert isinstance(reference.node, ast.Attribute)
         return decide_late(scene, reference.node, reference.name)
+    if reference.form is Form.CLASS_TEXT:
+        assert isinstance(reference.node, ast.Constant)
+        return class_texts.decide(scene, reference.node, reference.name)
     if reference.form is not Form.GRAPH:
         return None
     return graph_flags.decide(scene, reference.node, reference.name)

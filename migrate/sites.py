@@ -10,12 +10,14 @@ from enum import Enum
 from migrate import module_members, operators, unknown_receivers
 from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
+from migrate.receivers import class_texts
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
 
 FORWARD = "torch.nn.Module.forward"
+CLASS = "torch.nn.Module.__class__"
 APPLY = "torch.autograd.Function.apply"
 SCHEDULES = "torch.optim.lr_scheduler."
 
@@ -37,6 +39,7 @@ class Form(Enum):
     GRAPH = "graph mode"
     FOLLOWED = "followed"
     LATE = "setting of a layer"
+    CLASS_TEXT = "text of a class's name"
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ def find(scene: Scene) -> list[Reference]:
             found += _inplace(scene, node)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             found += _item(scene, node)
+        if asked := class_texts.of_layers(node, scene.function(node), scene.table):
+            found.append(Reference(asked.text, CLASS, Form.CLASS_TEXT))
         if isinstance(node, operators.HOLDERS):
             for part, name in operators.find(scene, node):
                 found.append(Reference(part, name, Form.OPERATOR))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.receivers import narrowing
+from migrate.receivers import class_texts, narrowing
 from migrate.receivers.frame import Frame
 from migrate.receivers.kinds import (
     NONE,
@@ -15,6 +15,8 @@ from migrate.receivers.kinds import (
     element,
     indirect,
     join,
+    kind,
+    may_be_any_module,
     place,
     sequence,
     shallow,
@@ -57,7 +59,10 @@ class Binding(Frame):
         """Overridden where attributes are collected."""
 
     def narrow(self, test: ast.expr, holds: bool) -> None:
-        """Use what a test tells about names: isinstance, ``is None``, truth."""
+        """Use what a test tells about names: isinstance, ``is None``, truth, a class's name."""
+        around = self.function.node if self.function else None
+        if holds and (told := class_texts.asked(test, around)):
+            self._narrow_class(told)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             self.narrow(test.operand, not holds)
         elif isinstance(test, ast.BoolOp):
@@ -93,6 +98,20 @@ class Binding(Frame):
             self.env[subject.id] = narrowing.holding(value, tested, self.world) or value
         else:
             self.env[subject.id] = narrowing.failing(value, tested, self.world)
+
+    def _narrow_class(self, tests: tuple[class_texts.Asked, ...]) -> None:
+        """``"Conv" in m.__class__.__name__``: of a Module that may be any, it is such a layer."""
+        subject = tests[0].subject
+        value, table, program = self.env.get(subject, NOTHING), self.world.table, self.world.program
+        if not may_be_any_module(value):
+            return
+        own = [c for c in program.classes.values() if any(a.meets(c.name) for a in tests)]
+        bases = [row for c in own for b in self.world.torch_bases(c.key) for row in table.rows(b)]
+        if any("weight" in c.stores for c in own) or any(row.weights for row in bases):
+            return  # that class says what its weights are called
+        found = [kind("Module", n) for n in sorted(class_texts.meant(tests, table, program))]
+        if subject in self.env and found:
+            self.env[subject] = join(*found)
 
     def _narrow_member(self, node: ast.expr, items: ast.expr) -> None:
         """``layer in LAYERS``: of a table of classes, it is one of them."""

@@ -6,7 +6,7 @@ import ast
 
 from migrate.receivers.expressions import Evaluator
 from migrate.receivers.frame import Environment
-from migrate.receivers.kinds import UNKNOWN, element, join, kind
+from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, element, join, kind, may_be_any_module
 
 
 class Branches(Evaluator):
@@ -31,12 +31,15 @@ class Branches(Evaluator):
         self.kind(node.test)
         before = dict(self.env)
         self.narrow(node.test, True)
+        told = {n: v for n, v in self.env.items() if v is not before.get(n) and _layers(v)}
         alive = self.run(node.body)
         first, self.env = self.env, before
+        unsure = {n: before[n] for n in told if may_be_any_module(before.get(n, NOTHING))}
         self.narrow(node.test, False)
         other = self.run(node.orelse)
         if alive and other:
-            self.env = merged(first, self.env)
+            kept = {n: v for n, v in unsure.items() if first.get(n) is told[n]}
+            self.env = merged(first, self.env) | kept
         elif alive:
             self.env = first
         return alive or other
@@ -127,6 +130,10 @@ class Branches(Evaluator):
         return False
 
     _Break = _Continue
+
+
+def _layers(value: Kind) -> bool:
+    return all(a.kind == "Module" for a in value)
 
 
 def merged(*environments: Environment) -> Environment:

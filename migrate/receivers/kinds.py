@@ -176,6 +176,13 @@ def is_all(value: Kind, *names: str) -> bool:
     return bool(rest) and all(a.kind in names for a in rest)
 
 
+def may_be_any_module(value: Kind) -> bool:
+    """Whether a value may be a Module of whatever class."""
+    names = ("", "torch.nn.Module")
+    some = (a.kind == "Module" and a.name in names and not a.items for a in value)
+    return value >= UNKNOWN or any(some)
+
+
 def element(value: Kind) -> Kind:
     """What iterating over the value, or indexing it by a number, gives."""
     found: list[Kind] = []

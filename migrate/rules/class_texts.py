@@ -1,0 +1,56 @@
+"""In: a text that the name of a Module's class is held against. Out: the text for Cells' names.
+
+A Linear is a Dense in MindSpore: ``"Linear" in m.__class__.__name__`` would hold of none, and what
+stands below it would be left out in silence.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.receivers import class_texts
+from migrate.receivers.class_texts import Asked, of_layers
+from migrate.rules.targets import class_name
+from migrate.scene import Scene
+
+
+def decide(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:
+    """The same text where it tells the same layers apart, else the Cell's own name."""
+    site = scene.site(name, node)
+    around = [scene.parent(node)]
+    around += [scene.parent(around[0])] if around[0] is not None else []
+    asked = [of_layers(n, scene.function(node), scene.table) for n in around if n is not None]
+    question = next(a for a in asked if a is not None)
+    pairs, text = _pairs(scene, question), str(node.value)
+    if _tells(question, text, pairs):
+        return Edit(site, Outcome.KEPT, None, name)
+    other = dict(pairs).get(text, text)
+    if _tells(question, other, pairs):
+        return Edit(site, Outcome.CONVERTED, (repr(other),), name)
+    wrong = ", ".join(f"{a} is {b}" for a, b in sorted(pairs) if a != b)
+    why = f"{text!r} tells other classes apart in MindSpore: {wrong}"
+    return Refusal(site, "API109", why, "test with isinstance", keep=True)
+
+
+def _pairs(scene: Scene, question: Asked) -> tuple[tuple[str, str], ...]:
+    """The layers that the files spell (else those that are meant), with the names of the Cells.
+
+    Classes of the program keep theirs.
+    """
+    program = scene.inference.program
+    spelled = class_texts.named(scene.table, program)
+    meant = {s for s in class_texts.layers(scene.table) if question.meets(s)}
+    found = [(c.name, c.name) for c in program.classes.values()]
+    for short in spelled if spelled & meant else spelled | meant:
+        target = class_name(scene, f"torch.nn.{short}")
+        if target is not None and target[1].to:
+            found.append((short, target[0].rpartition(".")[2]))
+    return tuple(found)
+
+
+def _tells(question: Asked, text: str, pairs: tuple[tuple[str, str], ...]) -> bool:
+    """Whether a text holds of the Cells of the same layers."""
+    new = replace(question, text=ast.Constant(text))
+    return all(new.meets(cell) == question.meets(layer) for layer, cell in pairs)
