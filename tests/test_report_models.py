@@ -94,10 +94,28 @@ def test_a_cell_opens_its_numbers_and_sources(trees: tuple[Path, Path]) -> None:
     assert "a reason" in page.text
 
 
+def test_a_resnet_50_in_every_rung_and_mode_is_shown_whole_below_two_megabytes(
+    trees: tuple[Path, Path],
+) -> None:
+    source, output = trees
+    long = "".join(f"self.layer{i} = nn.Conv2d({i}, 3, 3, padding=1)  # {i}\n" for i in range(4000))
+    (source / "pkg" / "net.py").write_text(long, encoding="utf-8")
+    (output / "pkg" / "net.py").write_text(long.replace("=1)", "=2)"), encoding="utf-8")
+    checks = [
+        make_check(torch_path=f"layer{i}.conv", order=i, rung=f"rung {n}", mode=mode, spread=SPREAD)
+        for i in range(153) for n in range(5) for mode in ("pynative", "graph")
+    ]  # fmt: skip
+    names = {f"layer{i}.conv.weight": f"layer{i}.conv.weight" for i in range(320)}
+    html = report.render(make_record(), make(*checks, weight_names=names), source, output)
+    assert len(html.encode()) < 2_000_000
+    assert html.count('<tr class="more') == 153
+    assert "fine Cells left out" not in read(html).text
+
+
 def test_every_cell_that_is_not_fine_opens_even_where_there_is_little_room(
     trees: tuple[Path, Path],
 ) -> None:
-    checks = [make_check(torch_path=f"layer{i}.conv", order=i) for i in range(1300)]
+    checks = [make_check(torch_path=f"layer{i}.conv", order=i) for i in range(1700)]
     bad = make_check(torch_path="layer7.bad", order=7, verdict=Verdict.DIVERGED, local=1.0)
     page = read(report.render(make_record(), make(*checks, bad), *trees))
     opened = [a for tag, a in page.tags if tag == "tr" and (a.get("class") or "")[:4] == "more"]

@@ -11,11 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from migrate.report import coverage, headline, ledger, versions
 from migrate.report.diff import Block, blocks
-from migrate.report.models import model_views
+from migrate.report.models import model_views, size
 from migrate.report.sources import texts
 from migrate.result import FileResult, ModelResult, Record, Verification
 
-DIFF_BUDGET = 900_000  # bytes, so that the page stays below 2 MB
+# Bytes, so that the page stays below 2 MB: what models and diff may take together, and the diff.
+ROOM = 1_750_000
+DIFF_BUDGET = 900_000
 ROW_COST = 140
 ALONG = "Converted along from the installed {}: what is used of it, so no file compares with it."
 LEFT_OUT = "The diff is left out to keep this page small; compare the files with any diff tool."
@@ -43,7 +45,9 @@ def page(
 ) -> str:
     """The page: no network, no file beside it. Never raises for missing or odd files."""
     seen = coverage.coverage(record, verification)
-    files = tuple(_file_views(record, source_root, output_root))
+    models = tuple(model_views(record, verification, source_root, output_root))
+    room = min(DIFF_BUDGET, ROOM - size(models))
+    files = tuple(_file_views(record, source_root, output_root, room))
     return (
         _environment()
         .get_template("page.html.j2")
@@ -63,7 +67,7 @@ def page(
             files=files,
             numbers={view.file.source: view.number for view in files if view.complete},
             aside=[f for f in record.files if f.status != "converted"],
-            models=tuple(model_views(record, verification, source_root, output_root)),
+            models=models,
             cautions=versions.cautions(record, verification),
             commands=commands(record, verification, output_root),
         )
@@ -80,8 +84,10 @@ def _environment() -> Environment:
     )
 
 
-def _file_views(record: Record, source_root: Path, output_root: Path) -> Iterator[FileView]:
-    left = DIFF_BUDGET
+def _file_views(
+    record: Record, source_root: Path, output_root: Path, left: int
+) -> Iterator[FileView]:
+    """The files with their diffs, as far as ``left`` bytes reach."""
     number = 0
     for file in record.files:
         if file.status != "converted":

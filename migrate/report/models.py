@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from migrate.report.sources import texts
 from migrate.report.tensors import MOST, Tensors, tensors
 from migrate.result import ModelResult, Record, Verification
 
-# Numbers of squares, comparisons and tensors that keep the page below 2 MB, for all models.
-SQUARES = 1_500
-FACTS = 1_200
-TENSORS = 1_500
+# How many squares, comparisons and tensors a page shows, of all models together: ResNet-50 with
+# training in both modes has 1,533 comparisons. Beside each, the bytes that one takes.
+SQUARES, SQUARE_COST = 1_700, 300
+FACTS, FACT_COST = 1_700, 480
+TENSORS, TENSOR_COST = 1_000, 170
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,30 @@ def model_views(
     for model in models:
         heat = heat_map(model)
         hidden: list[CellRow] = []
-        if len(heat.rows) * len(heat.columns) > squares:
+        if _squares(heat) > squares:
             hidden = [row for row in heat.rows if row.fine]
             heat = replace(heat, rows=tuple(row for row in heat.rows if not row.fine))
-        squares -= len(heat.rows) * len(heat.columns)
+        squares -= _squares(heat)
         drills = _drills(heat, lines, facts)
         facts -= sum(len(one.facts) for one in drills if one)
         held = tensors(model)
         shown = max(0, min(len(held.rows), MOST, left))
         left -= shown
         yield ModelView(model, heat, len(hidden), drills, plots(model), held, shown)
+
+
+def _squares(heat: HeatMap) -> int:
+    return sum(square is not None for row in heat.rows for square in row.squares)
+
+
+def size(views: Sequence[ModelView]) -> int:
+    """About how many bytes of the page the models take."""
+    return sum(
+        SQUARE_COST * _squares(view.map)
+        + FACT_COST * sum(len(one.facts) for one in view.drills if one)
+        + TENSOR_COST * view.shown
+        for view in views
+    )
 
 
 def _drills(heat: HeatMap, lines: Mapping[str, Lines], room: int) -> tuple[Drill | None, ...]:
