@@ -7,7 +7,7 @@ from dataclasses import dataclass
 MAX_ALTERNATIVES = 8
 # what is only called or handed on: tables of layers and builders are long
 MAX_NAMES = 24
-MAX_DEPTH = 4
+MAX_DEPTH = 6  # enumerate(zip(stages, lists of blocks)) is five deep
 
 
 @dataclass(frozen=True)
