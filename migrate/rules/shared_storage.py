@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.receivers.kinds import is_all
 from migrate.rules.callers import Missed, fate
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.written import Holder, Target, target_of
@@ -59,21 +60,23 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     held = piece(scene.source, node.target, False)
     added = piece(scene.source, node.value, True)
     # a sum that starts as the number 0 is bound to the first Tensor that is added
-    again = (held, " = ") if _is_number_first(scene, node.target) else ()
+    again = () if _is_always_tensor(scene, node.target) else (held, " = ")
     parts = (*again, f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
 
 
-def _is_number_first(scene: Scene, target: ast.expr) -> bool:
-    """Whether the name is bound to a number somewhere in its function."""
-    function = scene.function(target)
-    shown = ast.unparse(target)
-    return function is not None and any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and shown in map(ast.unparse, node.targets)
-        for node in ast.walk(function.node)
-    )
+def _is_always_tensor(scene: Scene, target: ast.expr) -> bool:
+    """Whether everything that binds the name binds it to a Tensor."""
+    function, name = scene.function(target), getattr(target, "id", "")
+    bound = [
+        node
+        for node in (ast.walk(function.node) if function is not None else scene.file.nodes)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        if not isinstance(scene.parent(node), ast.AugAssign)
+    ]
+    added_to = scene.parent(target)  # its kind is what the name holds before
+    known = added_to is not None and is_all(scene.kind(added_to), "Tensor")
+    return known and all(is_all(scene.kind(node), "Tensor") for node in bound)
 
 
 def _layer(
