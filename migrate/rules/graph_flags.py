@@ -190,16 +190,25 @@ def _text(node: ast.JoinedStr) -> Found | None:
 
 
 def _record(scene: Scene, node: ast.Call) -> Found | None:
-    """An object of a dataclass or NamedTuple: its members have no gradient in graph mode."""
+    """An object of a dataclass, a NamedTuple, or of any class that gets Tensors: as they are
+    no Cells, graph mode makes none, or its members have no gradient."""
     for atom in scene.kind(node.func):
         owner = scene.inference.program.classes.get(atom.name) if atom.kind == "class" else None
-        if owner is not None and _is_record(owner):
+        if owner is not None and (_is_record(owner) or _gets_tensors(scene, owner, node)):
             why = "graph mode makes no objects of Tensors"
             return "GRF603", owner.name, why, "return a tuple or dict"
     if isinstance(node.func, ast.Name) and node.func.id in _namedtuples(scene):
         why = "graph mode makes no objects of Tensors"
         return "GRF603", node.func.id, why, "return a tuple or dict"
     return None
+
+
+def _gets_tensors(scene: Scene, owner: Class, node: ast.Call) -> bool:
+    """Whether an object of a plain class is made of Tensors, or of lists of them."""
+    given = [scene.kind(g) for g in (*node.args, *(k.value for k in node.keywords))]
+    inner = [i for kind in given for atom in kind for i in atom.items]
+    held = any(a.kind == "Tensor" for kind in (*given, *inner) for a in kind)
+    return held and not scene.is_module_class(owner)
 
 
 def _namedtuples(scene: Scene) -> set[str]:
