@@ -130,6 +130,17 @@ def test_histogram_shows_the_rarest_bin_and_none_of_nothing() -> None:
     assert histogram(SPREAD.model_copy(update={"bins": (0,) * 12})) is None
 
 
+def test_the_forward_run_gives_the_order_of_the_map() -> None:
+    checks = (
+        make_check(torch_path="", rung="loss", order=0),
+        make_check(torch_path="conv", order=3),
+        make_check(torch_path="fc", order=4),
+        make_check(torch_path="", order=5),
+    )
+    found = [row.label for row in heat_map(make(*checks).models[0]).rows]
+    assert found == ["conv", "fc", "(whole model)"]
+
+
 def test_the_cumulative_error_is_measured_by_its_own_limit() -> None:
     found = heat_map(make(make_check(cumulative=1e-3, cumulative_limit=1e-2)).models[0])
     square = found.rows[0].squares[0]

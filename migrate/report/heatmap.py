@@ -76,7 +76,9 @@ def heat_map(model: ModelResult) -> HeatMap:
     """Rows in order of execution, columns in the order of the ladder."""
     columns = _columns(model)
     cells: dict[str, list[Check]] = defaultdict(list)
-    for check in sorted(model.checks, key=lambda c: c.order):
+    # the forward rungs tell when a Cell ran; others number their checks in their own ways
+    ran = {c.torch_path: c.order for c in reversed(model.checks) if c.rung.startswith("forward")}
+    for check in sorted(model.checks, key=lambda c: ran.get(c.torch_path, c.order)):
         cells[check.torch_path].append(check)
     rows = tuple(_cell_row(path, checks, columns) for path, checks in cells.items())
     rungs = dict.fromkeys(column.rung for column in columns)
