@@ -96,7 +96,7 @@ def is_right(fault: Fault, named: Named) -> bool:
     if fault.names == "tensor":
         its_own = named.path.rpartition(".")[2] in site.before.split(".")
         return made_here or its_own or named.kind == site.owner
-    if named.rung != fault.rung:
+    if named.rung not in fault.rung.split(" or "):
         return False
     if fault.names == "cell":
         return made_here

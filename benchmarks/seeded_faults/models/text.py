@@ -119,7 +119,7 @@ class Rotary(nn.Module):
 
     def forward(self, x):
         h = self.norm(x)
-        q, k = self.qk(h).split(x.shape[-1], dim=-1)
+        q, k = self.qk(h).chunk(2, dim=-1)
         score = self.turn(q) @ self.turn(k).transpose(1, 2)
         score = torch.where(score > 0, score, 0.1 * score)
         h = F.normalize(score, dim=-1) @ h
