@@ -54,10 +54,9 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
     if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
         return "__matmul__"
     atoms = without_none(scene.kind(node.left))
-    arrays = bool(atoms) and all(
-        a.kind == "instance" and a.name.startswith("numpy.") for a in atoms
-    )
-    return "__rmul__" if arrays else ""
+    arrays = [a for a in atoms if a.kind == "instance" and a.name.startswith("numpy.")]
+    others = {a.kind for a in atoms if a not in arrays}
+    return "__rmul__" if arrays and others <= {"int", "float", "bool"} else ""
 
 
 def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:

@@ -12,6 +12,7 @@ from migrate.receivers.kinds import (
     ARRAY,
     MODULE,
     NOTHING,
+    SCALAR,
     STR,
     TENSOR,
     UNKNOWN,
@@ -93,9 +94,9 @@ class Calling(Given):
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, args)
         if atom.kind == "foreign":
-            found = python_results.foreign(atom.name, args)
-            return kind("instance") if found == ARRAY and _of_objects(node) else found
-        return python_results.given(atom.name) if atom.kind == "instance" else UNKNOWN
+            return _of_numpy(python_results.foreign(atom.name, args), node)
+        given = python_results.given(atom.name, args) if atom.kind == "instance" else UNKNOWN
+        return _of_numpy(given, node)
 
     def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
@@ -254,6 +255,12 @@ def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast
             if param.name == argument and param.kind == "any" and index < len(node.args):
                 found.append(node.args[index])
     return found
+
+
+def _of_numpy(found: Kind, node: ast.Call) -> Kind:
+    """An array where a size is given for what draws a number; anything, where it holds objects."""
+    found = ARRAY if found == SCALAR and node.keywords else found
+    return kind("instance") if found == ARRAY and _of_objects(node) else found
 
 
 def _of_objects(node: ast.Call) -> bool:

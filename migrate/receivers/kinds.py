@@ -52,6 +52,7 @@ DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
 ARRAY: Kind = kind("instance", "numpy.ndarray")  # holds numbers
+SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
@@ -174,6 +175,12 @@ def is_all(value: Kind, *names: str) -> bool:
     """Whether every alternative, None apart, is of one of the kinds; False for nothing known."""
     rest = without_none(value)
     return bool(rest) and all(a.kind in names for a in rest)
+
+
+def may_be_numpys(value: Kind) -> bool:
+    """A number that may be one of numpy's, which computes itself where a Tensor is on its right."""
+    rest = without_none(value) - SCALAR
+    return value >= SCALAR and (not rest or is_all(rest, "int", "float", "bool"))
 
 
 def may_be_any_module(value: Kind) -> bool:

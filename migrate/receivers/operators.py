@@ -8,6 +8,7 @@ from migrate.receivers.kinds import (
     ARRAY,
     FLOAT,
     INT,
+    SCALAR,
     SIZE,
     STR,
     TENSOR,
@@ -44,6 +45,8 @@ def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
         return right
     if is_all(both, "instance", *_NUMBERS) and both >= ARRAY and _numeric(both):
         return ARRAY
+    if is_all(both, "instance", *_NUMBERS) and both >= SCALAR and _numeric(both - SCALAR):
+        return SCALAR
     if any(a.kind == "Tensor" for a in both) and is_all(both, "Tensor", *_NUMBERS):
         return both
     return UNKNOWN

@@ -13,6 +13,7 @@ from migrate.receivers.kinds import (
     INT,
     NONE,
     NOTHING,
+    SCALAR,
     STR,
     UNKNOWN,
     Atom,
@@ -49,6 +50,9 @@ _ARRAYS = frozenset(
     "hstack rand randn randint random random_sample uniform normal standard_normal".split()
 )
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
+# what draws one number unless it is given more arguments than these
+_ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
+               "random": 0, "random_sample": 0, "standard_normal": 0}  # fmt: skip
 _NO_ARRAYS = frozenset({"tolist", "item", "choice", "permutation", "shuffle", "tobytes", "dump"})
 
 
@@ -122,16 +126,26 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return sequence("iterator", first)
     if name in ("collections.OrderedDict", "collections.defaultdict"):
         return frozenset((Atom("dict", items=_dict_values(first)),))
+    if name.startswith("numpy.random.") and _draws_one(name, args):
+        return SCALAR
     if name.startswith("numpy."):
         return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
     return kind("instance", name)
 
 
-def given(name: str) -> Kind:
+def given(name: str, args: tuple[Kind, ...]) -> Kind:
     """What a method of something foreign gives: of an array of numbers, mostly another one."""
     owner, _, last = name.rpartition(".")
+    if owner.startswith(_GENERATORS) and _draws_one(name, args):
+        return SCALAR
     numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)
     return ARRAY if numbers and last not in _NO_ARRAYS else kind("instance")
+
+
+def _draws_one(name: str, args: tuple[Kind, ...]) -> bool:
+    """``np.random.beta(a, b)``: one number, where no size is given."""
+    parameters = _ONE_NUMBER.get(name.rpartition(".")[2], -1)
+    return len(args) <= parameters and not any(ARRAY & a for a in args)
 
 
 def _dict_values(first: Kind) -> tuple[Kind, ...]:

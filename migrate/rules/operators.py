@@ -15,7 +15,7 @@ from migrate.calls import BoundCall
 from migrate.choice import Chosen
 from migrate.operators import OPERATORS
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.receivers.kinds import is_all, may_be_numpys
 from migrate.rules.calling import template_of
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -88,13 +88,18 @@ def _left_of_tensor(scene: Scene, site: Site, node: ast.BinOp) -> Edit | Refusal
             "make a Tensor of it",
             keep=True,
         )
-    inner = Piece(scene.source.span(left))
-    rest = Piece(Span(scene.source.span(left).end, scene.source.span(node).end))
+    span, whole = scene.source.span(left), scene.source.span(node)
+    inner, rest = Piece(span), Piece(Span(span.end, whole.end))
+    if whole.start < span.start:  # it stands in parentheses
+        parts = ("float", Piece(Span(whole.start, span.start)), inner, rest)
+        return Edit(site, Outcome.CONVERTED, parts)
     return Edit(site, Outcome.CONVERTED, ("float(", inner, ")", rest))
 
 
 def _gives_number(scene: Scene, node: ast.expr) -> bool:
-    """An elementwise function of numpy's, called with numbers."""
+    """A number that numpy has drawn; an elementwise function of numpy's, called with numbers."""
+    if may_be_numpys(scene.kind(node)):
+        return True
     if not isinstance(node, ast.Call) or not node.args or node.keywords:
         return False
     names = {a.name.removeprefix("numpy.") for a in scene.kind(node)}

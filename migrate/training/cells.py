@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.receivers.kinds import may_be_numpys
 from migrate.source import Source
 from migrate.training.effects import binds, dotted, reads, uses
 from migrate.training.lines import Parts, moved
@@ -109,8 +110,19 @@ def written(
         *_returned(source, region, [new.get(r, r) for r in results[1:]]),
     )
     build = f"{name}({', '.join(names.held)})"
-    given = tuple((n,) for n in names.given)
+    given = tuple((_given(view, region, n, own),) for n in names.given)
     return LossCell(text, build, given, results, renames)
+
+
+def _given(view: View, region: Region, name: str, own: str) -> str:
+    """What goes into the Cell: a number of numpy's as one of Python's.
+
+    Left of a Tensor it would compute an array, through which no gradient goes.
+    """
+    nodes = [*region.again, *region.inside, *region.losses]
+    seen = [u.node for n in nodes for u in uses(n, own) if u.name == name and not u.stored]
+    numpys = any(may_be_numpys(view.kind(n)) for n in seen)
+    return f"float({name})" if numpys else name
 
 
 def _spelled(names: Sequence[str], taken: set[str]) -> dict[str, str]:
