@@ -5,6 +5,7 @@ from mindspore import nn, ops
 from mindspore.common.initializer import XavierNormal, XavierUniform, initializer
 
 from migrate.helpers.layers import Linear
+from migrate.helpers.softmax import softmax_over
 
 
 def additive_mask(mask, dtype):
@@ -12,15 +13,6 @@ def additive_mask(mask, dtype):
     if mask.dtype == ms.bool_:
         return ops.zeros(mask.shape, dtype).masked_fill(mask, float("-inf"))
     return mask.astype(dtype)
-
-
-def attention_weights(scores):
-    """The softmax over the last axis, without its kernel where that has one key.
-
-    MindSpore 2.10 on a CPU: when the first softmax that a process differentiates goes over an axis
-    of one element, all later gradients of softmax for that rank and axis are wrong.
-    """
-    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, -1)
 
 
 class MultiheadAttention(nn.Cell):
@@ -137,7 +129,7 @@ class MultiheadAttention(nn.Cell):
         scores = ops.matmul(
             self._heads(query) * self.head_dim**-0.5, self._heads(key).swapaxes(2, 3)
         )
-        weights = attention_weights(self._masked(scores, key_padding_mask, attn_mask))
+        weights = softmax_over(self._masked(scores, key_padding_mask, attn_mask), -1)
         if self.dropout > 0 and self.training:
             weights = ops.dropout(weights, p=self.dropout, training=True)
         out = ops.matmul(weights, self._heads(value)).swapaxes(1, 2)

@@ -2,7 +2,8 @@
 
 from mindspore import ops
 
-from migrate.helpers.attention import additive_mask, attention_weights
+from migrate.helpers.attention import additive_mask
+from migrate.helpers.softmax import softmax_over
 
 
 def multi_head_attention_forward(
@@ -30,7 +31,7 @@ def multi_head_attention_forward(
     values = head_rows(ops.dense(value, weights[2], biases[2]), bias_v, add_zero_attn, num_heads)
     scores = ops.matmul(heads * heads.shape[-1] ** -0.5, keys.swapaxes(2, 3))
     scores = masked_scores(scores, key_padding_mask, attn_mask)
-    paid = attention_weights(scores)
+    paid = softmax_over(scores, -1)
     if training and dropout_p > 0.0:
         paid = ops.dropout(paid, dropout_p, True)
     mixed = ops.matmul(paid, values).permute((2, 0, 1, 3)).reshape(query.shape)

@@ -3,7 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.attention import attention_weights
+from migrate.helpers.softmax import softmax_over
 
 
 def scaled_dot_product_attention(
@@ -27,11 +27,11 @@ def scaled_dot_product_attention(
     if attn_mask is not None and attn_mask.dtype == ms.bool_:
         allowed = ops.logical_and(attn_mask, ops.ones_like(scores, dtype=ms.bool_))
         scores = ops.where(allowed, scores, ops.full_like(scores, lowest))
-        weights = attention_weights(scores) * allowed.astype(scores.dtype)
+        weights = softmax_over(scores, -1) * allowed.astype(scores.dtype)
     elif attn_mask is not None:
-        weights = attention_weights(scores + attn_mask)
+        weights = softmax_over(scores + attn_mask, -1)
     else:
-        weights = attention_weights(scores)
+        weights = softmax_over(scores, -1)
     if dropout_p > 0.0:
         weights = ops.dropout(weights, dropout_p, True)
     return ops.matmul(weights, value)

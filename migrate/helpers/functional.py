@@ -9,6 +9,7 @@ from migrate.helpers.activation import softplus_of
 from migrate.helpers.convolution import per_axis
 from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.shuffling import slid
+from migrate.helpers.softmax import softmax_over
 
 
 def relu(input, inplace=False):
@@ -105,7 +106,7 @@ def glu(input, dim=-1):
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """torch.nn.functional.softmax; without ``dim`` the axis follows torch's old rule."""
-    return ops.softmax(input, implied_dim(input, dim), dtype=dtype)
+    return softmax_over(input, implied_dim(input, dim), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
@@ -117,7 +118,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """torch.nn.functional.softmin; without ``dim`` the axis follows torch's old rule."""
-    return ops.softmax(-input, implied_dim(input, dim), dtype=dtype)
+    return softmax_over(-input, implied_dim(input, dim), dtype)
 
 
 def implied_dim(input, dim):
@@ -246,7 +247,7 @@ def one_hot(input, num_classes=-1):
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """torch.nn.functional.gumbel_softmax; ``hard``: one-hot forward, soft gradient."""
     noise = -ops.log(-ops.log(ops.rand_like(logits).clamp(1e-20, 1.0 - 6e-8)))
-    soft = ops.softmax((logits + noise) / tau, dim)
+    soft = softmax_over((logits + noise) / tau, dim)
     if not hard:
         return soft
     winner = soft.argmax(dim).astype(ms.int32)

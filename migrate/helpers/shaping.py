@@ -35,11 +35,6 @@ def cross(input, other, dim=None):
     return ops.cross(input.broadcast_to(shape), other.broadcast_to(shape), dim)
 
 
-def softmax_over(input, dim, dtype=None):
-    """torch.softmax along ``dim``."""
-    return ops.softmax(input, dim, dtype=dtype)
-
-
 def bitwise_not(input):
     """torch.bitwise_not: logical for bool, else by bits."""
     return ops.logical_not(input) if input.dtype == ms.bool_ else ops.invert(input)

@@ -8,6 +8,16 @@ def implicit_dim(ndim):
     return 0 if ndim in (0, 1, 3) else 1
 
 
+def softmax_over(input, dim, dtype=None):
+    """torch.softmax along ``dim``, without MindSpore's kernel where that has one element.
+
+    MindSpore 2.10 in PyNative: when the first softmax that a process differentiates goes over an
+    axis of one element, all later gradients of softmax for that rank and axis are wrong.
+    """
+    x = input if dtype is None else input.astype(dtype)
+    return ops.exp(x - x) if x.ndim == 0 or x.shape[dim] == 1 else ops.softmax(x, dim)
+
+
 class Softmax(nn.Softmax):
     """Reproduces torch.nn.Softmax; without ``dim`` torch's implicit axis is taken."""
 
@@ -17,7 +27,7 @@ class Softmax(nn.Softmax):
 
     def construct(self, x):
         dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        return ops.softmax(x, dim) if x.ndim > 0 else ops.ones_like(x)
+        return softmax_over(x, dim)
 
 
 class LogSoftmax(nn.Cell):
@@ -44,11 +54,11 @@ class Softmin(nn.Cell):
 
     def construct(self, x):
         dim = implicit_dim(x.ndim) if self.dim is None else self.dim
-        return ops.softmax(-x, dim) if x.ndim > 0 else ops.ones_like(x)
+        return softmax_over(-x, dim)
 
 
 class Softmax2d(nn.Cell):
     """Reproduces torch.nn.Softmax2d for (N, C, H, W) and (C, H, W)."""
 
     def construct(self, x):
-        return ops.softmax(x, -3)
+        return softmax_over(x, -3)

@@ -21,13 +21,14 @@ def additive_mask(mask, dtype):
     return mask.astype(dtype)
 
 
-def attention_weights(scores):
-    """The softmax over the last axis, without its kernel where that has one key.
+def softmax_over(input, dim, dtype=None):
+    """torch.softmax along ``dim``, without MindSpore's kernel where that has one element.
 
-    MindSpore 2.10 on a CPU: when the first softmax that a process differentiates goes over an axis
-    of one element, all later gradients of softmax for that rank and axis are wrong.
+    MindSpore 2.10 in PyNative: when the first softmax that a process differentiates goes over an
+    axis of one element, all later gradients of softmax for that rank and axis are wrong.
     """
-    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, -1)
+    x = input if dtype is None else input.astype(dtype)
+    return ops.exp(x - x) if x.ndim == 0 or x.shape[dim] == 1 else ops.softmax(x, dim)
 
 
 class MultiheadAttention(nn.Cell):
@@ -144,7 +145,7 @@ class MultiheadAttention(nn.Cell):
         scores = ops.matmul(
             self._heads(query) * self.head_dim**-0.5, self._heads(key).swapaxes(2, 3)
         )
-        weights = attention_weights(self._masked(scores, key_padding_mask, attn_mask))
+        weights = softmax_over(self._masked(scores, key_padding_mask, attn_mask), -1)
         if self.dropout > 0 and self.training:
             weights = ops.dropout(weights, p=self.dropout, training=True)
         out = ops.matmul(weights, self._heads(value)).swapaxes(1, 2)

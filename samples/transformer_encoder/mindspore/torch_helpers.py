@@ -62,3 +62,13 @@ def register_buffer(cell, name, tensor, persistent=True):
 def bitwise_not(input):
     """torch.bitwise_not: logical for bool, else by bits."""
     return ops.logical_not(input) if input.dtype == ms.bool_ else ops.invert(input)
+
+
+def softmax_over(input, dim, dtype=None):
+    """torch.softmax along ``dim``, without MindSpore's kernel where that has one element.
+
+    MindSpore 2.10 in PyNative: when the first softmax that a process differentiates goes over an
+    axis of one element, all later gradients of softmax for that rank and axis are wrong.
+    """
+    x = input if dtype is None else input.astype(dtype)
+    return ops.exp(x - x) if x.ndim == 0 or x.shape[dim] == 1 else ops.softmax(x, dim)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.common import initializer
-from torch_helpers import bitwise_not, matmul, normal_, register_buffer, trunc_normal_, zeros_
+from torch_helpers import bitwise_not, matmul, normal_, register_buffer, softmax_over, trunc_normal_, zeros_
 
 
 @dataclass
@@ -51,7 +51,7 @@ class SelfAttention(nn.Cell):
             scores = scores.masked_fill(self.future[:T, :T], float("-inf"))
         if padding is not None:
             scores = scores.masked_fill(padding[:, None, None, :], -1e9)
-        weights = self.attn_drop(scores.softmax(axis=-1))
+        weights = self.attn_drop(softmax_over(scores, dim=-1))
 
         out = matmul(weights, v).swapaxes(1, 2).view(B, T, C)
         return self.proj(out)

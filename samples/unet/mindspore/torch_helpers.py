@@ -111,6 +111,16 @@ def pad(input, pad, mode="constant", value=None):
     return pad_with(input, pad, 0 if value is None else value) if mode == "constant" else input
 
 
+def softmax_over(input, dim, dtype=None):
+    """torch.softmax along ``dim``, without MindSpore's kernel where that has one element.
+
+    MindSpore 2.10 in PyNative: when the first softmax that a process differentiates goes over an
+    axis of one element, all later gradients of softmax for that rank and axis are wrong.
+    """
+    x = input if dtype is None else input.astype(dtype)
+    return ops.exp(x - x) if x.ndim == 0 or x.shape[dim] == 1 else ops.softmax(x, dim)
+
+
 def per_axis(value, axes):
     """The value for each of ``axes`` axes: a number stands for all, as in torch."""
     if not isinstance(value, (tuple, list)):

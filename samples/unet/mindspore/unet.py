@@ -1,7 +1,7 @@
 """U-Net for segmentation (Ronneberger et al., 2015), padded so that input and output sizes agree."""
 
 from mindspore import nn, ops
-from torch_helpers import Sequential, Upsample, pad
+from torch_helpers import Sequential, Upsample, pad, softmax_over
 
 
 class DoubleConv(Sequential):
@@ -97,7 +97,7 @@ class UNet(nn.Cell):
 def dice_loss(logits, target, eps=1e-6):
     """1 - Dice coefficient, averaged over batch and classes; target holds class numbers."""
     num_classes = logits.shape[1]
-    probs = ops.softmax(logits, axis=1)
+    probs = softmax_over(logits, dim=1)
     one_hot = ops.one_hot(target, num_classes).permute(0, 3, 1, 2).float()
     overlap = (probs * one_hot).sum(axis=(2, 3))
     total = probs.sum(axis=(2, 3)) + one_hot.sum(axis=(2, 3))
