@@ -61,6 +61,38 @@ def f(layer, x):
         x = layer(x)
     return x.std(0)
 """,
+    "what its callers get late": """class Inner(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.norm = norm(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+class Block(nn.Module):
+    def __init__(self, norm=nn.LayerNorm, shared=None):
+        super().__init__()
+        self.inner = Inner(norm) if shared is None else shared
+
+    def up(self, x):
+        return self.sized(x)
+
+    def sized(self, x):
+        return x.std(0)
+
+    def forward(self, x):
+        return self.up(self.inner(x))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(shared=Inner(nn.LayerNorm))])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+""",
     "a list of Tensors is still one": """def f(x: torch.Tensor, many):
     y = [x, x] if many else x
     if isinstance(y, (list, tuple)):
