@@ -48,7 +48,7 @@ def variables(
     loops = _loops(view, region)
     optimizers = set(region.group.optimizers)
     loop = _outermost(loops, fixed, optimizers, own)
-    changing = changed_in(loop, own) if loop is not None else set()
+    changing = changed_in(loop, own) if loop is not None else _bound_between(region, own)
     if fixed & changing:
         name = sorted(fixed & changing)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
@@ -69,6 +69,13 @@ def variables(
             given.append(name)
     extra = _results(view, region, function, own)
     return Variables(tuple(held), tuple(given), extra, loop)
+
+
+def _bound_between(region: Region, own: str) -> set[str]:
+    """What the block binds behind the place where, without a loop, the step is built."""
+    gone = {id(m.statement) for m in region.group.marks} | {id(s) for s in region.inside}
+    first = next((i for i, s in enumerate(region.block) if id(s) in gone), region.last)
+    return binds([s for s in region.block[first : region.last] if id(s) not in gone], own)
 
 
 def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt | None) -> str:
