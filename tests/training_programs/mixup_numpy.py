@@ -25,10 +25,7 @@ def batches(k=20, seed=0):
 
 
 def mixup_data(x, y, rng, alpha=1.0):
-    if alpha > 0:
-        lam = rng.beta(alpha, alpha)
-    else:
-        lam = 1
+    lam = rng.beta(alpha, alpha) if alpha > 0 else 1
     index = torch.from_numpy(rng.permutation(8))
     mixed = lam * x + (1 - lam) * x[index]
     return mixed, y, y[index], lam
