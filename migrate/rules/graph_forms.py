@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Piece, Site
 from migrate.receivers.kinds import is_all
+from migrate.rules import graph_scope
 from migrate.scene import Scene
 from migrate.substitution import piece
+
+_FIXED = (ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.Attribute, ast.expr_context)
 
 
 def rewrites(scene: Scene) -> Iterator[Edit]:
@@ -41,7 +44,10 @@ def _copy(scene: Scene, node: ast.Call, func: ast.Attribute) -> Iterator[Edit]:
 
 
 def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
-    """``map(lambda t: f(t), items)`` is ``[f(t) for t in items]``, ``map(f, items)`` likewise."""
+    """``map(lambda t: f(t), items)`` is ``[f(t) for t in items]``, ``map(f, items)`` likewise.
+
+    Graph mode's own map would go into the pairs of ``((a, b), (c, d))``.
+    """
     function, items = node.args
     over = piece(scene.source, items, isinstance(items, (ast.Lambda, ast.IfExp)))
     if isinstance(function, ast.Name):
@@ -49,6 +55,8 @@ def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
         called = piece(scene.source, function, True)
         yield _edit(scene, node, ("[", called, f"({name}) for {name} in ", over, "]"))
         return
+    if isinstance(function, ast.Call):
+        yield from _map_partial(scene, node, function, over)
     if not isinstance(function, ast.Lambda):
         return
     a = function.args
@@ -56,6 +64,25 @@ def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
         return
     body = Piece(scene.source.span(function.body))
     yield _edit(scene, node, ("[", body, f" for {a.args[0].arg} in ", over, "]"))
+
+
+def _map_partial(scene: Scene, node: ast.Call, function: ast.Call, over: Piece) -> Iterator[Edit]:
+    """``map(partial(f, dim=1), items)`` is ``[f(item, dim=1) for item in items]``."""
+    if not graph_scope.foreign(scene, function.func, "functools.partial") or not function.args:
+        return
+    called, *given = function.args
+    fixed = [*given, *(k.value for k in function.keywords)]
+    if not all(isinstance(n, _FIXED) for f in fixed for n in ast.walk(f)):
+        return  # it would be evaluated for every item
+    name = next(n for n in ("item", "each", "one_item") if n not in scene.file.names)
+    parts: list[str | Piece] = ["[", piece(scene.source, called, True), "("]
+    for argument in given:
+        parts += [piece(scene.source, argument, False), ", "]
+    parts.append(name)
+    for keyword in function.keywords:
+        named = f", {keyword.arg}=" if keyword.arg else ", **"
+        parts += [named, piece(scene.source, keyword.value, False)]
+    yield _edit(scene, node, (*parts, f") for {name} in ", over, "]"))
 
 
 def _gone_through(scene: Scene, node: ast.Call) -> bool:

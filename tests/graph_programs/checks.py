@@ -3,6 +3,8 @@
 # ruff: noqa
 # It is the point that they are written so.
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -103,3 +105,10 @@ class XorOfBools(Two):
 class XorOfNumbers(Two):
     def forward(self, x):
         return self.a(x) * (x.shape[0] ^ 3)
+
+
+class MapsPartial(Two):
+    def forward(self, x):
+        y, z = self.a(x), self.b(x)
+        k, v = map(partial(torch.cat, dim=-1), ((y, x), (z, y)))
+        return k * v
