@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[1] / "migrate"
 ORDER = """
 outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint
 names following quoted program index calls receivers imports template_text substitution templates
-choice layout scene selections neighbours origins operators unknown_receivers module_members late_settings along
-sites rules flags import_edits plan free_names helper_source helper_copy emit training idle blocks
-comments accounts rewrite tree outputs mentions dependencies notebook inputs placement parallel
-assembly project record settings own_rows weights parity evidence tracing scan explain doctor
-report check commands testing cli __main__
+choice layout scene selections neighbours origins operators unknown_receivers module_members
+late_settings along sites rules flags import_edits plan free_names helper_source helper_copy emit
+training idle blocks comments accounts rewrite tree outputs mentions dependencies notebook inputs
+placement parallel assembly project record settings own_rows weights parity evidence tracing scan
+explain doctor report check commands testing cli __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")

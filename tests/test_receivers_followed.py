@@ -93,6 +93,28 @@ class Net(nn.Module):
             x = block(x)
         return x
 """,
+    "a Module that is mapped gets the items, not itself": """class Norm(nn.Module):
+    def forward(self, x):
+        return x.std(0)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm()
+
+    def forward(self, q, k):
+        q, k = map(self.norm, (q, k))
+        return q + k
+""",
+    "a partial's own arguments come first": """from functools import partial
+
+def scaled(by, x):
+    return torch.relu(x) * by
+
+def f(x: torch.Tensor, y):
+    g = partial(scaled, 2)
+    return g(x).std(0)
+""",
     "a list of Tensors is still one": """def f(x: torch.Tensor, many):
     y = [x, x] if many else x
     if isinstance(y, (list, tuple)):
@@ -123,6 +145,15 @@ y = again(nn.ReLU(), 1).std(0)
 
 def f(a):
     return a.std(0).permute(1, 0)
+""",
+    "what a partial gets is not its function's first": """from functools import partial
+
+def scaled(x, by):
+    return torch.relu(x) * by
+
+def f(x, by):
+    g = partial(scaled, x)
+    return g(by), by.std(0)
 """,
     "a table of other things": """def f(layer, x):
     if layer in [np.load, nn.GELU]:

@@ -158,9 +158,7 @@ def test_a_bad_file_is_refused_with_a_reason_and_nothing_is_left(
 
 @NEEDS
 @pytest.mark.slow
-def test_a_whole_file_goes_there_and_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_whole_file_goes_there_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     out = output(tmp_path, MODEL)

@@ -31,13 +31,7 @@ class TwoLoops(Two):
 class TwoLoopsChosen(Two):
     def forward(self, x):
         parts = self.three(x)
-        made = [
-            p * q
-            for i, p in enumerate(parts)
-            if i > 0
-            for j, q in enumerate(parts)
-            if j > i
-        ]
+        made = [p * q for i, p in enumerate(parts) if i > 0 for j, q in enumerate(parts) if j > i]
         return made[0]
 
 
