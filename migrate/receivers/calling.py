@@ -89,7 +89,7 @@ class Calling(Given):
         if atom.kind == "Step":
             return self._stepped(atom, node, args)
         if atom.kind == "partial":
-            parts = [self._called(a, node, args) for i in atom.items for a in ordered(i)]
+            parts = [self._called_through(a, node, args) for i in atom.items for a in ordered(i)]
             return join(*parts) or UNKNOWN
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, args)
@@ -97,6 +97,12 @@ class Calling(Given):
             return _of_numpy(python_results.foreign(atom.name, args), node)
         given = python_results.given(atom.name, args) if atom.kind == "instance" else UNKNOWN
         return _of_numpy(given, node)
+
+    def _called_through(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """What ``map`` or a partial gives: it does not get the arguments of the node."""
+        if atom.kind == "Module" or self.world.function_of(atom.name) is not None:
+            return delegation.given_by(frozenset((atom,)), self.world)
+        return self._called(atom, node, args)
 
     def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
@@ -243,7 +249,7 @@ class Calling(Given):
                 given = {p.arg: k for p, k in zip(function.parameters, each, strict=False)}
                 found.append(self.world.returns_with(function, given))
             else:
-                found.append(self._called(atom, node, each))
+                found.append(self._called_through(atom, node, each))
         return sequence("iterator", join(*found) or UNKNOWN)
 
 
