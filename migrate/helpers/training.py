@@ -188,6 +188,18 @@ def renamed_state(optimizer, tag):
     return optimizer
 
 
+def distinct_names(optimizers):
+    """All weights; one whose name is taken, as when two nets are alike, gets a number in front."""
+    weights, taken = [], set()
+    for number, optimizer in enumerate(optimizers):
+        for parameter in optimizer.parameters:
+            if parameter.name in taken:
+                parameter.name = f"{number}.{parameter.name}"
+            taken.add(parameter.name)
+            weights.append(parameter)
+    return ms.ParameterTuple(weights)
+
+
 class JointTrainStep(nn.TrainOneStepCell):
     """One gradient of one loss, applied by several optimizers, each to its own weights."""
 
@@ -206,7 +218,7 @@ class JointTrainStep(nn.TrainOneStepCell):
             [renamed_state(o, f"optimizer_{i}") for i, o in enumerate(optimizers[1:], 1)],
             auto_prefix=False,
         )
-        self.weights = ms.ParameterTuple([p for o in optimizers for p in o.parameters])
+        self.weights = distinct_names(optimizers)
         if self.reducer_flag:
             self.grad_reducer = nn.DistributedGradReducer(self.weights, self.mean, self.degree)
         self.counts = tuple(len(o.parameters) for o in optimizers)
