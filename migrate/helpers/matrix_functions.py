@@ -80,20 +80,16 @@ def cond(A, p=None):
     return matrix_norm(A, p) * matrix_norm(inverse(A), p)
 
 
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, driver=None):
     """torch.linalg.lstsq: (solution, residuals, rank, singular values), A of full rank.
 
     As in torch, residuals are empty for the driver 'gelsy' (the default) and where A is not tall,
-    rank for 'gels', singular values for all but 'gelsd' and 'gelss'; 'gels' has no use for rcond.
-    As in torch, the gradient knows nothing of rcond: it is that of the whole pseudo-inverse.
+    rank for 'gels', singular values for all but 'gelsd' and 'gelss'. An own rcond is not for us: the
+    default driver cuts by a pivoted QR, not by singular values.
     """
-    rcond = None if driver == "gels" else rcond
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vectors else B
     solution = matmul(pinv(A), right)
-    if rcond is not None:
-        cut = matmul(pinv(ops.stop_gradient(A), rtol=rcond), right)
-        solution = solution + ops.stop_gradient(cut - solution)
     rows, columns = A.shape[-2:]
     none = ops.zeros((0,), A.dtype)
     residuals = none
@@ -102,7 +98,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         residuals = residuals.squeeze(-1) if vectors else residuals
     rank = none.astype(ms.int64)
     if driver != "gels":
-        rank = matrix_rank(ops.stop_gradient(A), rtol=rcond)
+        rank = matrix_rank(ops.stop_gradient(A))
     values = svdvals(A) if driver in ("gelsd", "gelss") else none
     return (solution.squeeze(-1) if vectors else solution), residuals, rank, values
 
