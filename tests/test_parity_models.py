@@ -289,6 +289,18 @@ def test_a_file_in_a_package_is_imported_through_it(verified, tmp_path):
     assert result.verdict is Verdict.PASS
 
 
+def test_a_project_that_is_itself_called_torchvision_is_found_by_its_own_name(verified, tmp_path):
+    for root in ("torch_code", "ms_code"):
+        (tmp_path / root / "torchvision").mkdir(parents=True)
+        (tmp_path / root / "torchvision" / "__init__.py").write_text("")
+        (tmp_path / root / "torchvision" / "width.py").write_text("WIDTH = 6\n")
+    own = "from torchvision.width import WIDTH\n"
+    torch = own + PLAIN.replace("Linear(6, 6)", "Linear(WIDTH, 6)")
+    mindspore = own + MISSING.replace("CLASS", "nn.ReLU")
+    result = verified(torch, mindspore, "torchvision/net.py", modes=PYNATIVE, gradients=False)
+    assert result.verdict is Verdict.PASS, [m.detail for m in result.models]
+
+
 def test_source_and_output_are_not_written_to(verified, tmp_path):
     verified(PLAIN, MISSING.replace("CLASS", "nn.ReLU"), gradients=False)
     files = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}

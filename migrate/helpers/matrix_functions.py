@@ -84,8 +84,8 @@ def lstsq(A, B, driver=None):
     """torch.linalg.lstsq: (solution, residuals, rank, singular values), A of full rank.
 
     As in torch, residuals are empty for the driver 'gelsy' (the default) and where A is not tall,
-    rank for 'gels', singular values for all but 'gelsd' and 'gelss'. An own rcond is not for us: the
-    default driver cuts by a pivoted QR, not by singular values.
+    rank for 'gels', singular values for all but 'gelsd' and 'gelss'. An own rcond is not for us:
+    the default driver cuts by a pivoted QR, not by singular values.
     """
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vectors else B

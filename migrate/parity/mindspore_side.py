@@ -11,7 +11,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,12 @@ class NoTorch(importlib.abc.MetaPathFinder):
         root = getattr(ms.nn.Cell, "_torch2ms_root", "")
         if root and any(str(folder).startswith(root) for folder in path or ()):
             return None
-        if fullname.partition(".")[0] in ("torch", "torchvision", "torchaudio"):
+        if fullname.partition(".")[0] not in ("torch", "torchvision", "torchaudio"):
+            return None
+        own = PathFinder.find_spec(fullname, [root]) if root and path is None else None
+        if own is None:
             raise ModuleNotFoundError(f"{fullname} is not available to converted code")
-        return None
+        return own
 
 
 @dataclass
