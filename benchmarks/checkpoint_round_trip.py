@@ -25,7 +25,8 @@ from typing import Any
 from migrate import outputs, record
 from migrate.outputs import Output
 from migrate.parity.checkpoint import Conversion, convert_with
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
+from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.parity.session import Sides
 from migrate.parity.worker import WorkerError, WorkerLost

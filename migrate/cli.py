@@ -148,7 +148,8 @@ def verify(
     torch_python: o.TorchPython = None, map: o.Mapped = None,
     steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
     optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
-    device: o.DeviceName = None, memory: o.Memory = None, version: o.Version = False,
+    device: o.DeviceName = None, memory: o.Memory = None, cluster: o.Cluster = None,
+    version: o.Version = False,
 ) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
@@ -159,6 +160,7 @@ def verify(
     Examples:
       torch2ms verify out
       torch2ms verify out/net.py --build 'Net(10)' --input 2x3x64x64
+      torch2ms verify zoo_ms --cluster local:2     # its models in two processes of dask
       torch2ms verify out/net.py --steps 3 --loss 'nn.CrossEntropyLoss()' --target '4:int64<10'
       torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
     """
@@ -168,7 +170,7 @@ def verify(
         tuple(build or ()), tuple(input or ()), mode.value if mode else None,
         jobs, timeout, k, rtol, atol, torch_python,
         steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
-        device.value if device else None, memory,
+        device.value if device else None, memory, cluster,
     )  # fmt: skip
     if other is not None:
         from migrate.commands.verify_pair import run as run_pair

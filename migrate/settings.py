@@ -45,6 +45,7 @@ class VerifySettings(Frozen):
     torch_python: Path | None = None
     device: Literal["CPU", "GPU", "Ascend"] | None = None
     memory: float | None = None
+    cluster: str | None = None
     model: tuple[ModelSettings, ...] = ()
 
 

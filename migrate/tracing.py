@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import Problem
-from migrate.parity.ladder import package_of
 from migrate.parity.request import parse_input
+from migrate.parity.targets import package_of
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.receivers.recorded import Recorded, Seen, merged
 

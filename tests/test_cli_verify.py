@@ -9,6 +9,7 @@ import pytest
 
 import migrate.parity.ladder as ladder
 from migrate.outcomes import Verdict
+from migrate.parity.compare import worst
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.record import locate, read_verification
 from migrate.result import ModelResult, Verification
@@ -35,14 +36,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[VerifyRequest]:
     """The requests that reach the engine; each answers with the verdict that its build names."""
     requests: list[VerifyRequest] = []
 
-    def verify(request: VerifyRequest, progress: object) -> Verification:
-        requests.append(request)
+    def answer(request: VerifyRequest) -> ModelResult:
         build = request.builds[0] if request.builds else "PASS"
         verdict = Verdict(build) if build in Verdict.__members__ else Verdict.PASS
-        model = ModelResult(
+        return ModelResult(
             name=build, source=request.file, build=build, inputs=request.inputs, verdict=verdict
         )
-        return Verification(verdict=verdict, models=(model,))
+
+    def verify(request: VerifyRequest, progress: object, *more: VerifyRequest) -> Verification:
+        requests.extend((request, *more))
+        models = tuple(answer(one) for one in (request, *more))
+        return Verification(verdict=worst([m.verdict for m in models]), models=models)
 
     monkeypatch.setattr(ladder, "verify", verify)
     return requests
@@ -58,7 +62,7 @@ def out(run, write) -> Path:
 def test_options_reach_the_engine(run, out: Path, asked: list[VerifyRequest]) -> None:
     options = "--build Net() --input 2x3 --input 2:int64<5 --mode pynative --k 4 --timeout 7"
     options += " --rtol 0.1 --atol 0.2 --jobs 2 --torch-python /usr/bin/python3"
-    options += " --device Ascend --memory 6"
+    options += " --device Ascend --memory 6 --cluster local:2"
     assert run("verify", out / "b.py", *options.split()).code == 0
     assert asked == [
         VerifyRequest(
@@ -76,6 +80,7 @@ def test_options_reach_the_engine(run, out: Path, asked: list[VerifyRequest]) ->
             torch_python=Path("/usr/bin/python3"),
             device="Ascend",
             memory=6.0,
+            cluster="local:2",
         )
     ]
 

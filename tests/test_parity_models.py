@@ -12,7 +12,8 @@ import pytest
 from parity_pairs import BLOCK, BLOCK_MS, LENET, LENET_MS, TAGGER, TAGGER_MS, write_pair
 
 from migrate.outcomes import Verdict
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
+from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
 
 pytestmark = [

@@ -9,8 +9,9 @@ from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.outcomes import Verdict
 from migrate.parity.checks import NO_TENSOR
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
 from migrate.parity.moments import NO_STATE, found_under
+from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyRequest
 
 pytestmark = [

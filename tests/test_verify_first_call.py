@@ -14,7 +14,8 @@ from parity_pairs import write_pair
 from migrate.parity.exchange import ArrayStore
 from migrate.parity.first_call import parting
 from migrate.parity.inner_calls import OBSERVER, watched
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
+from migrate.parity.opening_sides import open_sides
 from migrate.parity.relation import relation
 from migrate.parity.request import VerifyRequest
 

@@ -8,7 +8,8 @@ import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.outcomes import Verdict
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
+from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyRequest
 
 pytestmark = [

@@ -59,7 +59,7 @@ def round_trip() -> Iterator[RoundTrip]:
     assert spec is not None and spec.loader is not None
     bench = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bench)
-    from migrate.parity.ladder import open_sides
+    from migrate.parity.opening_sides import open_sides
     from migrate.parity.request import VerifyRequest
 
     with tempfile.TemporaryDirectory() as folder:

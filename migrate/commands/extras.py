@@ -6,9 +6,11 @@ import importlib.util
 
 from migrate.errors import Problem
 
+_WHY = {"verify": "this command runs the frameworks", "cluster": "--cluster runs through dask"}
 
-def need(*packages: str) -> None:
-    """Look whether packages of the extra [verify] are there, without importing them.
+
+def need(*packages: str, extra: str = "verify") -> None:
+    """Look whether packages of an extra are there, without importing them.
 
     Raises:
         Problem: one is missing; convert and report do without them.
@@ -17,5 +19,5 @@ def need(*packages: str) -> None:
     if missing:
         raise Problem(
             "torch2ms", f"{' and '.join(missing)} cannot be imported",
-            "this command runs the frameworks", 'pip install "torch2mindspore[verify]"',
+            _WHY[extra], f'pip install "torch2mindspore[{extra}]"',
         )  # fmt: skip

@@ -168,6 +168,14 @@ Memory = Annotated[
     float | None,
     typer.Option(min=0, help="GiB that each framework's process may use; 0: no limit."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Models on a dask cluster that sees the same files, tcp://HOST:8786, or in N "
+        "processes of one here, local:N.",
+    ),
+]
 DeviceName = Annotated[
     Device | None, typer.Option(help="Where MindSpore computes; tested on CPU only.")
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate import __version__, record, settings
+from migrate import record, settings
 from migrate.commands.extras import need
 from migrate.errors import Problem
 from migrate.outcomes import Verdict
@@ -50,6 +50,7 @@ class Given:
     tests: Path | None = None
     device: str | None = None
     memory: float | None = None
+    cluster: str | None = None
 
 
 def run(out: Path, given: Given, json: Path | None) -> int:
@@ -59,10 +60,12 @@ def run(out: Path, given: Given, json: Path | None) -> int:
     from migrate.parity.journal import close_journal
 
     found = settings.nearest(located.root, Path.cwd()).verify
+    if given.cluster or found.cluster:
+        need("distributed", extra="cluster")
     requests = tuple(_requests(located, given, found))
     if not any(request.journal and request.journal.exists() for request in requests):
         shutil.rmtree(located.root / REPRODUCTIONS, ignore_errors=True)  # of an earlier run
-    result = _merged(list(_each(requests)))
+    result = _verify(requests)
     for target in (located.verification, *([json] if json else [])):
         data = record.text(result)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +85,7 @@ def verified(out: Path, given: Given) -> Verification:
     need("numpy", "mindspore")
     found = settings.nearest(located.root, Path.cwd()).verify
     requests = _requests(located, given, found)
-    return _merged([_verify(replace(one, journal=None, reproductions=None)) for one in requests])
+    return _verify([replace(one, journal=None, reproductions=None) for one in requests])
 
 
 def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator[VerifyRequest]:
@@ -94,7 +97,7 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     common = replace(common, reproductions=located.root / REPRODUCTIONS, tests=given.tests)
     for name in (
         "jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps", "device",
-        "memory",
+        "memory", "cluster",
     ):  # fmt: skip
         value = getattr(given, name, None)
         value = getattr(found, name) if value is None else value
@@ -118,21 +121,13 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
         yield replace(common, builds=(model.build,), inputs=model.input, file=file)
 
 
-def _each(requests: tuple[VerifyRequest, ...]) -> Iterator[Verification]:
-    """The results one by one; none after one that was interrupted."""
-    for request in requests:
-        result = _verify(request)
-        yield result
-        if result.partial:
-            return
-
-
-def _verify(request: VerifyRequest) -> Verification:
+def _verify(requests: Sequence[VerifyRequest]) -> Verification:
     from migrate.parity.ladder import Interrupted, verify
     from migrate.parity.request import VerifyError
 
     try:
-        return verify(request, lambda line: print(line, file=sys.stderr))
+        first, *more = requests
+        return verify(first, lambda line: print(line, file=sys.stderr), *more)
     except Interrupted as interrupted:
         return interrupted.found
     except VerifyError as error:
@@ -141,18 +136,6 @@ def _verify(request: VerifyRequest) -> Verification:
         raise Problem(
             "--input", "not an input", str(error), "see torch2ms verify --help"
         ) from error
-
-
-def _merged(results: list[Verification]) -> Verification:
-    if len(results) == 1:
-        return results[0]
-    return Verification(
-        tool_version=__version__,
-        verdict=max((item.verdict for item in results), key=_ORDER.index),
-        environment=results[0].environment,
-        models=tuple(model for item in results for model in item.models),
-        partial=any(item.partial for item in results),
-    )
 
 
 def lines(result: Verification, out: Path) -> Iterator[str]:

@@ -76,7 +76,7 @@ def climb(
     journal: Journal,
 ) -> ModelResult:  # fmt: skip
     """Verify one model on all rungs; never raises for what user code does."""
-    page = journal.read(target.source, target.build)
+    page = journal.read(target)
     if page.result is not None and request.tests is None:
         progress(f"{target.name}: {page.result.verdict.value}, kept from the interrupted run")
         return page.result
@@ -97,7 +97,7 @@ def climb(
         for worker in (sides.torch, sides.mindspore):
             worker.renew_if_large(WORKER_GIB)
     result = result.model_copy(update={"seconds": round(time.monotonic() - start, 2)})
-    journal.write(target.source, target.build, Page(result=result))
+    journal.write(target, Page(result=result))
     return result
 
 
@@ -124,7 +124,7 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
         *([summed("initial values", "pynative", starts, 0.0, "")] if starts else []),
     ]  # fmt: skip
     checks: list[Check] = [*tensors, *starts]
-    page = journal.read(target.source, target.build)
+    page = journal.read(target)
     before = {(kept.rung.name, kept.rung.mode): kept for kept in page.kept}
     for name, mode in rungs_of(session.request):
         kept = before.get((name, mode)) or _timed(session, name, mode, checks)
@@ -132,7 +132,7 @@ def _climb(session: Session, progress: Progress, journal: Journal) -> ModelResul
         checks += kept.checks
         if (name, mode) not in before:
             page = Page(kept=(*page.kept, kept))
-            journal.write(target.source, target.build, page)
+            journal.write(target, page)
             session.kills = 0 if journal.folder else session.kills
         progress(f"{target.name}: {name}, {mode}: {_said(kept.rung)}")
     if session.request.tests is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from migrate.parity.request import VerifyRequest
+from migrate.parity.session import Target
 from migrate.result import Check, Frozen, ModelResult, Record, Rung
 
 
@@ -40,21 +41,22 @@ class Journal:
 
     folder: Path | None = None
 
-    def _file(self, source: str, build: str) -> Path | None:
-        name = hashlib.sha256(f"{source}\n{build}".encode()).hexdigest()[:24]
+    def _file(self, target: Target) -> Path | None:
+        words = "\n".join((target.source, target.build, *target.inputs))
+        name = hashlib.sha256(words.encode()).hexdigest()[:24]
         return self.folder / f"{name}.json" if self.folder else None
 
-    def read(self, source: str, build: str) -> Page:
+    def read(self, target: Target) -> Page:
         """The page of a model; an empty one where there is none that can be read."""
-        file = self._file(source, build)
+        file = self._file(target)
         try:
             return Page.model_validate_json(file.read_bytes()) if file else Page()
         except (OSError, ValidationError):
             return Page()
 
-    def write(self, source: str, build: str, page: Page) -> None:
+    def write(self, target: Target, page: Page) -> None:
         """Replace the page of a model as a whole."""
-        file = self._file(source, build)
+        file = self._file(target)
         if file is not None:
             whole = file.with_suffix(".new")
             whole.write_text(page.model_dump_json(), encoding="utf-8")
@@ -81,7 +83,9 @@ def close_journal(request: VerifyRequest) -> None:
 def _fingerprint(
     request: VerifyRequest, record: Record, roots: Sequence[Path], environment: Mapping[str, str]
 ) -> str:
-    asked = repr(replace(request, journal=None, reproductions=None, tests=None, jobs=1))
+    # how the models are spread, and which of them are asked for, changes none of their numbers
+    spread = replace(request, jobs=1, cluster="", builds=(), inputs=(), file="")
+    asked = repr(replace(spread, journal=None, reproductions=None, tests=None))
     digest = hashlib.sha256(asked.encode())
     digest.update(record.model_dump_json().encode())
     digest.update(json.dumps(dict(environment), sort_keys=True).encode())

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import queue
-import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from migrate.outcomes import Verdict
-from migrate.parity.climb import climb, failed_result
+from migrate.parity.bench import Bench, Here, Work
+from migrate.parity.climb import failed_result
 from migrate.parity.compare import worst
-from migrate.parity.journal import Journal, open_journal
+from migrate.parity.journal import open_journal
+from migrate.parity.opening_sides import SCRATCH, open_sides, sweep
 from migrate.parity.request import VerifyError, VerifyRequest, parse_input
-from migrate.parity.session import Sides, Target, find, stateless
-from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
-from migrate.result import FileResult, ModelResult, Record, Verification
+from migrate.parity.session import Sides, Target, stateless
+from migrate.parity.targets import source_of, targets_of
+from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.result import ModelResult, Record, Verification
 from migrate.weights import Names
 
 Progress = Callable[[str], None]
-SCRATCH = "torch2ms_"
 INTERRUPTED = "interrupted before its last rung. Next: run verify again, it goes on from there"
 INSTALL = 'pip install "torch2mindspore[verify]"'
 
@@ -35,55 +36,52 @@ class Interrupted(Exception):
         self.found = found
 
 
-def verify(request: VerifyRequest, progress: Progress) -> Verification:
+def verify(request: VerifyRequest, progress: Progress, *more: VerifyRequest) -> Verification:
     """Build every model on both sides and compare them, Cell by Cell.
 
+    ``more`` asks for other models of the same record: it differs in builds, inputs and file only.
     ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
     Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
     """
-    _sweep(Path(tempfile.gettempdir()))
+    sweep(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}_") as folder:
-        pool = tuple(
-            open_sides(request, Path(folder), number) for number in range(max(1, request.jobs))
-        )
+        jobs = 1 if request.cluster else max(1, request.jobs)
+        pool = tuple(open_sides(request, Path(folder), number) for number in range(jobs))
         try:
-            return verify_with(pool, request, progress)
+            return verify_with(pool, request, progress, *more)
         finally:
             for sides in pool:
                 sides.close()
 
 
-def _sweep(temporary: Path) -> None:
-    """Remove what a run left behind that was killed."""
-    for folder in temporary.glob(f"{SCRATCH}*_*"):
-        number = folder.name.removeprefix(SCRATCH).partition("_")[0]
-        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def verify_with(pool: Sequence[Sides], request: VerifyRequest, progress: Progress) -> Verification:
+def verify_with(
+    pool: Sequence[Sides], request: VerifyRequest, progress: Progress, *more: VerifyRequest
+) -> Verification:
     """`verify` with workers that outlive it, one pair for each model at a time.
 
     Raises Interrupted for Ctrl-C, with what is known until then; its workers are closed.
     """
-    for text in (*request.inputs, *request.targets):
+    requests = (request, *more)
+    for text in (*(text for one in requests for text in one.inputs), *request.targets):
         _checked_input(text)
     record = _record(request.record)
     environment = _environment(pool[0], request)
-    targets, refused = _targets(request, record, pool[0], progress)
-    roots = (_source(record), request.output_root)
+    found = [targets_of(one, record, pool[0], progress) for one in requests]
+    roots = (source_of(record), request.output_root)
     journal = open_journal(request, record, roots, environment)
-    models, whole = _climb_all(request, record, targets, pool, progress, journal)
-    left = _not_covered(refused, models)
+    work = Work(request, Names(record.weights, record.layouts), journal)
+    with _bench(work, pool, progress) as bench:
+        models, whole = _climb_all([t for targets, _ in found for t in targets], bench)
+    left = _not_covered([model for _, refused in found for model in refused], models)
     every = tuple(sorted((*models, *left), key=lambda model: model.source))
     counted = [model.verdict for model in models] or [Verdict.NOT_RUN]
-    found = Verification(
+    result = Verification(
         tool_version=record.tool_version, verdict=worst(counted), environment=environment,
         models=every, partial=not whole,
     )  # fmt: skip
     if not whole:
-        raise Interrupted(found)
-    return found
+        raise Interrupted(result)
+    return result
 
 
 def _not_covered(refused: list[ModelResult], models: list[ModelResult]) -> list[ModelResult]:
@@ -122,17 +120,6 @@ def _record(path: Path) -> Record:
                           "run torch2ms convert again") from error  # fmt: skip
 
 
-def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
-    """A pair of workers (started by their first request) with a scratch folder of their own."""
-    scratch = folder / f"job{number}"
-    scratch.mkdir(parents=True)
-    threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
-    python = request.torch_python or this_python()
-    torch = Worker("torch_side", python, scratch, threads, memory=request.memory)
-    mindspore = Worker("mindspore_side", this_python(), scratch, threads, memory=request.memory)
-    return Sides(torch, mindspore, scratch)
-
-
 def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
     """Versions on both sides, and that both frameworks can be imported at all."""
     found: dict[str, str] = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
@@ -155,130 +142,34 @@ def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
     return found
 
 
-def _targets(
-    request: VerifyRequest, record: Record, sides: Sides, progress: Progress
-) -> tuple[list[Target], list[ModelResult]]:
-    """The models to verify, and results for those that cannot be tried, with the reason."""
-    files = [file for file in record.files if _wanted(file, request)]
-    if request.file and not files:
-        raise VerifyError(request.file, "no such file in the record", str(request.record),
-                          f"one of {', '.join(f.source for f in record.files[:8])}")  # fmt: skip
-    if request.builds:
-        return _given(request, record, files)
-    targets: list[Target] = []
-    refused: list[ModelResult] = []
-    for file in (file for file in files if file.cells):
-        progress(f"{file.source}: looking for models")
-        blank = _target(request, record, file, file.source, "")
-        try:
-            found = find(sides, blank, request.timeout)
-        except (WorkerError, WorkerLost) as error:
-            why = f"{file.source}: the torch source cannot be imported: {error}"
-            refused.append(failed_result(blank, f"{why}. Next: verify it where it runs"))
-            continue
-        for row in found:
-            target = _target(request, record, file, row["name"], row["build"])
-            if row["reason"]:
-                why = f"{file.source}: {row['name']} is not built by itself: {row['reason']}"
-                refused.append(failed_result(target, f"{why}. Next: --build '{row['name']}(...)'"))
-            else:
-                targets.append(target)
-    if not targets and not refused:
-        raise VerifyError(
-            str(request.record), "no model was found", "no converted file defines a Module class",
-            "name one with --build 'Net(10)'",
-        )  # fmt: skip
-    return targets, refused
+@contextmanager
+def _bench(work: Work, pool: Sequence[Sides], progress: Progress) -> Iterator[Bench]:
+    """Where the models are climbed: here, or on the cluster of the request."""
+    if not work.request.cluster:
+        with closing(Here(work, pool, progress)) as here:
+            yield here
+        return
+    from migrate.parity.cluster import There, open_cluster
 
-
-def _wanted(file: FileResult, request: VerifyRequest) -> bool:
-    if request.file and request.file not in (file.source, file.output):
-        return False
-    return file.status == "converted" and file.output.endswith(".py") and not file.package
-
-
-def _given(
-    request: VerifyRequest, record: Record, files: Sequence[FileResult]
-) -> tuple[list[Target], list[ModelResult]]:
-    targets: list[Target] = []
-    refused: list[ModelResult] = []
-    for build in request.builds:
-        homes = [file for file in files if _defines(_source(record) / file.source, build)]
-        if not homes:
-            file = files[0] if files else FileResult(source="")
-            blank = _target(request, record, file, build, build)
-            why = f"--build {build}: no converted file defines a name that it uses"
-            refused.append(failed_result(blank, f"{why}. Next: check the spelling"))
-        targets += [_target(request, record, file, build, build) for file in homes[:1]]
-    return targets, refused
-
-
-def _defines(path: Path, build: str) -> bool:
-    try:
-        tree = ast.parse(path.read_bytes())
-        names = {n.id for n in ast.walk(ast.parse(build, mode="eval")) if isinstance(n, ast.Name)}
-    except (SyntaxError, ValueError, OSError):
-        return False
-    kinds = (ast.ClassDef, ast.FunctionDef)
-    return any(isinstance(node, kinds) and node.name in names for node in tree.body)
-
-
-def _source(record: Record) -> Path:
-    root = Path(record.source_root)
-    return root if record.kind == "folder" else root.parent
-
-
-def _target(
-    request: VerifyRequest, record: Record, file: FileResult, name: str, build: str
-) -> Target:
-    source = _source(record).resolve()
-    output = request.output_root.resolve()
-    output = output.parent if output.is_file() else output
-    package = package_of(source)
-    ms_package = package if (output / "__init__.py").exists() else ""
-    return Target(name, build, file.source, file.output, source, output, package, ms_package)
-
-
-def package_of(root: Path) -> str:
-    """The dotted name of a folder that is a package, from its outermost package on; else empty."""
-    parts: list[str] = []
-    while (root / "__init__.py").exists() and root.name:
-        parts.insert(0, root.name if root.name.isidentifier() else root.name.replace("-", "_"))
-        root = root.parent
-    return ".".join(parts)
-
-
-def _climb_all(
-    request: VerifyRequest, record: Record, targets: Sequence[Target], pool: Sequence[Sides],
-    progress: Progress, journal: Journal,
-) -> tuple[list[ModelResult], bool]:  # fmt: skip
-    """One result a model, and whether all were climbed to the end: not after Ctrl-C."""
-    free: queue.Queue[Sides] = queue.Queue()
     for sides in pool:
-        free.put(sides)
-    names = Names(record.weights, record.layouts)
+        sides.stop()  # the processes of the cluster have their own
+    with open_cluster(work.request) as (client, request):
+        there = There(client, replace(work, request=request), progress)
+        with closing(there):
+            yield there
 
-    def one(target: Target) -> ModelResult:
-        sides = free.get()
-        try:
-            return climb(target, request, names, sides, progress, journal)
-        finally:
-            free.put(sides)
 
-    threads = ThreadPoolExecutor(len(pool))
-    running = [threads.submit(one, target) for target in targets]
+def _climb_all(targets: Sequence[Target], bench: Bench) -> tuple[list[ModelResult], bool]:
+    """One result a model, and whether all were climbed to the end: not after Ctrl-C."""
+    running = [bench.submit(target) for target in targets]
     try:
         return [future.result() for future in running], True
     except KeyboardInterrupt:
-        for sides in pool:
-            sides.close()
-        threads.shutdown(wait=True, cancel_futures=True)
+        bench.stop()
         return [
             future.result() if _ended(future) else failed_result(target, INTERRUPTED)
             for target, future in zip(targets, running, strict=True)
         ], False  # fmt: skip
-    finally:
-        threads.shutdown(wait=True, cancel_futures=True)
 
 
 def _ended(future: Future[ModelResult]) -> bool:

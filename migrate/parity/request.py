@@ -22,7 +22,8 @@ class VerifyRequest:
     every model that can be built without arguments. ``inputs`` are described in `parse_input`;
     empty means shapes are found by trying. ``k`` is the factor on torch's own float32 error;
     ``rtol``/``atol`` replace the whole rule by an elementwise one. ``timeout`` is in seconds and
-    counts for one step of one Cell. ``jobs`` models are verified side by side.
+    counts for one step of one Cell. ``jobs`` models are verified side by side, or on the dask
+    cluster ``cluster``: an address, or local:N for N processes here.
     Without ``modes`` no model is run: only its weights find their partners. ``journal`` is the
     folder where finished rungs are kept until the run is complete, ``reproductions`` the one for
     programs that show a guilty Cell alone, ``tests`` the one for tests that verify it again.
@@ -51,6 +52,7 @@ class VerifyRequest:
     seed: int = 0
     device: str = "CPU"
     memory: float = 0.0
+    cluster: str = ""
     steps: int = 0
     loss: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()

@@ -22,7 +22,10 @@ class Killed(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """One model: the expression that builds it, and its file on both sides (relative)."""
+    """One model: the expression that builds it, and its file on both sides (relative).
+
+    ``inputs`` are as in a VerifyRequest.
+    """
 
     name: str
     build: str
@@ -32,6 +35,7 @@ class Target:
     ms_root: Path
     package: str = ""
     ms_package: str = ""
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def open_torch(session: Session) -> None:
         session.sides.torch, "build",
         {
             **_place(session.target, True), "build": session.target.build,
-            "inputs": list(session.request.inputs), "seed": session.request.seed,
+            "inputs": list(session.target.inputs), "seed": session.request.seed,
             "folder": str(session.folder / "weights"), "runs": bool(session.request.modes),
         },
     )  # fmt: skip

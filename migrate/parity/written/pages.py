@@ -88,7 +88,7 @@ def refuse_others(test: Path, fixtures: Path) -> None:
 
 def _stem(session: Session) -> str:
     """A name for the model: that of file and class, with a checksum where they do not tell all."""
-    target, inputs = session.target, session.request.inputs
+    target, inputs = session.target, session.target.inputs
     file = Path(target.source).with_suffix("").as_posix()
     build = target.build.removesuffix("()")
     words = " ".join((file, build, *inputs))
