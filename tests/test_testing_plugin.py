@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,8 @@ def test_only_what_was_compared_and_agrees_passes(
 ) -> None:
     asked: list[VerifyRequest] = []
 
-    def found(request: VerifyRequest) -> Verification:
-        asked.append(request)
+    def found(requests: Sequence[VerifyRequest]) -> Verification:
+        asked.extend(requests)
         model = ModelResult(name="n", source="a.py", build="n()", inputs=(), verdict=verdict)
         return Verification(verdict=verdict, models=(model,))
 
