@@ -138,18 +138,14 @@ def check(
 def verify(
     out: o.Verified,
     other: o.Port = None,
-    build: o.Build = None,
-    input: o.Spec = None,
-    mode: o.Modes = None,
-    json: o.Json = None,
-    jobs: o.Models = None,
-    timeout: o.Timeout = None,
+    build: o.Build = None, input: o.Spec = None, mode: o.Modes = None,
+    json: o.Json = None, jobs: o.Models = None, timeout: o.Timeout = None,
     k: o.Factor = None, rtol: o.Relative = None, atol: o.Absolute = None,
     torch_python: o.TorchPython = None, map: o.Mapped = None,
     steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
     optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
-    device: o.DeviceName = None, memory: o.Memory = None, cluster: o.Cluster = None,
-    version: o.Version = False,
+    device: o.DeviceName = None, memory: o.Memory = None,
+    cluster: o.Cluster = None, version: o.Version = False,
 ) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
