@@ -555,6 +555,21 @@ def test_junit_counts_failures_and_never_passes_what_did_not_run() -> None:
     assert nothing[0].get("skipped") == "1"
 
 
+@pytest.mark.parametrize("version", ["2.13.0+cpu", "2.9.1"])
+def test_ci_formats_say_when_the_evidence_is_of_other_versions(version: str) -> None:
+    record = make_record(facts={"torch": "2.13.0"})
+    ran = {"environment": {"torch": version}}
+    verification = make_verification(make_check()).model_copy(update=ran)
+    foreign = version == "2.9.1"
+    (run,) = json.loads(report.render(record, verification, Path(), Path(), "sarif"))["runs"]
+    said = json.dumps(run.get("invocations", []))
+    assert ("2.9.1 (the table's evidence: 2.13.0)" in said) is foreign
+    suite = ElementTree.fromstring(report.render(record, verification, Path(), Path(), "junit"))[0]
+    found = {one.get("name"): one.get("value") for one in suite.findall("properties/property")}
+    assert found["torch"] == version and ("caution" in found) is foreign
+    assert suite.get("tests") == "1"
+
+
 def test_unknown_format_names_the_known_ones(trees: tuple[Path, Path]) -> None:
     with pytest.raises(ValueError, match="html, json, md, sarif, junit, github"):
         report.render(make_record(), None, *trees, "pdf")

@@ -43,7 +43,7 @@ def render(
         case "sarif":
             return to_sarif(record, verification)
         case "junit":
-            return to_junit(verification)
+            return to_junit(record, verification)
         case "github":
             return to_github(record, verification, source_root)
     raise ValueError(f"report format {format!r} does not exist; choose one of {', '.join(FORMATS)}")

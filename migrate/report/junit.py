@@ -1,4 +1,4 @@
-"""In: a verification. Out: JUnit XML, one test case for each Cell, rung and mode."""
+"""In: a record and a verification. Out: JUnit XML, a test case for each Cell, rung and mode."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from xml.etree import ElementTree as xml
 
 from migrate.outcomes import Verdict
 from migrate.report.coverage import FINE
-from migrate.result import Check, ModelResult, Verification
+from migrate.report.versions import cautions
+from migrate.result import Check, ModelResult, Record, Verification
 
+Properties = tuple[tuple[str, str], ...]
 SKIPPED = frozenset({Verdict.NOT_RUN, Verdict.UNMATCHED})
 
 
-def to_junit(verification: Verification | None) -> str:
+def to_junit(record: Record, verification: Verification | None) -> str:
     """Test suites for CI servers; without a verification, one skipped case says so."""
     root = xml.Element("testsuites", name="torch2mindspore")
     if verification is None or not verification.models:
@@ -22,23 +24,33 @@ def to_junit(verification: Verification | None) -> str:
         case = xml.SubElement(suite, "testcase", classname="parity", name="verify")
         xml.SubElement(case, "skipped", message="NOT verified: nothing was run")
     else:
+        properties = _properties(record, verification)
         for model in verification.models:
-            _suite(root, model)
+            _suite(root, model, properties)
     xml.indent(root)
     stream = io.BytesIO()
     xml.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
     return _clean(stream.getvalue().decode("utf-8")) + "\n"
 
 
-def _suite(root: xml.Element, model: ModelResult) -> None:
+def _properties(record: Record, verification: Verification) -> Properties:
+    """What it ran with, and what to say of that."""
+    notes = [("caution", text) for text in cautions(record, verification)]
+    return (*verification.environment.items(), *notes)
+
+
+def _suite(root: xml.Element, model: ModelResult, properties: Properties) -> None:
     suite = xml.SubElement(root, "testsuite", name=model.build or model.name)
+    said = xml.SubElement(suite, "properties") if properties else suite
+    for name, value in properties:
+        xml.SubElement(said, "property", name=name, value=value)
     for check in model.checks:
         _case(suite, model, check)
     if not model.checks:
         case = xml.SubElement(suite, "testcase", classname=model.source, name="verify")
         kind = "skipped" if model.verdict in SKIPPED else "failure"
         xml.SubElement(case, kind, message=model.detail or f"{model.verdict.value}: nothing ran")
-    suite.set("tests", str(len(suite)))
+    suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     suite.set("time", f"{model.seconds:.3f}")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from migrate.report.ledger import flag_groups
 from migrate.report.topics import topic
+from migrate.report.versions import cautions
 from migrate.result import ModelResult, Record, Verification
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -31,22 +32,22 @@ def to_sarif(record: Record, verification: Verification | None) -> str:
         if file.status == "failed"
     ]
     results += [_guilty(m) for m in (verification.models if verification else ()) if m.guilty]
-    return document(results, record.tool_version)
+    return document(results, record.tool_version, cautions(record, verification))
 
 
-def document(results: Sequence[dict[str, Any]], version: str) -> str:
-    """One run of this tool with these results."""
+def document(results: Sequence[dict[str, Any]], version: str, warnings: Sequence[str] = ()) -> str:
+    """One run of this tool with these results; ``warnings`` are about the run, not about a line."""
     codes = dict.fromkeys(result["ruleId"] for result in results)
     driver = {
         "name": "torch2mindspore",
         "version": version or "0",
         "rules": [{"id": code, "shortDescription": {"text": _title(code)}} for code in codes],
     }
-    whole = {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
+    if warnings:
+        notes = [{"level": "warning", "message": {"text": text}} for text in warnings]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
+    whole = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(whole, indent=2) + "\n"
 
 
