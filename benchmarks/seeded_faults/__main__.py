@@ -2,34 +2,34 @@
 
 ``python benchmarks/seeded_faults --out DIR`` writes result.json and prints the table that
 docs/verify.md holds. Exit status 1 when fewer than 97 % are named or a right model is accused.
+The same command goes on where it was stopped; ``--part 1/3`` runs a third, and after all thirds a
+run without it only adds up.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import queue
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from judges import Heard, Named, by_plain, by_verify, is_line, is_right, share
+from runs import Job, all_done, open_rows, part_of
 from workload import Fault, Model, clean_models, faults, own_models, seeded
 
-from migrate.parity.ladder import open_sides, verify_with
+from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
 from migrate.record import NAME
 from migrate.result import ModelResult
 
 WANTED = 0.97
-JUDGES = ("verify", "allclose", "means")
+CALLED = {"verify": "torch2ms verify", "allclose": "`allclose(1e-5)` of each Cell",
+          "means": "means of each Cell, 1e-5"}  # fmt: skip
 FINE = ("PASS", "KERNEL", "NONDET")
 ACCUSED = ("DIVERGED", "SHAPE", "DTYPE", "PROPAGATED", "UNMATCHED")
 
@@ -92,36 +92,6 @@ def clean_row(sides: Sides, model: Model, seed: int, modes: tuple[str, ...]) -> 
     }  # fmt: skip
 
 
-Job = Callable[[Sides], dict[str, Any]]
-
-
-def all_done(jobs: Sequence[Job], workers: int, scratch: Path) -> list[dict[str, Any]]:
-    """Every job by one of some pairs of workers; a job that raises is a row that says so."""
-    free: queue.Queue[Sides] = queue.Queue()
-    blank = VerifyRequest(scratch, scratch, jobs=workers)
-    for number in range(workers):
-        sides = open_sides(blank, scratch, number)
-        plain = sides.mindspore
-        heard = Heard(plain.side, plain.python, plain.scratch, plain.threads)
-        free.put(replace(sides, mindspore=heard))
-
-    def one(job: Job) -> dict[str, Any]:
-        sides = free.get()
-        try:
-            return job(sides)
-        except Exception:  # one line of the table, not the end of the run
-            return {"error": traceback.format_exc()}
-        finally:
-            free.put(sides)
-
-    try:
-        with ThreadPoolExecutor(workers) as threads:
-            return list(threads.map(one, jobs))
-    finally:
-        for _ in range(workers):
-            free.get().close()
-
-
 def summary(seeded_rows: list[dict[str, Any]], clean: list[dict[str, Any]]) -> str:
     """The table of docs/verify.md."""
     kinds = len({row["kind"] for row in seeded_rows})
@@ -133,62 +103,81 @@ def summary(seeded_rows: list[dict[str, Any]], clean: list[dict[str, Any]]) -> s
         "right models accused |",
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
-    told = {"verify": "torch2ms verify", "allclose": "`allclose(1e-5)` of each Cell",
-            "means": "means of each Cell, 1e-5"}  # fmt: skip
-    for judge in JUDGES:
+    for judge in CALLED:
         shares = [share(seeded_rows, judge, what) for what in ("found", "named", "line", "cured")]
-        lines.append(f"| {' | '.join((told[judge], *shares, share(clean, judge, 'found')))} |")
+        lines.append(f"| {' | '.join((CALLED[judge], *shares, share(clean, judge, 'found')))} |")
     return "\n".join(lines)
 
 
 def jobs_of(args: argparse.Namespace, scratch: Path) -> tuple[list[Job], list[Job], list[str]]:
+    """Faults and right models as jobs, and the kinds that no model has a place for."""
     own = own_models(scratch)
     chosen, missing = faults(own, args.most)
-    wanted = [f for f in chosen if not args.only or args.only in f"{f.kind} {f.model.name}"]
-    seeds = [(model, seed) for model in (*own, *clean_models(scratch))
-             if not args.only or args.only in model.name for seed in range(args.seeds)]  # fmt: skip
-    step = max(1, args.every)
+    models = [*own, *clean_models(scratch)]
 
     def spoilt(fault: Fault) -> Job:
-        return lambda sides: seeded_row(sides, fault, scratch)
+        name = f"{fault.kind} in {fault.model.name}:{fault.site.first} {fault.site.before}"
+        return Job(name, lambda sides: seeded_row(sides, fault, scratch))
 
     def right(model: Model, seed: int) -> Job:
         modes = ("pynative", "graph") if seed == 0 else ("pynative",)
-        return lambda sides: clean_row(sides, model, seed, modes)
+        name = f"{model.name} {model.build} {model.inputs}, seed {seed}"
+        return Job(name, lambda sides: clean_row(sides, model, seed, modes))
 
-    return ([spoilt(fault) for fault in wanted[::step]],
-            [right(model, seed) for model, seed in seeds[::step]], missing)  # fmt: skip
+    bad = [spoilt(fault) for fault in chosen]
+    clean = [right(model, seed) for seed in range(args.seeds) for model in models]
+    wanted = [[job for job in jobs if args.only in job.name] for jobs in (bad, clean)]
+    first, second = (part_of(jobs, *args.part, args.draw) for jobs in wanted)
+    return first, second, missing
 
 
-def main() -> int:
-    """Run all of it; answers the exit status."""
+def told(bad: list[dict[str, Any]], clean: list[dict[str, Any]]) -> Iterator[str]:
+    """The table, and each run that is not as it should be."""
+    yield summary(bad, clean)
+    for row in bad:
+        if not row["verify"]["named"]:
+            yield (f"\n{row['kind']} in {row['model']}:{row['line']} {row['before']} -> "
+                   f"{row['after']}\n  {row['verdict']}: {row['verify']['text']}")  # fmt: skip
+    for row in clean:
+        if row["verdict"] not in FINE:
+            yield f"\n{row['model']}, seed {row['seed']}: {row['verdict']} {row['verify']['text']}"
+    spent = [sum(row["cpu"][side] for row in (*bad, *clean)) for side in (0, 1)]
+    yield f"\ncomputed: torch {spent[0]:.0f} s, MindSpore {spent[1]:.0f} s"
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=5, help="of each right model; 0: none")
     parser.add_argument("--most", type=int, default=2, help="places for each kind of fault")
-    parser.add_argument("--every", type=int, default=1, help="a sample: each n-th run")
-    parser.add_argument("--only", default="", help="part of the name of a kind or a model")
-    args = parser.parse_args()
-    began = time.monotonic()
+    parser.add_argument("--part", type=_part, default=(1, 1), help="2/3: the second third")
+    parser.add_argument("--draw", type=int, default=0, help="the seed that deals out the parts")
+    parser.add_argument("--only", default="", help="part of the name of a fault or a model")
+    return parser.parse_args()
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not 1 <= int(number) <= int(of):
+        raise ValueError(text)
+    return int(number), int(of)
+
+
+def main() -> int:
+    """Run what has no row yet, and say what all rows of the chosen jobs say; the exit status."""
+    args, began = parsed(), time.monotonic()
     args.out.mkdir(parents=True, exist_ok=True)
+    rows = open_rows(args.out)
     with tempfile.TemporaryDirectory(prefix="torch2ms_faults") as folder:
         spoilt, right, missing = jobs_of(args, Path(folder))
-        rows = all_done((*spoilt, *right), args.jobs, Path(folder))
-    broken = [row["error"] for row in rows if "error" in row]
-    bad = [row for row in rows[: len(spoilt)] if "error" not in row]
-    clean = [row for row in rows[len(spoilt) :] if "error" not in row]
+        broken = all_done((*spoilt, *right), rows, args.jobs, Path(folder))
+    bad, clean = ([rows.known[job.name] for job in jobs if job.name in rows.known]
+                  for jobs in (spoilt, right))  # fmt: skip
     whole = {"faults": bad, "clean": clean, "errors": broken, "kinds without a place": missing,
              "seconds": round(time.monotonic() - began)}  # fmt: skip
     (args.out / "result.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
-    print(summary(bad, clean))
-    for row in bad:
-        if not row["verify"]["named"]:
-            print(f"\n{row['kind']} in {row['model']}:{row['line']} {row['before']} -> "
-                  f"{row['after']}\n  {row['verdict']}: {row['verify']['text']}")  # fmt: skip
-    for row in clean:
-        if row["verdict"] not in FINE:
-            print(f"\n{row['model']}, seed {row['seed']}: {row['verdict']} {row['verify']['text']}")
+    print("\n".join(told(bad, clean)))
     print("".join(f"\n{error}" for error in broken), f"\n{missing} no place\n{whole['seconds']} s")
     named = sum(row["verify"]["named"] for row in bad)
     wrong = any(row["verify"]["found"] for row in clean)
