@@ -21,8 +21,10 @@ QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
          "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled",
          "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
-         "torch.nn.attention.sdpa_kernel")  # fmt: skip
+         "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")  # fmt: skip
 STOPPING = QUIET[:4]
+# its row takes whatever is given, also by **: it only chooses a kernel
+_SPREAD = "torch.backends.cuda.sdp_kernel"
 
 
 def no_grad(
@@ -104,9 +106,11 @@ def _spreads(call: ast.Call) -> bool:
 
 
 def _quiet(scene: Scene, node: ast.expr) -> str:
-    if not isinstance(node, ast.Call) or _spreads(node):
+    if not isinstance(node, ast.Call):
         return ""
     name = direct_name(scene, node.func) or ""
+    if _spreads(node) and name != _SPREAD:
+        return ""
     quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
     return _meant(name, node) if quiet else ""
 
