@@ -13,6 +13,7 @@ from migrate.parity.ladder import verify_with
 from migrate.parity.moments import NO_STATE, found_under
 from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyRequest
+from migrate.parity.worker import Worker
 
 pytestmark = [
     pytest.mark.skipif(
@@ -117,6 +118,22 @@ def test_a_buffer_that_mindspore_does_not_save_is_named(verified):
     assert found.verdict is Verdict.DIVERGED
     assert list(found.faults) == ["scale"]
     assert "scale" in found.detail
+
+
+@pytest.mark.parametrize("command", ["save_state", "read_file", "reload", "write_file"])
+def test_a_worker_killed_on_the_way_starts_the_rung_again(verified, monkeypatch, command):
+    call, killed = Worker.call, []
+
+    def killing(worker, asked, *rest):
+        if asked == command and not killed:
+            killed.append(asked)
+            worker.process.kill()
+        return call(worker, asked, *rest)
+
+    monkeypatch.setattr(Worker, "call", killing)
+    model = verified(TORCH, MINDSPORE, inputs=("2x2x5",))
+    assert killed == [command]
+    assert (model.verdict, rung(model, "checkpoint").elements) == (Verdict.PASS, 61)
 
 
 def test_a_model_without_tensors_has_nothing_to_send(verified):

@@ -36,7 +36,7 @@ class Trip:
 
 
 def round_trip(session: Session) -> Trip:
-    """Send the weights there and back. Raises WorkerError and WorkerLost."""
+    """Send the weights there and back. Raises WorkerError, WorkerLost, and Killed."""
     folder = session.folder / CHECKPOINT
     folder.mkdir(exist_ok=True)
     sides, first = session.sides, folder / "torch.pt"
@@ -51,6 +51,8 @@ def round_trip(session: Session) -> Trip:
         loaded = session.ask(sides.mindspore, "reload", paths)
         home = _converted(session, model, folder / "saved.ckpt", folder / "back.pt")
     except VerifyError as error:
+        if isinstance(error.__cause__, WorkerLost):  # with all that it held: the files say nothing
+            raise session.what_ended(error.__cause__) from error
         return Trip(note=f"{error.what}: {error.why}")
     asked = {"file": str(folder / "back.pt"), "free": free}
     found = session.ask(sides.torch, "compare_state", asked)

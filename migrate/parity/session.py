@@ -82,10 +82,17 @@ class Session:
         try:
             return worker.call(command, payload, self.request.timeout, on_event)
         except WorkerLost as lost:
-            if not lost.killed or self.kills >= KILLS:
+            ended = self.what_ended(lost)
+            if ended is lost:
                 raise
-            self.kills += 1
-            raise Killed(lost.why) from lost
+            raise ended from lost
+
+    def what_ended(self, lost: WorkerLost) -> Killed | WorkerLost:
+        """What to raise for a lost worker: Killed, the first few times that someone ended it."""
+        if not lost.killed or self.kills >= KILLS:
+            return lost
+        self.kills += 1
+        return Killed(lost.why)
 
     @property
     def modules(self) -> dict[str, Payload]:
@@ -169,18 +176,20 @@ def open_mindspore(session: Session) -> None:
     session.starts = session.starts or answer["starts"]
 
 
-def forward(session: Session, training: bool, mode: str, root_only: bool) -> list[Payload]:
+def forward(
+    session: Session, training: bool, mode: str, root_only: bool, size: Size = PLAIN
+) -> list[Payload]:
     """The checks of one forward rung; torch's part is recorded once for all modes."""
-    folder = recorded(session, training)
+    folder = recorded(session, training, size)
     payload = {"folder": str(folder), "whole": True, "root_only": root_only}
     return _replayed(session, "replay", payload, mode)
 
 
-def recorded(session: Session, training: bool) -> Path:
+def recorded(session: Session, training: bool, size: Size = PLAIN) -> Path:
     """The folder with what torch's modules received and returned; recorded by the first use."""
-    folder = session.folder / ("train" if training else "eval")
+    folder = session.folder / f"{'train' if training else 'eval'}{size.suffix}"
     if not (folder / "index.json").exists():
-        payload = {"training": training, "folder": str(folder)}
+        payload = {"training": training, "folder": str(folder), **asdict(size)}
         session.ask(session.sides.torch, "record", payload)
     return folder
 
