@@ -12,6 +12,7 @@ from migrate.rules.graph_scope import Rewriting, builtin, foreign
 from migrate.scene import Scene
 from migrate.substitution import piece
 
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
@@ -37,10 +38,13 @@ def _set(scene: Scene, node: ast.Set) -> Edit | None:
     looked = isinstance(parent, ast.Compare) and all(
         isinstance(o, (ast.In, ast.NotIn)) for o in parent.ops
     )
+    looked = looked and node is not getattr(parent, "left", None)
     if not looked or not all(isinstance(e, ast.Constant) for e in node.elts):
         return None
     span = scene.source.span(node)
     text = scene.source.data[span.start + 1 : span.end - 1].decode()
+    if len(node.elts) == 1 and "#" in text:
+        return None  # a comma would be a part of the comment
     comma = "," if len(node.elts) == 1 and not text.rstrip().endswith(",") else ""
     return graph_scope.edit(scene, node, span, f"({text}{comma})")
 
@@ -62,7 +66,7 @@ def _format(scene: Scene, node: ast.JoinedStr) -> Edit | None:
             return None
         given = "".join(str(t.value) for t in texts if isinstance(t, ast.Constant))
         parts.append("{:" + given + "}" if given else "{}")
-    if not _plain(values):
+    if not all(_plain(scene, n) for v in values for n in ast.walk(v.value)):
         return None
     text = repr("".join(parts))
     quoted = text if '"' in text else f'"{text[1:-1]}"'
@@ -71,10 +75,16 @@ def _format(scene: Scene, node: ast.JoinedStr) -> Edit | None:
     return graph_scope.edit(scene, node, scene.source.span(node), f"{quoted}.format({given})")
 
 
-def _plain(values: list[ast.FormattedValue]) -> bool:
-    """Variables, attributes, numbers and operators: nothing in them is going to change."""
-    admitted = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
-    return all(isinstance(n, admitted) for v in values for n in ast.walk(v.value))
+def _plain(scene: Scene, node: ast.AST) -> bool:
+    """Variables, members, numbers and operators: nothing in them is going to change."""
+    if isinstance(node, ast.Name):
+        return not any(a.kind in ("ref", "foreign", "project") for a in scene.kind(node))
+    if isinstance(node, ast.Attribute):
+        owner, known = scene.owner(node), graph_scope.compiled(scene.inference)
+        own = owner is not None and getattr(node.value, "id", "") == "self"
+        stores = owner.stores.get(node.attr, ()) if owner is not None else ()
+        return own and not any(f.key in known for f in stores)
+    return isinstance(node, (ast.Constant, ast.BinOp, ast.operator, ast.expr_context))
 
 
 def _method(scene: Scene, node: ast.Call, func: ast.Attribute) -> Edit | None:
@@ -122,12 +132,24 @@ def _popped_once(scene: Scene, node: ast.Call, func: ast.Attribute) -> bool:
         return False
     if getattr(function.node.args.kwarg, "arg", "") != name.id or len(node.args) > 2:
         return False
+    if _repeated(scene, node, function.node):
+        return False
     keys = []
     for use in ast.walk(function.node):
         if isinstance(use, ast.Name) and use.id == name.id:
             keys.append(_key(scene, use))
     own = _key(scene, name)
     return bool(own) and all(keys) and keys.count(own) == 1
+
+
+def _repeated(scene: Scene, node: ast.AST, function: ast.AST) -> bool:
+    """Whether one call of the function may come by more than once."""
+    around = scene.parent(node)
+    while around is not None and around is not function:
+        if isinstance(around, _LOOPS):
+            return True
+        around = scene.parent(around)
+    return False
 
 
 def _key(scene: Scene, use: ast.Name) -> str:

@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 
 from migrate.program import Function
-from migrate.rules.graph_scope import compiled
+from migrate.rules import graph_state
+from migrate.rules.called_from import call_sites
 from migrate.scene import Scene
 
 _DRAWN = ("rand", "normal", "bernoulli", "multinomial", "poisson", "uniform", "dropout", "empty",
@@ -19,8 +20,8 @@ _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscr
 
 @dataclass(frozen=True)
 class Fixed:
-    """What is known to be the same at each call of ``function``: the members of ``own`` that no
-    forward binds, and expressions that are spelled like one of ``keys``."""
+    """What is known to be the same at each call of ``function``: the members of ``own`` that only
+    constructors bind, and expressions that are spelled like one of ``keys``."""
 
     scene: Scene
     function: Function
@@ -59,8 +60,10 @@ class Fixed:
         owner = self.function.owner
         if getattr(node.value, "id", "") != self.own or owner is None:
             return self.holds(node.value)
-        known = compiled(self.scene.inference)
-        return all(f.key not in known for f in owner.stores.get(node.attr, ()))
+        constructing = _constructing(self.scene)
+        places = graph_state.known_places(self.scene.inference.program, node.attr)
+        stores = [p for p in places if isinstance(getattr(p, "ctx", None), ast.Store)]
+        return all(id(place) in constructing for place in stores)
 
     def _call(self, node: ast.Call) -> bool:
         func = node.func
@@ -81,3 +84,19 @@ class Fixed:
         if kind == "foreign":
             return name.startswith(("math.", "numpy.")) and not name.startswith("numpy.random")
         return kind in ("ref", "method") and "::" not in name
+
+
+def _constructing(scene: Scene) -> frozenset[int]:
+    """The nodes in constructors, and in methods that nothing but constructors calls."""
+    program = scene.inference.program
+    if "constructing" not in program.notes:
+        inside: set[int] = set()
+        for owner in program.classes.values():
+            for method in owner.methods.values():
+                callers = [caller for _, _, caller in call_sites(scene, method)]
+                called = bool(callers) and all(c and c.name == "__init__" for c in callers)
+                if method.name == "__init__" or called:
+                    inside |= {id(node) for node in ast.walk(method.node)}
+        program.notes["constructing"] = frozenset(inside)
+    found: frozenset[int] = program.notes["constructing"]
+    return found

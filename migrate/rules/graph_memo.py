@@ -86,8 +86,30 @@ def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
     if not filled or not _asks(block.test, filled, own):
         return None
     found = {m: _places(scene, function, block, m, text) for m, text in filled.items()}
+    held = {ast.unparse(s.targets[0]) for s in block.body
+            if isinstance(s, ast.Assign) and _may_grow(scene, s.value)}  # fmt: skip
+    if any(_is_handed_on(scene, p) for m in found for p in found[m] if filled[m] in held):
+        return None
     places = {m: some for m, some in found.items() if some}
     return Memo(function, block, places) if len(places) == len(filled) else None
+
+
+def _may_grow(scene: Scene, value: ast.expr) -> bool:
+    """Whether it may be a list or dict: one that was made elsewhere, where nothing is known."""
+    taken = isinstance(value, (ast.Attribute, ast.Name, ast.Subscript))
+    kinds = ("list", "dict", "unknown") if taken else ("list", "dict")
+    return any(a.kind in kinds for a in scene.kind(value))
+
+
+def _is_handed_on(scene: Scene, place: ast.expr) -> bool:
+    """Whether more is done with a list than to look into it: ``self.steps.append(x)`` keeps x."""
+    if not isinstance(place.ctx, ast.Load):  # type: ignore[attr-defined]
+        return False
+    parent = scene.parent(place)
+    if isinstance(parent, ast.Subscript):
+        return parent.value is not place
+    gone = isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is place
+    return not gone and not isinstance(parent, ast.Starred)
 
 
 def _alternatives(test: ast.expr) -> list[ast.expr]:

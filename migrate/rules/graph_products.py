@@ -100,6 +100,8 @@ def _chosen(scene: Scene, node: ast.Call) -> Edit | None:
     if not foreign(scene, node.func, *_CHOICES) or len(node.args) != 2 or node.keywords:
         return None
     items, count = node.args
+    if any(a.kind == "dict" for a in scene.kind(items)):
+        return None
     size = count.value if isinstance(count, ast.Constant) else 0
     if not isinstance(size, int) or not 2 <= size <= 4 or not _is_gone_through(scene, node):
         return None

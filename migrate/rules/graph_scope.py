@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Site, Span
@@ -145,6 +146,6 @@ def free_local(scene: Scene, function: Function, member: str) -> str:
     """The name of a local variable that takes the place of a member."""
     local = member.lstrip("_") or member
     taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)} | _ROOTS
-    while local in function.locals or local in taken or local in scene.file.top:
+    while local in function.locals | taken or local in scene.file.top or keyword.iskeyword(local):
         local += "_"
     return local

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from migrate.program import Function, Program
+from migrate.program import Class, Function, Program
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, compiled
 from migrate.scene import Scene
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
+_LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})
 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
@@ -77,6 +78,8 @@ def known_only(
     assert function.owner is not None
     mine = {id(u) for u in uses}
     family = _family(scene, function.owner.key)
+    if any(_answers(scene.inference.program.classes[key], name) for key in family):
+        return False
     for place in known_places(scene.inference.program, name):
         if id(place) in mine or _is_others(scene, family, place):
             continue
@@ -92,6 +95,17 @@ def _family(scene: Scene, key: str) -> frozenset[str]:
         line = _line(scene, other)
         found |= line if key in line else set()
     return frozenset(found)
+
+
+def _answers(owner: Class, name: str) -> bool:
+    """Whether a class has code that runs where a member is bound or read: a property, mostly."""
+    if name in owner.methods or not _LOOKS_ON.isdisjoint(owner.methods):
+        return True
+    made = (s for s in owner.node.body if isinstance(s, ast.Assign))
+    return any(
+        isinstance(s.value, ast.Call) and any(getattr(t, "id", "") == name for t in s.targets)
+        for s in made
+    )
 
 
 def _line(scene: Scene, key: str) -> set[str]:

@@ -33,7 +33,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         asked = _asked(scene, node)
         if asked is not None:
             yield Rewriting(node, (asked,))
-        elif all(_only_raises(handler) for handler in node.handlers):
+        elif all(_only_raises(scene, handler) for handler in node.handlers):
             spans = unwrapped(scene, node, node.body)
             gone = tuple(graph_scope.edit(scene, node, span) for span in spans)
             yield Rewriting(node, gone[:1], NOTE, "try")
@@ -89,15 +89,41 @@ def _comment(scene: Scene, node: ast.stmt) -> bool:
     return b"#" in scene.source.data[span.start : span.end]
 
 
-def _only_raises(handler: ast.ExceptHandler) -> bool:
-    """A handler that tells about it at most, and raises an error of Python's own."""
+def _only_raises(scene: Scene, handler: ast.ExceptHandler) -> bool:
+    """A handler that tells about it at most, and raises an error of Python's own.
+
+    It must be one that no code of the program waits for by its name.
+    """
     last = handler.body[-1]
     if not isinstance(last, ast.Raise):
         return False
     error = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
-    own = error is None or getattr(error, "id", "") in (handler.name, *dir(builtins))
+    name = getattr(error, "id", "")
+    own = error is None or name in (handler.name, *dir(builtins))
+    if own and not _kinds(name).isdisjoint(_awaited(scene)):
+        return False
     for statement in handler.body[:-1]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not graph_scope.is_message(call):
             return False
     return own
+
+
+def _kinds(error: str) -> frozenset[str]:
+    """The errors that an error of Python's own is, but for those that all are."""
+    known = getattr(builtins, error, None)
+    names = {k.__name__ for k in known.__mro__} if isinstance(known, type) else set()
+    return frozenset(names - {"Exception", "BaseException", "object"})
+
+
+def _awaited(scene: Scene) -> frozenset[str]:
+    """The last names of all errors that some handler of the program is for."""
+    program = scene.inference.program
+    if "errors awaited" not in program.notes:
+        nodes = (n for file in program.files.values() for n in file.nodes)
+        types = (h.type for h in nodes if isinstance(h, ast.ExceptHandler) and h.type is not None)
+        program.notes["errors awaited"] = frozenset(
+            getattr(n, "attr", getattr(n, "id", "")) for t in types for n in ast.walk(t)
+        )
+    found: frozenset[str] = program.notes["errors awaited"]
+    return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from migrate.outcomes import Span
 from migrate.rules import graph_scope
+from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, begins_line, compiled
 from migrate.scene import Scene
 
@@ -36,8 +37,8 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         for statement in body:
             names = [n for n in _bindings(statement) if walk.missing.pop(n.id, False)]
             if names and begins_line(scene, statement):
-                start = scene.source.span(statement).start
-                line = scene.source.line_start(statement.lineno)
+                start = first_start(scene, statement)
+                line = scene.source.line_start(scene.source.line_of(start))
                 indent = scene.source.data[line:start].decode()
                 text = "".join(f"{n.id} = None{scene.source.newline}{indent}" for n in names)
                 above = graph_scope.edit(scene, statement, Span(start, start), text)
@@ -162,12 +163,13 @@ class _Walk:
 
 
 def _stored(node: ast.AST) -> Bound:
-    return frozenset(n.id for n in _bindings(node)) | frozenset(
-        (a.asname or a.name).partition(".")[0]
-        for n in ast.walk(node)
-        if isinstance(n, (ast.Import, ast.ImportFrom))
-        for a in n.names
-    )
+    names = {n.id for n in _bindings(node)}
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            names |= {(a.asname or a.name).partition(".")[0] for a in part.names}
+        elif not isinstance(part, ast.Name):  # of handlers, patterns and definitions
+            names |= {str(getattr(part, field, None)) for field in ("name", "rest")}
+    return frozenset(names)
 
 
 def _bindings(node: ast.AST) -> list[ast.Name]:
