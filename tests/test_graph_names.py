@@ -23,10 +23,10 @@ class Net(nn.Module):
 
 
 def test_what_a_pattern_binds_has_a_value() -> None:
-    assert "a = None" not in convert_text(PATTERNS, table.load(())).data.decode()
+    assert "a = None" not in convert_text(PATTERNS, table.load(())).text
 
 
 def test_what_one_way_alone_binds_has_none() -> None:
     bare = PATTERNS.replace("[a, *rest]", "[_, *rest]").replace("x + a", "x + 1")
-    made = convert_text(bare, table.load(())).data.decode()
+    made = convert_text(bare, table.load(())).text
     assert "        a = None\n        if flag:" in made
