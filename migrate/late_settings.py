@@ -17,14 +17,20 @@ weight bias inplace device dtype training
 )
 
 
-def late_setting(scene: Scene, node: ast.Attribute) -> str:
-    """The torch name of ``bn.momentum`` in ``bn.momentum = 0.03``; "" for all else.
+def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
+    """The torch name of what ``bn.momentum = 0.03`` and ``setattr(bn, "momentum", 0.03)`` set;
+    "" for all else.
 
     A layer of torch goes by it from then on. A Cell has read it when it was built, and some call
     something else by that name: momentum weighs the old value there.
     """
-    atoms = without_none(scene.kind(node.value))
-    names = {_setting(scene, atom, node.attr) for atom in atoms} - {""}
+    if isinstance(node, ast.Attribute):
+        held, attribute = node.value, node.attr
+    elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
+        held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
+    else:
+        return ""
+    names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
     return min(names, default="")
 
 
@@ -37,7 +43,7 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
     return f"{atom.name}.{attribute}" if known else ""
 
 
-def decide_late(scene: Scene, node: ast.Attribute, name: str) -> Refusal:
+def decide_late(scene: Scene, node: ast.AST, name: str) -> Refusal:
     """The line stays: it harms nothing, but does nothing either."""
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
     return Refusal(

@@ -80,7 +80,6 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
     if reference.form is Form.FOLLOWED:
         return decide_along(scene, reference.node, reference.name)
     if reference.form is Form.LATE:
-        assert isinstance(reference.node, ast.Attribute)
         return decide_late(scene, reference.node, reference.name)
     if reference.form is Form.CLASS_TEXT:
         assert isinstance(reference.node, ast.Constant)

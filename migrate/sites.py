@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate import module_members, operators, unknown_receivers
+from migrate import layer_texts, module_members, operators, unknown_receivers
 from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
-from migrate.receivers import class_texts
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -54,6 +53,7 @@ class Reference:
 def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
     found: list[Reference] = [*_own(scene), *_switches(scene)]
+    found += [Reference(text, CLASS, Form.CLASS_TEXT) for text in layer_texts.find(scene)]
     for node in scene.file.nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found += _import(scene, node)
@@ -69,8 +69,6 @@ def find(scene: Scene) -> list[Reference]:
             found += _inplace(scene, node)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             found += _item(scene, node)
-        if asked := class_texts.of_layers(node, scene.function(node), scene.table):
-            found.append(Reference(asked.text, CLASS, Form.CLASS_TEXT))
         if isinstance(node, operators.HOLDERS):
             for part, name in operators.find(scene, node):
                 found.append(Reference(part, name, Form.OPERATOR))
@@ -277,6 +275,8 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
         return []
     if asked := unknown_receivers.asking_for_reset(scene, node):
         return [Reference(node.func, asked, Form.NAME)]
+    if setting := late_setting(scene, node):
+        return [Reference(node, setting, Form.LATE)]
     for atom in ordered(scene.kind(node.func)):
         if atom.kind == "Module" and "inplace" in atom.keys:
             return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]

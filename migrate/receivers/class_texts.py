@@ -41,11 +41,25 @@ def asked(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
         parts = [asked(value, function) for value in test.values]
         found = tuple(a for part in parts for a in part)
         return found if all(parts) and len({a.subject for a in found}) == 1 else ()
+    return () if _is_negative(test) else _questions(test, function)
+
+
+def _questions(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
+    """What one comparison asks, whichever answer it is for."""
+    found = []
     for subject, text, how in _comparisons(test):
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value:
             name = _subject(subject, function)
-            return (Asked(name, text, how),) if name else ()
-    return ()
+            found += [Asked(name, text, how)] if name else []
+    return tuple(found)
+
+
+def _is_negative(test: ast.expr) -> bool:
+    if not isinstance(test, ast.Compare):
+        return False
+    found = (type(test.ops[0]), ast.unparse(test.comparators[0]))
+    sought = _calls(test.left, "find")
+    return found in _MISSED if sought else isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
 
 
 def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
@@ -55,13 +69,15 @@ def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if isinstance(operator, ast.In):
+    if (type(operator), ast.unparse(right)) in _FOUND | _MISSED and _calls(left, "find"):
+        yield left.func.value, left.args[0], "in"
+    elif isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, _LISTED):
+        yield from ((left, one, "is") for one in right.elts)
+    elif isinstance(operator, (ast.In, ast.NotIn)):
         yield right, left, "in"
-    elif isinstance(operator, ast.Eq):
+    elif isinstance(operator, (ast.Eq, ast.NotEq)):
         yield left, right, "is"
         yield right, left, "is"
-    elif (type(operator), ast.unparse(right)) in _FOUND and _calls(left, "find"):
-        yield left.func.value, left.args[0], "in"
 
 
 def _calls(node: ast.expr, method: str) -> TypeGuard[_Method]:
@@ -77,6 +93,8 @@ class _Method(ast.Call):
 
 
 _FOUND = {(ast.NotEq, "-1"), (ast.Gt, "-1"), (ast.GtE, "0")}
+_MISSED = {(ast.Eq, "-1"), (ast.LtE, "-1"), (ast.Lt, "0")}
+_LISTED = (ast.Tuple, ast.List, ast.Set)
 
 
 def _subject(node: ast.expr, function: ast.AST | None) -> str:
@@ -84,15 +102,7 @@ def _subject(node: ast.expr, function: ast.AST | None) -> str:
     if isinstance(node, ast.Name) and function is not None:
         values = _bound(node.id, function)
         return _subject(values[0], None) if len(values) == 1 and values[0] is not None else ""
-    if not isinstance(node, ast.Attribute) or node.attr != "__name__":
-        return ""
-    holder = node.value
-    if isinstance(holder, ast.Attribute) and holder.attr == "__class__":
-        owner: ast.expr | None = holder.value
-    elif isinstance(holder, ast.Call) and getattr(holder.func, "id", "") == "type":
-        owner = holder.args[0] if len(holder.args) == 1 else None
-    else:
-        owner = None
+    owner = is_taken(node)
     return owner.id if isinstance(owner, ast.Name) else ""
 
 
@@ -110,12 +120,25 @@ def _bound(name: str, function: ast.AST) -> list[ast.expr | None]:
     return found if len(stores) == len(found) else [None]
 
 
-def of_layers(node: ast.AST, function: Function | None, table: Table) -> Asked | None:
-    """The question that one comparison asks of the name of a class, where layers are meant."""
+def of_layers(node: ast.AST, function: Function | None, table: Table) -> tuple[Asked, ...]:
+    """What one comparison asks of the name of a class, where layers are meant."""
     if not isinstance(node, (ast.Compare, ast.Call)):
+        return ()
+    told = _questions(node, function.node if function else None)
+    return tuple(a for a in told if any(map(a.meets, layers(table))))
+
+
+def is_taken(node: ast.AST) -> ast.expr | None:
+    """The m of ``type(m).__name__``, ``m.__class__.__qualname__`` and ``m._get_name()``."""
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "_get_name":
+        return node.func.value  # type: ignore[attr-defined,no-any-return]
+    if not isinstance(node, ast.Attribute) or node.attr not in ("__name__", "__qualname__"):
         return None
-    told = asked(node, function.node if function else None)
-    return next((a for a in told if any(map(a.meets, layers(table)))), None)
+    holder = node.value
+    if isinstance(holder, ast.Attribute) and holder.attr == "__class__":
+        return holder.value
+    typed = isinstance(holder, ast.Call) and getattr(holder.func, "id", "") == "type"
+    return holder.args[0] if typed and len(holder.args) == 1 else None  # type: ignore[attr-defined]
 
 
 def named(table: Table, program: Program) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from migrate.layer_texts import renamed
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.receivers import class_texts
 from migrate.receivers.class_texts import Asked, of_layers
@@ -19,10 +20,14 @@ from migrate.scene import Scene
 def decide(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:
     """The same text where it tells the same layers apart, else the Cell's own name."""
     site = scene.site(name, node)
-    around = [scene.parent(node)]
-    around += [scene.parent(around[0])] if around[0] is not None else []
+    around: list[ast.AST | None] = [node]
+    for _ in range(3):  # a list, a call, a comparison
+        around.append(scene.parent(around[-1]) if around[-1] is not None else None)
     asked = [of_layers(n, scene.function(node), scene.table) for n in around if n is not None]
-    question = next(a for a in asked if a is not None)
+    question = next((a for some in asked for a in some if a.text is node), None)
+    if question is None:
+        why = f"{node.value!r} is {renamed(scene)[node.value]} in MindSpore, where a class is named"
+        return Refusal(site, "API109", why, "test with isinstance", keep=True)
     pairs, text = _pairs(scene, question), str(node.value)
     if _tells(question, text, pairs):
         return Edit(site, Outcome.KEPT, None, name)

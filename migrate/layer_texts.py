@@ -1,0 +1,63 @@
+"""In: a file. Out: the texts in it that the name of a Module's class is held against."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.receivers import class_texts
+from migrate.receivers.kinds import is_all, may_be_any_module
+from migrate.scene import Scene
+from migrate.template_text import dotted, parse
+
+
+def find(scene: Scene) -> list[ast.Constant]:
+    """Those of comparisons, and the names of layers that are called otherwise in MindSpore."""
+    compared: list[ast.Constant] = []
+    taken = False
+    for node in scene.file.nodes:
+        asked = class_texts.of_layers(node, scene.function(node), scene.table)
+        compared += [one.text for one in asked]
+        subject = class_texts.is_taken(node)
+        taken = taken or (subject is not None and _may_be_layer(scene, subject))
+    known = {id(text) for text in compared}
+    return compared + [t for t in _others(scene) if taken and id(t) not in known]
+
+
+def _may_be_layer(scene: Scene, node: ast.expr) -> bool:
+    kind = scene.kind(node)
+    return may_be_any_module(kind) or is_all(kind, "Module")
+
+
+def _others(scene: Scene) -> list[ast.Constant]:
+    """Texts in tables and patterns that are the name of such a layer and nothing else."""
+    texts = (n for n in scene.file.nodes if isinstance(n, ast.Constant))
+    own = {owner.name for owner in scene.inference.program.classes.values()}
+    names = renamed(scene).keys() - own
+    return [n for n in texts if n.value in names and _is_listed(scene, n)]
+
+
+def _is_listed(scene: Scene, node: ast.Constant) -> bool:
+    """``{"Linear": 1}``, ``["Linear"]``, ``case "Linear":``; ``__all__`` is another matter."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Dict):
+        return any(key is node for key in parent.keys)
+    if not isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        return type(parent).__name__ == "MatchValue"
+    targets = getattr(scene.parent(parent), "targets", ())
+    return not any(getattr(target, "id", "") == "__all__" for target in targets)
+
+
+def renamed(scene: Scene) -> dict[object, str]:
+    """The short names of torch's layers with those of the Cells, where these are others."""
+    notes = scene.inference.program.notes
+    if "layers renamed" not in notes:
+        found: dict[object, str] = {}
+        for short in class_texts.layers(scene.table):
+            for row in scene.table.rows(f"torch.nn.{short}"):
+                made = parse(row.to) if row.to else None
+                target = dotted(made.func) if isinstance(made, ast.Call) else None
+                if target is not None and not target.endswith(f".{short}"):
+                    found[short] = target.rpartition(".")[2]
+        notes["layers renamed"] = found
+    known: dict[object, str] = notes["layers renamed"]
+    return known
