@@ -145,7 +145,7 @@ def verify(
     steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
     optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
     device: o.DeviceName = None, memory: o.Memory = None,
-    cluster: o.Cluster = None, version: o.Version = False,
+    cluster: o.Cluster = None, magnitude: o.Magnitudes = None, version: o.Version = False,
 ) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
@@ -166,7 +166,7 @@ def verify(
         tuple(build or ()), tuple(input or ()), mode.value if mode else None,
         jobs, timeout, k, rtol, atol, torch_python,
         steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
-        device.value if device else None, memory, cluster,
+        device.value if device else None, memory, cluster, tuple(magnitude or ()),
     )  # fmt: skip
     if other is not None:
         from migrate.commands.verify_pair import run as run_pair

@@ -46,6 +46,7 @@ class VerifySettings(Frozen):
     device: Literal["CPU", "GPU", "Ascend"] | None = None
     memory: float | None = None
     cluster: str | None = None
+    magnitudes: tuple[float, ...] = ()
     model: tuple[ModelSettings, ...] = ()
 
 

@@ -173,6 +173,19 @@ def test_the_state_of_the_optimizer_after_a_step(verified, torch, mindspore, exp
         assert model.guilty.rung == "optimizer state"
 
 
+@pytest.mark.parametrize(
+    ("changed", "verdict"), [("", "PASS"), (", betas=(0.5, 0.999)", "DIVERGED")]
+)
+def test_the_state_after_all_steps_counts_on_the_last_rung(verified, changed, verdict):
+    model = verified(LENET, LENET_MS, steps=3, optimizer=(ADAM, MINE.format(changed)))
+    weights = rung(model, "optimizer step").elements
+    assert rung(model, "steps").elements == 2 + weights + 2 * weights  # losses, moves, two moments
+    last = [check for check in model.checks if check.rung == "steps"]
+    assert any("after 3 steps: exp_avg" in check.detail for check in last) is bool(changed)
+    assert rung(model, "optimizer state").verdict.value == verdict
+    assert model.verdict.value == verdict
+
+
 def test_losses_of_both_sides_are_kept(verified):
     model = verified(LENET, LENET_MS, steps=3)
     curve = rung(model, "loss").curve

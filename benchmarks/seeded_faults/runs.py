@@ -21,12 +21,17 @@ from typing import Any
 from judges import Heard
 from remembered import Remembering
 
+import migrate
 from migrate.parity.ladder import open_sides
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("migrate", "mappings", "benchmarks/seeded_faults", "samples", "tests/hand_ports")
+TOOL = Path(migrate.__file__).parents[1]
+CODE = (
+    (TOOL, "migrate"), (TOOL, "mappings"), (ROOT, "benchmarks/seeded_faults"), (ROOT, "samples"),
+    (ROOT, "tests/hand_ports"),
+)  # fmt: skip
 LARGE = 3.0  # GiB: compiled graphs stay in memory, so a worker that has grown is renewed
 
 
@@ -68,10 +73,11 @@ def open_rows(folder: Path) -> Rows:
 
 def _digest() -> str:
     digest = hashlib.sha256()
-    files = [file for name in CODE for file in (ROOT / name).rglob("*") if file.is_file()]
-    for file in sorted(file for file in files if file.suffix in (".py", ".toml", ".json")):
-        if "evidence" not in file.parts:
-            digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    for root, name in CODE:
+        for file in sorted((root / name).rglob("*")):
+            kept = file.suffix in (".py", ".toml", ".json") and "evidence" not in file.parts
+            if kept and file.is_file():
+                digest.update(f"{file.relative_to(root)}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -87,8 +93,9 @@ def all_done(jobs: Sequence[Job], rows: Rows, workers: int, scratch: Path) -> li
     """Run every job that has no row yet; answers what was raised (those are tried again)."""
     left = [job for job in jobs if job.name not in rows.known]
     free: queue.Queue[Sides] = queue.Queue()
-    for number in range(workers):
-        free.put(_sides(workers, scratch, number))
+    pool = [_sides(workers, scratch, number) for number in range(workers)]
+    for sides in pool:
+        free.put(sides)
 
     def one(job: Job) -> str:
         sides = free.get()
@@ -104,12 +111,13 @@ def all_done(jobs: Sequence[Job], rows: Rows, workers: int, scratch: Path) -> li
             sides.mindspore.renew_if_large(LARGE)
             free.put(sides)
 
+    threads = ThreadPoolExecutor(workers)
     try:
-        with ThreadPoolExecutor(workers) as threads:
-            return [error for error in threads.map(one, left) if error]
-    finally:
-        for _ in range(workers):
-            free.get().close()
+        return [error for error in threads.map(one, left) if error]
+    finally:  # also after Ctrl-C: what runs then ends with its workers
+        threads.shutdown(wait=False, cancel_futures=True)
+        for sides in pool:
+            sides.close()
 
 
 def _sides(workers: int, scratch: Path, number: int) -> Sides:

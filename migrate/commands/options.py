@@ -168,6 +168,13 @@ Memory = Annotated[
     float | None,
     typer.Option(min=0, help="GiB that each framework's process may use; 0: no limit."),
 ]
+Magnitudes = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--magnitude", metavar="FACTOR",
+        help="Compare the model on inputs times FACTOR as well (0.001, 10). Repeatable.",
+    ),
+]  # fmt: skip
 Cluster = Annotated[
     str | None,
     typer.Option(

@@ -51,6 +51,7 @@ class Given:
     device: str | None = None
     memory: float | None = None
     cluster: str | None = None
+    magnitudes: tuple[float, ...] = ()
 
 
 def run(out: Path, given: Given, json: Path | None) -> int:
@@ -106,6 +107,7 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     common = replace(
         common, loss=given.loss or found.loss, targets=given.target or found.target,
         optimizer=given.optimizer or found.optimizer,
+        magnitudes=given.magnitudes or found.magnitudes,
     )  # fmt: skip
     if (common.loss or common.optimizer) and not common.steps:
         common = replace(common, steps=_STEPS)

@@ -89,7 +89,8 @@ def _request(given: Given) -> VerifyRequest:
             raise Problem("--input", "not an input", str(error),
                           "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
     found = settings.nearest(Path.cwd(), Path.cwd()).verify
-    request = VerifyRequest(Path(), Path(), inputs=given.input)
+    sizes = given.magnitudes or found.magnitudes
+    request = VerifyRequest(Path(), Path(), inputs=given.input, magnitudes=sizes)
     for name in ("timeout", "k", "rtol", "atol", "torch_python", "device", "memory"):
         own = getattr(given, name)
         value = getattr(found, name) if own is None else own
@@ -122,6 +123,9 @@ def lines(result: PairResult) -> Iterator[str]:
         if guilty.call:
             yield f"             {guilty.mindspore_place}: {guilty.call}"
         yield f"             {guilty.cause}"
+        if guilty.torch_call:
+            yield f"             first call that differs: {guilty.torch_call}"
+            yield f"             in MindSpore: {guilty.mindspore_call or 'nothing follows'}"
     for title, found in (("on one side only", result.unmatched), ("unsure", result.ambiguous)):
         for line in found[:_LISTED]:
             yield f"           {title}: {line}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.outcomes import Verdict
+from migrate.parity.checks import MAGNITUDES
 from migrate.parity.first_call import FirstCall, first_call, remedy
 from migrate.parity.reproduction import write_reproduction
 from migrate.parity.session import Session
@@ -16,6 +17,7 @@ GUILTY = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE, Verdict.BLOCKED)
 RUNGS = (
     ("parameters", "pynative"),
     ("forward eval", "pynative"), ("forward train", "pynative"), ("gradients", "pynative"),
+    (MAGNITUDES, "pynative"),
     ("forward eval", "graph"), ("forward train", "graph"), ("gradients", "graph"),
     *((rung, mode) for mode in ("pynative", "graph")
       for rung in ("loss", "optimizer step", "optimizer state", "steps")),

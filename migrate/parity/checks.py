@@ -20,7 +20,15 @@ NOTHING = "it returns nothing that can be compared"
 VAGUE = "not compared: torch's own rounding"
 NO_GRADIENT = "no floating result depends on a parameter or input"
 NO_TENSOR = "no tensor of the model is saved in both frameworks"
-UNCOUNTED = (NO_GRADIENT, NO_TENSOR, NO_STATE, UNKNOWN_STATE)  # rungs that have nothing to compare
+MAGNITUDES = "magnitudes"
+NO_FLOATS = "no input is a tensor of floating numbers"
+UNCOUNTED = (
+    NO_GRADIENT,
+    NO_TENSOR,
+    NO_FLOATS,
+    NO_STATE,
+    UNKNOWN_STATE,
+)  # rungs that have nothing to compare
 
 
 def measure_of(answer: Mapping[str, Any]) -> Measure:

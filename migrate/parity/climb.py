@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import tempfile
 import time
@@ -14,6 +13,7 @@ from typing import Any
 from migrate.outcomes import Verdict
 from migrate.parity.blame import GUILTY, first_guilty
 from migrate.parity.checks import (
+    MAGNITUDES,
     NEVER,
     NO_GRADIENT,
     NOTHING,
@@ -28,7 +28,9 @@ from migrate.parity.checks import (
     training_checks,
 )
 from migrate.parity.compare import worst
+from migrate.parity.exchange import read_index
 from migrate.parity.journal import Journal, Kept, Page
+from migrate.parity.magnitudes import magnitude_rung
 from migrate.parity.opening import (
     import_rung,
     parameter_checks,
@@ -153,9 +155,10 @@ def rungs_of(request: VerifyRequest) -> tuple[tuple[str, Mode], ...]:
     training = TRAINING[: -1 if request.steps == 1 else None] if request.steps else ()
     gradients = ("gradients",) if request.gradients else ()
     names = ("forward eval", "forward train", *gradients, *training)
+    sizes: tuple[tuple[str, Mode], ...] = ((MAGNITUDES, "pynative"),) if request.magnitudes else ()
     modes: tuple[Mode, ...] = request.modes  # type: ignore[assignment]
     last: tuple[tuple[str, Mode], ...] = ((CHECKPOINT, "pynative"),) if modes else ()
-    return (*((name, mode) for mode in modes for name in names), *last)
+    return (*((name, mode) for mode in modes for name in names), *sizes, *last)
 
 
 def _timed(session: Session, name: str, mode: Mode, checks: Sequence[Check]) -> Kept:
@@ -194,6 +197,8 @@ def _rung(
             return _gradient_rung(session, mode, earlier), ""
         if name == CHECKPOINT:
             return checkpoint_rung(session)
+        if name == MAGNITUDES:
+            return magnitude_rung(session)
         if name in TRAINING:
             answers = training(session, mode)
             none = session.told.get(mode, {}).get("no state", "")
@@ -204,15 +209,9 @@ def _rung(
         answers = forward(session, trains, mode, root_only)
     except LOST as error:
         return (), f"could not run: {error}"
-    index = _index(session, "train" if trains else "eval")
+    index = read_index(session.folder / ("train" if trains else "eval"))
     checks = forward_checks(session, name, mode, answers, index)
     return (*checks, *(() if root_only else never_ran(session, name, mode, index))), ""
-
-
-def _index(session: Session, folder: str) -> dict[str, Any]:
-    path = session.folder / folder / "index.json"
-    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return loaded
 
 
 def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tuple[Check, ...]:
@@ -228,7 +227,7 @@ def _gradient_rung(session: Session, mode: Mode, earlier: Sequence[Check]) -> tu
     order: dict[str, int] = {}
     with contextlib.suppress(*LOST):  # a run that goes on after this rung has not recorded it
         recorded(session, training=True)
-        calls = _index(session, "train")["calls"]
+        calls = read_index(session.folder / "train")["calls"]
         order = {entry["path"]: entry["order"] for entry in reversed(calls)}
     checks = gradient_checks(session, mode, whole, (), order, blamed)
     fine = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET, Verdict.NOT_RUN)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,9 @@ def digest(array: Array) -> str:
     """sha256 over dtype, shape and bytes: equal exactly when the arrays are."""
     head = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def read_index(folder: Path) -> Spec:
+    """What lies in a folder beside the arrays."""
+    loaded: Spec = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    return loaded

@@ -67,20 +67,23 @@ def remedy(session: Session, check: Check, inner: FirstCall) -> str:
 
 def parting(
     torch: Sequence[Spec], mindspore: Sequence[Spec], one: ArrayStore, other: ArrayStore,
-    limit: float,
+    limit: float, rewritten: bool = False,
 ) -> FirstCall | None:  # fmt: skip
     """The first result of torch that MindSpore lacks, and what stands there; None: it has all.
 
     A result that is only part of an expression whose value is right was computed in another way.
+    ``rewritten``: so was all that comes before a right one, as the code is another.
     """
     wanted = [one.get(row["key"]) for row in torch]
     found = [other.get(row["key"]) for row in mindspore]
     same = [[_same(value, mine, limit) for mine in found] for value in wanted]
     partner = _aligned(same)
     right = [row["place"] for row, at in zip(torch, partner, strict=True) if at >= 0]
+    start = max((n for n, at in enumerate(partner) if at >= 0), default=-1) if rewritten else -1
     wrong = next(
-        (n for n, at in enumerate(partner) if at < 0 and not _within(torch[n]["place"], right)), -1
-    )
+        (n for n, at in enumerate(partner)
+         if n > start and at < 0 and not _within(torch[n]["place"], right)), -1
+    )  # fmt: skip
     if wrong < 0:
         return None
     after = max(partner[:wrong], default=-1) + 1

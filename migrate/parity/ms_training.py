@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from migrate.parity.compare import Measure, compare
 from migrate.parity.exchange import Array, ArrayStore, Spec
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_gradients import Job, flat, import_probe
-from migrate.parity.ms_state import Answers, state_measures
+from migrate.parity.ms_state import Answers, Compare, state_measures
 from migrate.parity.ms_values import array, tensor_of
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.probe import probe_source
@@ -113,10 +114,20 @@ def _steps(
             found += state
         elif number == index["steps"] - 1:
             found += _moved(job, index["last"], CURVE, partners, before)
+            found += _kept(index, optimizer, partners, same_as)
     emit({"told": {"losses": losses, "no state": why, "torch": [
         {"plain": loss["plain"], "wide": loss["wide"]} for loss in index["losses"]
     ]}})  # fmt: skip
     return found
+
+
+def _kept(index: Spec, optimizer: Any, partners: Mapping[str, Any], same_as: Compare) -> Answers:
+    """The state after all steps, on the rung of the steps."""
+    after = f"after {index['steps']} steps: "
+    return [
+        (CURVE, weight, replace(measure, detail=measure.detail and after + measure.detail))
+        for _, weight, measure in state_measures(index["kept"], optimizer, partners, same_as)[0]
+    ]
 
 
 def _wanted(spec: Spec) -> str:

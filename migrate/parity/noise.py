@@ -24,6 +24,7 @@ RANDOM = (
     "normal", "uniform", "exponential", "multinomial", "native_dropout", "poisson", "geometric",
     "cauchy", "log_normal", "random", "rrelu_with_noise", "normal_functional",
 )  # fmt: skip
+ROUNDED = (torch.float32, torch.float16, torch.bfloat16)
 # Uniform on (-2u, 2u): a root mean square of about one unit roundoff u for a step.
 WIDE = 2.0
 # Gradients jump where ReLU, max and the like change sides, and any rounding may change a side.
@@ -40,9 +41,9 @@ def base_name(operator: Any) -> str:
 class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
     """Rounds at random, and adds up the reduction lengths of the operators that run.
 
-    The float32 results of all that rounds, in backward too, are moved by about one unit roundoff:
-    what another correct implementation may differ by at each step (Parker, "Monte Carlo
-    arithmetic", 1997).
+    The results of all that rounds, but in float64, in backward too, are moved by about one unit
+    roundoff: what another correct implementation may differ by at each step (Parker, "Monte
+    Carlo arithmetic", 1997).
     """
 
     def __init__(self, seed: int, wide: float = WIDE) -> None:
@@ -69,7 +70,7 @@ class OperatorLog(TorchDispatchMode):  # type: ignore[misc]
         return result
 
     def _round(self, tensor: torch.Tensor) -> None:
-        if tensor.dtype is not torch.float32 or not tensor.numel():
+        if tensor.dtype not in ROUNDED or not tensor.numel():
             return
         some = tensor.reshape(-1)[:64]
         if bool((some == some.round()).all()):

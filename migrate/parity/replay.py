@@ -11,12 +11,12 @@ from typing import Any
 import mindspore as ms
 
 from migrate.outcomes import Verdict
-from migrate.parity.cells import Net, Unknown, held_at, lend, put, restore, signature
+from migrate.parity.after_call import statistics
+from migrate.parity.cells import Net, Unknown, lend, put, restore, signature
 from migrate.parity.channel import Emit, Payload, describe
 from migrate.parity.compare import Measure, compare, merge
 from migrate.parity.exchange import Array, ArrayStore, Spec, opaque_part
 from migrate.parity.inner_calls import Seen, entry_of, watched
-from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, rebuild
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.tolerance import Strictness
@@ -143,9 +143,12 @@ def local_measure(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
     try:
         args, kwargs = rebuild(entry["args"], job.store), rebuild(entry["kwargs"], job.store)
         result = job.net.cells[stand_in](*args, **kwargs)
-        measures = [_compare(job, entry["local"], result)]
-        measures += _statistics(job, entry, stand_in)
-        return merge(measures)
+        own = [_compare(job, entry["local"], result)]
+
+        def held(place: str) -> str:
+            return (stand_in + place.removeprefix(path)).lstrip(".")
+
+        return merge(own + statistics(job.net, job.store, job.strictness, entry, held))
     except Exception as error:  # whatever user code raises is a finding about this Cell
         return blocked(error)
     finally:
@@ -195,26 +198,3 @@ def _shapes(spec: Spec) -> str:
     if "items" in spec:
         return f"{spec['t']}{spec.get('keys')}({','.join(_shapes(i) for i in spec['items'])})"
     return json.dumps(spec, sort_keys=True)
-
-
-def _statistics(job: Replay, entry: Spec, stand_in: str) -> list[Measure]:
-    measures = []
-    for name, expected in entry["state"].items():
-        key = f"{entry['path']}.{name}" if entry["path"] else name
-        place = job.net.places.get(key)
-        if place is None:
-            continue
-        suffix = place.removeprefix(job.paths[entry["path"]])
-        actual, read = describe_value(held_at(job.net, (stand_in + suffix).lstrip(".")))
-        layout = job.net.layouts[key]
-        expected = {**expected, "shape": list(actual["shape"]) if layout else expected["shape"]}
-
-        def reference(spec: Spec, layout: str = layout) -> Array:
-            return apply_layout(job.store.get(spec["key"]), layout)
-
-        found = compare(expected, actual, reference, read, job.strictness)
-        detail = f"{name} after the run: {found.detail}" if found.detail else ""
-        measures.append(
-            Measure(found.verdict, found.elements, found.error, found.own, found.limit, detail)
-        )
-    return measures

@@ -31,6 +31,8 @@ class VerifyRequest:
     ``device`` is MindSpore's (CPU, GPU, Ascend); ``memory`` is the limit of each of the two
     processes in GiB, 0 for none.
 
+    ``magnitudes`` are factors: the whole model is run on inputs of those sizes as well.
+
     ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
     expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
     is called with the result and the ``targets``, and an optimizer of ``params``.
@@ -52,6 +54,7 @@ class VerifyRequest:
     seed: int = 0
     device: str = "CPU"
     memory: float = 0.0
+    magnitudes: tuple[float, ...] = ()
     cluster: str = ""
     steps: int = 0
     loss: tuple[str, ...] = ()
@@ -72,6 +75,7 @@ def arguments(request: VerifyRequest) -> tuple[str, ...]:
             found += [f"--{name}", str(value)]
     if len(request.modes) == 1:
         found += ["--mode", request.modes[0]]
+    found += [part for factor in request.magnitudes for part in ("--magnitude", f"{factor:g}")]
     for option, values in (
         ("--loss", request.loss), ("--target", request.targets), ("--optimizer", request.optimizer)
     ):  # fmt: skip

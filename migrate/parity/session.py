@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from migrate.outcomes import Verdict
 from migrate.parity.request import VerifyRequest
+from migrate.parity.sizes import PLAIN, Size
 from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
 from migrate.weights import Held, Names, Pairing, cell_path, pair_all
 

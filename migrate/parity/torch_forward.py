@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,17 @@ class Whole:
     note: str = ""
 
 
-def record(twins: Twins, training: bool, folder: Path, emit: Emit) -> dict[str, Any]:
-    """Write index.json and arrays of one forward rung to a folder; returns a short summary."""
+def record(
+    twins: Twins, training: bool, folder: Path, emit: Emit, factor: float = 1.0,
+    root_only: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Write index.json and arrays of one forward rung to a folder; returns a short summary.
+
+    ``factor``: on inputs of another size. ``root_only``: of the whole model, not of what is in it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    if factor != 1.0:
+        twins = replace(twins, arguments=change(twins.arguments, lambda x: _times(x, factor)))
     store = ArrayStore(folder)
     for model in twins.every():
         model.train(training)
@@ -62,6 +70,8 @@ def record(twins: Twins, training: bool, folder: Path, emit: Emit) -> dict[str, 
         whole = _whole(twins, recorded)
         calls = []
         for order, call in enumerate(recorded.calls):
+            if root_only and call.path:
+                continue
             emit({"at": [call.path, call.index]})
             calls.append(_entry(twins, call, order, whole, store, training))
     never = [
@@ -75,6 +85,10 @@ def record(twins: Twins, training: bool, folder: Path, emit: Emit) -> dict[str, 
     }  # fmt: skip
     (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
     return {"calls": len(calls), "never": never}
+
+
+def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    return tensor * factor if tensor.is_floating_point() else tensor
 
 
 def _whole(twins: Twins, recorded: Tape) -> Whole:

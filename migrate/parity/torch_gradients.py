@@ -28,7 +28,7 @@ from migrate.parity.torch_record import (
     restore,
     tape,
 )
-from migrate.parity.torch_values import change, cotangent, describe, tensors, widen
+from migrate.parity.torch_values import change, describe, head_cotangent, tensors, widen
 
 ILL = 0.01
 NO_GRADIENT = "no floating result depends on a parameter or input"
@@ -87,7 +87,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
         if tensor.is_floating_point() and tensor.requires_grad
     ]  # fmt: skip
     entry["cotangents"] = [
-        describe(cotangent(tensor, number), store)
+        describe(head_cotangent(tensor, number), store)
         for number, tensor in enumerate(differentiable(result))
     ]
     entry["wanted"] = {}
@@ -190,7 +190,7 @@ def _gradients(
         targets.update(floating)
         if not heads or not targets:
             return result, {}
-        starts = [cotangent(head, number) for number, head in enumerate(heads)]
+        starts = [head_cotangent(head, number) for number, head in enumerate(heads)]
         found = torch.autograd.grad(heads, list(targets.values()), starts, allow_unused=True)
     pairs = zip(targets.items(), found, strict=False)
     return result, {

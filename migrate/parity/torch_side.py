@@ -98,7 +98,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     """Build the model and its twins, find inputs, write the weights to a folder.
 
     Answers modules (path, classes, place), tensors (key, kind, shape) and the inputs that work.
-    Without ``runs`` the model is only built.
+    Without ``runs`` the model is only built. With ``half`` one in half precision stays so.
     """
     bench.twins = None
     tree, module = _load(bench, request)
@@ -110,7 +110,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         made = importing.made(module, request["build"], torch.nn.Module)
         rates.update(recurrent_rates(made))
         silence(made)
-        return made.float()
+        return made if request.get("half") and _is_half(made) else made.float()
 
     plain = make()
     specs: tuple[InputSpec, ...] = ()
@@ -129,6 +129,11 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         "tensors": tensors,
         "rates": rates,
     }
+
+
+def _is_half(model: torch.nn.Module) -> bool:
+    dtypes = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return bool(dtypes) and dtypes <= {torch.float16, torch.bfloat16}
 
 
 def _twins(
@@ -190,7 +195,8 @@ def main() -> None:
         "save_state": lambda request, emit: save_state(bench.model.plain, request),
         "compare_state": lambda request, emit: compare_state(bench.model.plain, request),
         "record": lambda request, emit: record(
-            bench.model, request["training"], Path(request["folder"]), emit
+            bench.model, request["training"], Path(request["folder"]), emit,
+            request.get("factor", 1.0), request.get("root_only", False),
         ),
         "gradients": lambda request, emit: record_gradients(
             bench.model, Path(request["folder"]), request["local"], emit

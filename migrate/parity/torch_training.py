@@ -28,7 +28,7 @@ from migrate.parity.torch_record import (
     nudger,
     restore,
 )
-from migrate.parity.torch_values import change, cotangent, describe, widen
+from migrate.parity.torch_values import change, describe, head_cotangent, widen
 
 SHARE = 0.01  # what the first step moves the weights by, relative to their size
 UNIT = 2.0**-24
@@ -56,7 +56,7 @@ class Task:
             )
             return found
         heads = differentiable(result)
-        parts = [(h * cotangent(h, number)).sum() for number, h in enumerate(heads)]
+        parts = [(h * head_cotangent(h, number)).sum() for number, h in enumerate(heads)]
         return torch.stack(parts).sum()
 
     def optimizer_of(self, model: torch.nn.Module) -> Any:
@@ -70,13 +70,14 @@ class Task:
 class Steps:
     """One run: the loss of every step, and what the weights moved by after one and after all.
 
-    ``state`` is what the optimizer keeps of each weight after the first step, ``coefficients``
-    are the relative errors that float32 leaves in its factors, by moment.
+    ``state`` is what the optimizer keeps of each weight after the first step, ``kept`` after all;
+    ``coefficients`` are the relative errors that float32 leaves in its factors, by moment.
     """
 
     losses: list[torch.Tensor] = field(default_factory=list)
     first: Moves = field(default_factory=dict)
     state: Moves = field(default_factory=dict)
+    kept: Moves = field(default_factory=dict)
     coefficients: Mapping[str, float] = field(default_factory=dict)
     last: Moves = field(default_factory=dict)
     reductions: list[float] = field(default_factory=list)
@@ -115,7 +116,7 @@ def _heads(task: Task, result: Any, store: ArrayStore) -> tuple[list[str], list[
     if task.loss:
         return [""] * len(task.targets), [_label(target, store) for target in task.targets]
     heads = differentiable(result)
-    return heads_of(result), [describe(cotangent(h, n), store) for n, h in enumerate(heads)]
+    return heads_of(result), [describe(head_cotangent(h, n), store) for n, h in enumerate(heads)]
 
 
 def _label(target: torch.Tensor, store: ArrayStore) -> Spec:
@@ -163,6 +164,7 @@ def _train(
             if number == 0:
                 found.first, found.state = found.last, _state_of(optimizer, model)
                 found.coefficients = _coefficients(optimizer)
+        found.kept = _state_of(optimizer, model)
     finally:
         with torch.no_grad():
             for name, p in model.named_parameters():
@@ -208,7 +210,8 @@ def _compared(twins: Twins, task: Task, store: ArrayStore) -> Spec:
         "losses": [_loss(runs, number) for number in range(task.steps)],
         "first": _moves(runs, "first", nudged.reductions[0]),
         "last": _moves(runs, "last", nudged.reductions[-1]),
-        "state": _states(runs, nudged.reductions[0]),
+        "state": _states(runs, "state", nudged.reductions[0]),
+        "kept": _states(runs, "kept", nudged.reductions[-1]),
     }  # fmt: skip
 
 
@@ -231,12 +234,12 @@ def _loss(runs: _Runs, number: int) -> Spec:
     return {**spec, "plain": float(runs.own[0].losses[number]), "wide": float(wide)}
 
 
-def _states(runs: _Runs, reduction: float) -> dict[str, Spec]:
+def _states(runs: _Runs, which: str, reduction: float) -> dict[str, Spec]:
     """The state of the optimizer: a moment is measured against its like, in other weights."""
-    moments = dict.fromkeys(moment_of(key)[1] for key in runs.wide.state)
+    moments = dict.fromkeys(moment_of(key)[1] for key in getattr(runs.wide, which))
     found: dict[str, Spec] = {}
     for moment in moments:
-        found |= _moves(runs, "state", reduction, moment)
+        found |= _moves(runs, which, reduction, moment)
     return found
 
 

@@ -10,6 +10,10 @@ import torch
 
 from migrate.parity.exchange import Array, ArrayStore, Spec, encode
 
+# Inputs are drawn with seeds from 0: a cotangent of the same numbers would lie along the input,
+# where what is normed has no gradient at all.
+APART = 10_000
+
 
 def change(value: Any, tensor: Callable[[torch.Tensor], Any]) -> Any:
     """The same nested value with every tensor replaced; objects of other kinds stay."""
@@ -81,6 +85,11 @@ def describe(value: Any, store: ArrayStore) -> Spec:
         return leaf(item, store.put(array(item)))
 
     return encode(value, tensor)
+
+
+def head_cotangent(head: torch.Tensor, number: int) -> torch.Tensor:
+    """The cotangent of a model's ``number``-th result."""
+    return cotangent(head, APART + number)
 
 
 def cotangent(tensor: torch.Tensor, seed: int) -> torch.Tensor:

@@ -23,7 +23,8 @@ def assert_parity(
     k: float | None = None, rtol: float | None = None, atol: float | None = None,
     timeout: float | None = None, torch_python: Path | None = None, steps: int | None = None,
     loss: str | Sequence[str] = (), target: str | Sequence[str] = (),
-    optimizer: str | Sequence[str] = (), map: Path | None = None, folders: Sequence[Path] = (),
+    optimizer: str | Sequence[str] = (), magnitudes: Sequence[float] = (),
+    map: Path | None = None, folders: Sequence[Path] = (),
 ) -> Verification | PairResult:  # fmt: skip
     """Fail unless both frameworks compute the same, in every Cell that could be compared.
 
@@ -39,7 +40,7 @@ def assert_parity(
     given = Given(
         build=_several(build), input=_several(input), mode=mode, timeout=timeout, k=k, rtol=rtol,
         atol=atol, torch_python=torch_python, steps=steps, loss=_several(loss),
-        target=_several(target), optimizer=_several(optimizer),
+        target=_several(target), optimizer=_several(optimizer), magnitudes=tuple(magnitudes),
     )  # fmt: skip
     result: Verification | PairResult
     if port:
