@@ -135,7 +135,9 @@ def _cost(
         left, right = torch.kinds.get(one.owner, ""), mindspore.kinds.get(other.owner, "")
         differ = 0.0 if left == right else (KIND if left and right else KIND / 3)
         steps = min(STEP * depth * abs(one.rank - other.rank), FARTHEST)
-        known[owners] = differ + steps + NAME * (1.0 - likeness(*owners))
+        anew = torch.counted.get(one.owner, ""), mindspore.counted.get(other.owner, "")
+        alike = max(likeness(*owners), likeness(*anew))
+        known[owners] = differ + steps + NAME * (1.0 - alike)
     same = one.role == other.role
     near = 0.0 if same else ROLE * (1.0 - 0.5 * likeness(one.name, other.name))
     kind = CONSTANT if one.parameter and not other.parameter else 0.0

@@ -9,6 +9,7 @@ from typing import Any
 from migrate.outcomes import Verdict
 from migrate.parity.blame import GUILTY, RUNGS, setting_differences
 from migrate.parity.hand.checks import MEANT
+from migrate.parity.hand.cures import examined
 from migrate.parity.hand.kinds import kind_of
 from migrate.parity.hand.parameters import RUNG
 from migrate.parity.hand.result import Blame
@@ -65,7 +66,21 @@ def _narrowed(session: HandSession, check: Check, raw: Sequence[Mapping[str, Any
             "mindspore": other[0], "mindspore_place": _place(cell),
             "call": _line(session, cell),
         })  # fmt: skip
-    return blame.model_copy(update={"cause": cause})
+    return _cured(session, check, blame.model_copy(update={"cause": cause}))
+
+
+def _cured(session: HandSession, check: Check, blame: Blame) -> Blame:
+    """With the calls where the code parts, and what cures it in front of the other causes."""
+    pair = (blame.torch, blame.mindspore)
+    if session.cells.get(pair[0]) != pair[1]:
+        pair = (check.torch_path, check.mindspore_path)
+    inner, cure = examined(session, check, *pair)
+    told = f"MindSpore's numbers are {inner.relation}" if inner.relation else ""
+    passes = f"it passes with {cure}" if cure else ""
+    return blame.model_copy(update={
+        "cause": "; ".join(text for text in (passes, told, blame.cause) if text),
+        "torch_call": inner.torch, "mindspore_call": inner.mindspore,
+    })  # fmt: skip
 
 
 def _first_input(session: HandSession, raw: Sequence[Mapping[str, Any]]) -> str:
@@ -84,6 +99,8 @@ def _missing(session: HandSession, path: str) -> str:
     prefix = f"{path}." if path else ""
     left = [w.place for w in session.matching.torch_left
             if w.parameter and w.place.startswith(prefix)]  # fmt: skip
+    if not path:
+        left += [f"{w.place} (MindSpore)" for w in session.matching.mindspore_left if w.trained]
     return f"without partner: {', '.join(left[:3])}" if left else ""
 
 

@@ -18,7 +18,7 @@ from migrate.parity.hand.session import HandSession
 from migrate.result import Check
 
 MEANT = 1e-3  # inputs nearer than this are the same input
-ELSEWHERE = "the whole agrees; this Cell divides the work differently"
+ELSEWHERE = "this Cell divides the work differently"
 OTHER_INPUT = "its input corresponds to torch's only in shape, or what is before it differs"
 NOT_ALIKE = "it is called with other tensors than its torch partner"
 NOT_CALLED = "it is never called here"
@@ -36,10 +36,9 @@ def forward_checks(
     order = {entry["path"]: entry["order"] for entry in reversed(index["calls"])}
     roots = [measure_of(answer["local"]) for answer in by_path.get("", [])]
     root = merge(roots)
-    agrees = root.verdict in FINE
     checks = []
     for path in sorted(by_path, key=lambda p: order.get(p, 0)):
-        measure = root if not path else _decide(session, path, by_path[path], agrees)
+        measure = root if not path else _decide(session, path, by_path[path], root.verdict)
         checks.append(
             check(
                 session,
@@ -68,8 +67,9 @@ def native(session: HandSession, path: str) -> bool:
 
 
 def _decide(
-    session: HandSession, path: str, answers: Sequence[Mapping[str, Any]], agrees: bool
+    session: HandSession, path: str, answers: Sequence[Mapping[str, Any]], root: Verdict
 ) -> Measure:
+    agrees = root in FINE
     inside = [measure_of(answer["inside"]) for answer in answers if "inside" in answer]
     local = [measure_of(answer["local"]) for answer in answers if "local" in answer]
     fed = max((answer["fed"] for answer in answers if "fed" in answer), default=0.0)
@@ -89,9 +89,13 @@ def _decide(
         return Measure(Verdict.PROPAGATED, alone.elements, alone.error, alone.own, alone.limit,
                        detail)  # fmt: skip
     if agrees:
-        counted = native(session, path)
+        counted = native(session, path) and alone.verdict is not Verdict.SHAPE
         return alone if counted else Measure(Verdict.NOT_RUN, detail=ELSEWHERE)
-    if fed <= MEANT or native(session, path):
+    alike = native(session, path)
+    fits = alone.verdict is Verdict.SHAPE and root is Verdict.DIVERGED  # the model's shape does
+    if fits and (not alike or fed > MEANT):
+        return Measure(Verdict.NOT_RUN, detail=ELSEWHERE)
+    if fed <= MEANT or alike:
         return alone
     return Measure(Verdict.NOT_RUN, detail=OTHER_INPUT)
 

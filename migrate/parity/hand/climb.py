@@ -13,7 +13,7 @@ from typing import Any
 
 from migrate.outcomes import Verdict
 from migrate.parity.blame import GUILTY
-from migrate.parity.checks import FINE, NO_GRADIENT, Mode
+from migrate.parity.checks import FINE, MAGNITUDES, NO_FLOATS, NO_GRADIENT, Mode
 from migrate.parity.climb import summed
 from migrate.parity.compare import worst
 from migrate.parity.hand.blame import first_guilty
@@ -31,8 +31,10 @@ from migrate.parity.hand.session import (
     record,
     use_masks,
 )
+from migrate.parity.magnitudes import magnitude_checks
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
+from migrate.parity.sizes import Size, has_floats
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.result import Check, Rung
 
@@ -40,6 +42,7 @@ Progress = Callable[[str], None]
 LOST = (WorkerError, WorkerLost)
 WORKER_GIB = 4.0
 EVEN_MASKS = "dropout lies in another order of axes: scaled by 1 + p instead of masked"
+NO_TENSORS = "neither side has a tensor of its own"
 NAMES = ("forward eval", "forward train", "gradients")
 
 
@@ -132,8 +135,8 @@ def _climb(session: HandSession, progress: Progress) -> tuple[PairResult, str]:
 
 
 def _counts(rung: Rung) -> bool:
-    """Whether a rung counts: a model without gradients has none to compare."""
-    return rung.detail != NO_GRADIENT
+    """Whether a rung counts: a model without gradients or tensors has none to compare."""
+    return rung.detail not in (NO_GRADIENT, NO_TENSORS, NO_FLOATS)
 
 
 def _rungs(session: HandSession, progress: Progress) -> Climb:
@@ -144,7 +147,9 @@ def _rungs(session: HandSession, progress: Progress) -> Climb:
     )
     found.rungs.append(Rung(name="import", mode="pynative", verdict=Verdict.PASS, checks=1,
                             detail=both))  # fmt: skip
-    _add(found, "parameters", "pynative", parameter_checks(session), 0.0, "")
+    held = session.torch["tensors"] or session.mindspore["tensors"]
+    note = "" if held else NO_TENSORS
+    _add(found, "parameters", "pynative", parameter_checks(session), 0.0, note)
     for mode in session.request.modes:
         for name in NAMES:
             began = time.monotonic()
@@ -152,6 +157,10 @@ def _rungs(session: HandSession, progress: Progress) -> Climb:
             _add(found, name, mode, checks, time.monotonic() - began, note)
             last = found.rungs[-1]
             progress(f"{name}, {mode}: {last.verdict.value}, {last.elements:,} numbers compared")
+    if session.request.magnitudes and not _broken(found, "pynative"):
+        began = time.monotonic()
+        checks, note = _magnitudes(session)
+        _add(found, MAGNITUDES, "pynative", checks, time.monotonic() - began, note)
     return found
 
 
@@ -188,6 +197,24 @@ def _forward(session: HandSession, found: Climb, name: str, mode: Mode) -> tuple
     raw = answers(session, "forward", mode, training)
     found.raw[f"{name} {mode}"] = raw
     return forward_checks(session, name, mode, raw, session.index(training))
+
+
+def _magnitudes(session: HandSession) -> tuple[tuple[Check, ...], str]:
+    """The whole model on inputs of other sizes, and all Cells where it fails."""
+    if not has_floats(session.torch["inputs"]):
+        return (), NO_FLOATS
+
+    def climbed(size: Size) -> tuple[Check, ...]:
+        record(session, False, size)
+        raw = answers(session, "forward", "pynative", root_only=size.root_only,
+                      folder=f"eval{size.suffix}")  # fmt: skip
+        index = session.index(False, size)
+        return forward_checks(session, MAGNITUDES, "pynative", raw, index)
+
+    try:
+        return magnitude_checks(session.request.magnitudes, climbed), ""
+    except LOST as error:
+        return (), f"could not run: {error}"
 
 
 def _root_fine(checks: Sequence[Check]) -> bool:

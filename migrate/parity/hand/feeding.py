@@ -41,7 +41,7 @@ def feed(seen: Seen, entry: Spec, store: ArrayStore) -> Feed | None:
     if any(not _alike(a, b) for a, b in zip(wanted, own, strict=True)):
         return None
     replaced = {id(tensor): _as(tensor, wanted[_index(own, array(tensor))]) for tensor in mine}
-    error = max(_error(a, b) for a, b in zip(wanted, own, strict=True))
+    error = max(_error(a, b.reshape(a.shape)) for a, b in zip(wanted, own, strict=True))
     return Feed(_with(seen.args, replaced), _with(seen.kwargs, replaced), error)
 
 
@@ -87,8 +87,13 @@ def _alike(torch: Array, mindspore: Array) -> bool:
     whole = "iu"
     kinds = torch.dtype.kind, mindspore.dtype.kind
     same = kinds[0] == kinds[1] or all(kind in whole for kind in kinds)
-    return torch.shape == mindspore.shape and same
+    return same and _long(torch) == _long(mindspore)
+
+
+def _long(numbers: Array) -> list[int]:
+    """The axes that matter for which number is which: those longer than 1."""
+    return [size for size in numbers.shape if size != 1]
 
 
 def _as(tensor: Any, numbers: Array) -> Any:
-    return tensor_of(numbers, dtype_name(tensor.dtype))
+    return tensor_of(numbers.reshape(tensor.shape), dtype_name(tensor.dtype))

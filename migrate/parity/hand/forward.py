@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mindspore as ms
+
 from migrate.outcomes import Verdict
-from migrate.parity.cells import Net, held_at, restore
+from migrate.parity.after_call import statistics
+from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare, merge
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.hand.feeding import feed
 from migrate.parity.hand.watching import Run, watch
-from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import describe, rebuild
 from migrate.parity.replay import blocked, set_mode
 from migrate.parity.tolerance import Strictness
@@ -61,7 +63,7 @@ def forward(net: Net, request: Payload, emit: Emit) -> Payload:
         return {}
     run = watch(net, *_inputs(index, job))
     measures = [_raised(index, job, run)] if run.error else [
-        _measure(job, root["local"], run.calls[-1].result), *_statistics(job, root)
+        _measure(job, root["local"], run.calls[-1].result), *_state(job, root)
     ]  # fmt: skip
     restore(net, "")
     done = {tuple(place) for place in request["done"]}
@@ -122,7 +124,7 @@ def _alone(job: Job, index: Spec, root: Spec) -> Measure:
     args, kwargs = _inputs(index, job)
     try:
         result = job.net.root(*args, **kwargs)
-        return merge([_measure(job, root["local"], result), *_statistics(job, root)])
+        return merge([_measure(job, root["local"], result), *_state(job, root)])
     except Exception as error:  # user code
         return blocked(error)
     finally:
@@ -134,18 +136,29 @@ def _both(job: Job, entry: Spec, run: Run) -> dict[str, Any]:
     seen = run.find(job.cells[entry["path"]], entry["call"])
     if seen is None:
         return {}
-    answer: dict[str, Any] = {"inside": _measure(job, entry["cumulative"], seen.result).as_json()}
+    inside = _measure(job, entry["cumulative"], _shaped(entry["cumulative"], seen.result))
+    answer: dict[str, Any] = {"inside": inside.as_json()}
     given = feed(seen, entry, job.store)
     if given is None:
         return answer
     try:
         result = job.net.cells[seen.path](*given.args, **given.kwargs)
-        local = merge([_measure(job, entry["local"], result), *_statistics(job, entry)])
+        shaped = _shaped(entry["local"], result)
+        local = merge([_measure(job, entry["local"], shaped), *_state(job, entry)])
     except Exception as error:  # user code
         local = blocked(error)
     finally:
         restore(job.net, seen.path)
     return {**answer, "fed": given.error, "local": local.as_json()}
+
+
+def _shaped(expected: Spec, result: Any) -> Any:
+    """A lone tensor with torch's axes of size 1: a Dense may stand for a convolution of 1 x 1."""
+    shape = expected.get("shape")
+    if shape is None or not isinstance(result, ms.Tensor) or list(result.shape) == shape:
+        return result
+    same = [n for n in result.shape if n != 1] == [n for n in shape if n != 1]
+    return result.reshape(tuple(shape)) if same else result
 
 
 def _measure(job: Job, expected: Spec, result: Any) -> Measure:
@@ -167,24 +180,5 @@ def any_width(expected: Spec, actual: Spec) -> Spec:
     return actual
 
 
-def _statistics(job: Job, entry: Spec) -> list[Measure]:
-    """The moving statistics of a Cell after its call, where they have a partner."""
-    measures = []
-    for name, expected in entry["state"].items():
-        key = f"{entry['path']}.{name}" if entry["path"] else name
-        place = job.net.places.get(key)
-        if place is None:
-            continue
-        layout = job.net.layouts[key]
-        actual, read = describe(held_at(job.net, place))
-        expected = {**expected, "shape": list(actual["shape"]) if layout else expected["shape"]}
-
-        def reference(spec: Spec, layout: str = layout) -> Array:
-            return apply_layout(job.store.get(spec["key"]), layout)
-
-        found = compare(expected, actual, reference, read, job.strictness)
-        detail = f"{name} after the run: {found.detail}" if found.detail else ""
-        measures.append(
-            Measure(found.verdict, found.elements, found.error, found.own, found.limit, detail)
-        )
-    return measures
+def _state(job: Job, entry: Spec) -> list[Measure]:
+    return statistics(job.net, job.store, job.strictness, entry)

@@ -1,7 +1,8 @@
 """In: tensors that found no partner of their shape. Out: those that are pieces of one another.
 
 Query, key and value are one matrix on one side and three layers on the other; so are the gates of
-a recurrent layer, or the biases of several. Pieces lie along the first axis, in torch's order.
+a recurrent layer, or the biases of several. Pieces lie along the first axis, in torch's order, or
+are stacked along a new one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ ORDERED = ("q", "k", "v")
 class Part:
     """Rows ``torch_rows`` of a torch tensor, after ``layout``, are ``rows`` of ``place``.
 
-    ``axis`` is that of ``rows``; None stands for all of it.
+    ``axis`` is that of ``rows``; None stands for all of it. ``adds``: to what another part puts
+    there.
     """
 
     key: str
@@ -30,6 +32,7 @@ class Part:
     torch_rows: tuple[int, int] | None = None
     rows: tuple[int, int] | None = None
     axis: int = 0
+    adds: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def fuse_named(torch: Sequence[Weight], mindspore: Sequence[Weight]) -> Fused:
                 continue
             groups.sort(key=lambda group: group[0].rank)
             for whole, group in zip(sorted(wanted, key=lambda w: w.rank), groups, strict=True):
-                found = tuple(_Piece(weight, False) for weight in group)
+                rows = whole.shape[0] // len(ORDERED)
+                found = tuple(_Piece(weight, rows) for weight in group)
                 parts += _join(whole, found) if join else _split(whole, found)
     keys, places = {part.key for part in parts}, {part.place for part in parts}
     return Fused(
@@ -89,21 +93,56 @@ def fuse(torch: Sequence[Weight], mindspore: Sequence[Weight]) -> Fused:
 
 @dataclass(frozen=True)
 class _Piece:
+    """A tensor that is ``rows`` of a whole along its first axis (the second if ``turned``)."""
+
     weight: Weight
-    turned: bool
+    rows: int
+    layout: str = ""
+    turned: bool = False
 
 
-def _pieces(whole: Weight, candidates: Sequence[Weight], join: bool) -> tuple[_Piece, ...]:
-    """The nearest group of equal tensors of one role that make up the whole."""
-    groups: list[tuple[float, tuple[_Piece, ...]]] = []
+Group = tuple[_Piece, ...]
+
+
+def _pieces(whole: Weight, candidates: Sequence[Weight], join: bool) -> Group:
+    """The nearest group of tensors of one role that make up the whole."""
+    groups = list(_equal(whole, candidates, join))
+    groups = groups or list(_unequal(whole, candidates)) or list(_stacked(whole, candidates, join))
+    return min(groups, key=lambda group: _cost(whole, group)) if groups else ()
+
+
+def _cost(whole: Weight, group: Group) -> float:
+    first = group[0]
+    cost = 10 * min(abs(piece.weight.rank - whole.rank) for piece in group) + 2 * first.turned
+    return cost + 3 * (1 - likeness(whole.owner, first.weight.owner.rpartition(".")[0]))
+
+
+def _equal(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterator[Group]:
     for count, turned in itertools.product(PIECES, (False, True)):
         wanted = _piece_shape(whole.shape, count, turned, join)
         fitting = [w for w in candidates if w.shape == wanted] if wanted else []
+        rows = whole.shape[1 if turned and join else 0] // count
         for group in _groups(fitting, count):
-            cost = 10 * min(abs(w.rank - whole.rank) for w in group) + 2 * turned
-            cost += 3 * (1 - likeness(whole.owner, group[0].owner.rpartition(".")[0]))
-            groups.append((cost, tuple(_Piece(w, turned) for w in group)))
-    return min(groups, key=lambda item: item[0])[1] if groups else ()
+            yield tuple(_Piece(w, rows, "t()" if turned else "", turned) for w in group)
+
+
+def _unequal(whole: Weight, candidates: Sequence[Weight]) -> Iterator[Group]:
+    """Neighbours of other sizes, as two heads that are one layer on the other side."""
+    fitting = [w for w in candidates if w.shape[1:] == whole.shape[1:] and len(w.shape) > 0]
+    for count in PIECES:
+        for group in _groups(fitting, count):
+            if sum(w.shape[0] for w in group) == whole.shape[0]:
+                yield tuple(_Piece(w, w.shape[0]) for w in group)
+
+
+def _stacked(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterator[Group]:
+    """As many tensors as the whole has rows, each of the shape of a row."""
+    shape = whole.shape[1:]
+    fitting = [w for w in candidates if w.shape == shape]
+    if len(whole.shape) > 1 and whole.shape[0] > 1:
+        layout = f"reshape{(1, *shape)}" if join else f"reshape({', '.join(map(str, shape))})"
+        for group in _groups(fitting, whole.shape[0]):
+            yield tuple(_Piece(w, 1, layout) for w in group)
 
 
 def _piece_shape(whole: Shape, count: int, turned: bool, join: bool) -> Shape:
@@ -139,19 +178,18 @@ def _letter_order(weight: Weight) -> int:
     return ORDERED.index(letter) if letter else len(ORDERED)
 
 
-def _split(whole: Weight, pieces: Sequence[_Piece]) -> Iterator[Part]:
-    size = whole.shape[0] // len(pieces)
-    for number, piece in enumerate(pieces):
-        layout = "t()" if piece.turned else ""
-        rows = (number * size, (number + 1) * size)
-        yield Part(whole.place, piece.weight.place, layout, torch_rows=rows)
+def _split(whole: Weight, pieces: Group) -> Iterator[Part]:
+    for piece, rows in zip(pieces, _rows(pieces), strict=True):
+        yield Part(whole.place, piece.weight.place, piece.layout, torch_rows=rows)
 
 
-def _join(whole: Weight, pieces: Sequence[_Piece]) -> Iterator[Part]:
+def _join(whole: Weight, pieces: Group) -> Iterator[Part]:
     """A turned whole holds its pieces side by side."""
     axis = 1 if pieces[0].turned else 0
-    size = whole.shape[axis] // len(pieces)
-    for number, piece in enumerate(pieces):
-        rows = (number * size, (number + 1) * size)
-        layout = "t()" if piece.turned else ""
-        yield Part(piece.weight.place, whole.place, layout, rows=rows, axis=axis)
+    for piece, rows in zip(pieces, _rows(pieces), strict=True):
+        yield Part(piece.weight.place, whole.place, piece.layout, rows=rows, axis=axis)
+
+
+def _rows(pieces: Group) -> Iterator[tuple[int, int]]:
+    ends = list(itertools.accumulate(piece.rows for piece in pieces))
+    return zip([0, *ends], ends, strict=False)

@@ -5,7 +5,8 @@ A *call* is one entry of a trace: the path of a module or Cell, in the order in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -69,6 +70,34 @@ class Side:
         """All paths below one."""
         prefix = f"{path}." if path else ""
         return tuple(p for p in self.kinds if p != path and p.startswith(prefix))
+
+    @cached_property
+    def counted(self) -> Mapping[str, str]:
+        """Paths of layers with the numbers in them counted anew, from 0, for each name and kind.
+
+        One side may number its convolutions 0, 3, 6 in a chain, and the other from 1.
+        """
+        groups: dict[tuple[str, str, str], set[int]] = {}
+        owners = dict.fromkeys(weight.owner for weight in self.weights)
+        parted = {owner: tuple(self._numbered(owner)) for owner in owners}
+        for group, number, _ in itertools.chain.from_iterable(parted.values()):
+            groups.setdefault(group, set()).add(number)
+        return {
+            owner: ".".join(
+                f"{group[1]}{sorted(groups[group]).index(number)}" if number >= 0 else step
+                for group, number, step in steps
+            )
+            for owner, steps in parted.items()
+        }
+
+    def _numbered(self, owner: str) -> Iterator[tuple[tuple[str, str, str], int, str]]:
+        """Each step of a path: what it is counted among, its number (-1: none), and itself."""
+        steps = owner.split(".")
+        for depth, step in enumerate(steps):
+            stem = step.rstrip("0123456789")
+            above, path = ".".join(steps[:depth]), ".".join(steps[: depth + 1])
+            number = int(step[len(stem) :]) if stem != step else -1
+            yield (above, stem, self.kinds.get(path, "")), number, step
 
     @cached_property
     def owners(self) -> frozenset[str]:

@@ -57,6 +57,7 @@ def _part(part: Part) -> str:
     more += [f"torch_rows = {list(part.torch_rows)}"] if part.torch_rows else []
     more += [f"rows = {list(part.rows)}"] if part.rows else []
     more += [f"axis = {part.axis}"] if part.axis else []
+    more += ["adds = true"] if part.adds else []
     place = json.dumps(part.place)
     return f"{{ {', '.join([f'to = {place}', *more])} }}" if more else place
 
@@ -82,11 +83,12 @@ def _parts(key: str, value: Any) -> list[Part]:
     found = []
     for item in value if isinstance(value, list) else [value]:
         row = {"to": item} if isinstance(item, str) else item
-        known = {"to", "layout", "torch_rows", "rows", "axis"}
+        known = {"to", "layout", "torch_rows", "rows", "axis", "adds"}
         if not isinstance(row, dict) or not set(row) <= known:
             raise ValueError(f"{key}: a part has the keys {', '.join(sorted(known))}")
         pairs = [tuple(row[name]) if name in row else None for name in ("torch_rows", "rows")]
-        found.append(
-            Part(key, row["to"], row.get("layout", ""), pairs[0], pairs[1], row.get("axis", 0))
-        )
+        found.append(Part(
+            key, row["to"], row.get("layout", ""), pairs[0], pairs[1], row.get("axis", 0),
+            bool(row.get("adds", False)),
+        ))  # fmt: skip
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.parity.hand.assignment import Match, assign
 from migrate.parity.hand.fusing import Part, fuse, fuse_named
@@ -49,6 +49,24 @@ def match(torch: Side, mindspore: Side, fixed: Sequence[Part] = ()) -> Matching:
         mindspore_left, tuple((m.torch.place, m.rivals) for m in unsure),
         tuple(_choices(matches, unsure)),
     )  # fmt: skip
+
+
+SUMMED = ("lstm", "lstmcell", "rnn", "rnncell")  # nothing comes between the two biases of a gate
+TWO = {"bias_ih": "bias_hh", "bias_hh": "bias_ih"}
+
+
+def with_sums(matching: Matching, torch: Side) -> Matching:
+    """Add torch's second bias of a recurrent layer to the only one that the port has."""
+    left = list(matching.torch_left)
+    added: list[Part] = []
+    for weight in matching.torch_left:
+        first = weight.name[:7]
+        other = f"{weight.owner}.{TWO.get(first, '')}{weight.name[7:]}".lstrip(".")
+        parts = [part for part in matching.parts if part.key == other]
+        if first in TWO and torch.kinds.get(weight.owner) in SUMMED and parts:
+            added += [replace(part, key=weight.place, adds=True) for part in parts]
+            left.remove(weight)
+    return replace(matching, parts=(*matching.parts, *added), torch_left=tuple(left))
 
 
 def _unlike(

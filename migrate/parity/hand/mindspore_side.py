@@ -20,8 +20,9 @@ from migrate.parity.hand.parts import load_parts
 from migrate.parity.masks import choose_masks
 from migrate.parity.mindspore_side import Bench, hello, use_device
 from migrate.parity.ms_dropout import share_masks, silence
+from migrate.parity.ms_remedies import remedy
 from migrate.parity.ms_values import array
-from migrate.parity.replay import set_mode
+from migrate.parity.replay import inner_calls, set_mode
 
 
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
@@ -37,6 +38,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
     rates = recurrent_rates(made)
     silence(made)
     bench.net = open_net(made)
+    bench.net.source = str(root_folder)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
     store = ArrayStore(Path(request["folder"]))
@@ -64,7 +66,7 @@ def main() -> None:
     ms.set_context(pynative_synchronize=True, jit_syntax_level=ms.STRICT)
     share_masks()
     share_draws()
-    importing.track(ms.nn.Cell)
+    importing.track(ms.nn.Cell, arguments=True)
     serve({
         "hello": hello, "masks": choose_masks,
         "build": lambda request, emit: build(bench, request, emit),
@@ -74,6 +76,8 @@ def main() -> None:
         "trace": lambda request, emit: trace(bench.current, request, emit),
         "forward": lambda request, emit: forward(bench.current, request, emit),
         "gradients": lambda request, emit: gradients(bench.current, request, emit),
+        "inner_calls": lambda request, emit: inner_calls(bench.current, request),
+        "remedy": lambda request, emit: remedy(bench.current, request, emit),
     })  # fmt: skip
 
 

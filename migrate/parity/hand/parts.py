@@ -14,7 +14,7 @@ from migrate.parity.ms_values import array
 
 
 def load_parts(net: Net, parts: list[Spec], folder: Path) -> list[Spec]:
-    """Copy torch's numbers; a part is {key, array, place, layout, torch_rows, rows, axis}.
+    """Copy torch's numbers; a part is {key, array, place, layout, torch_rows, rows, axis, adds}.
 
     Answers the parts that do not fit, with the reason; each part is read back and compared.
     """
@@ -23,7 +23,7 @@ def load_parts(net: Net, parts: list[Spec], folder: Path) -> list[Spec]:
     failed: list[Spec] = []
     net.places.clear()
     net.layouts.clear()
-    for part in parts:
+    for part in sorted(parts, key=lambda part: part["adds"]):
         numbers = torch_part(store.get(part["array"]), part)
         whole = array(held_at(net, part["place"])).copy()
         target = own_part(whole, part)
@@ -31,6 +31,7 @@ def load_parts(net: Net, parts: list[Spec], folder: Path) -> list[Spec]:
             why = f"shape {list(target.shape)} in MindSpore, {list(numbers.shape)} in torch"
             failed.append({"key": part["key"], "place": part["place"], "why": why})
             continue
+        numbers = numbers + target if part["adds"] else numbers
         target[...] = numbers
         put(net, part["place"], whole)
         back = own_part(array(held_at(net, part["place"])), part)

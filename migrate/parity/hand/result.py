@@ -20,6 +20,8 @@ class Blame(Frozen):
     cause: str = ""
     torch_place: str = ""
     mindspore_place: str = ""
+    torch_call: str = ""
+    mindspore_call: str = ""
 
 
 class PairResult(Frozen):

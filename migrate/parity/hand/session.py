@@ -18,9 +18,10 @@ from migrate.parity.hand.cells import pair_cells
 from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, mindspore_side, torch_side
 from migrate.parity.hand.mapping import Fixed
-from migrate.parity.hand.matching import Matching, match, with_choice
+from migrate.parity.hand.matching import Matching, match, with_choice, with_sums
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
+from migrate.parity.sizes import PLAIN, Size
 from migrate.parity.worker import Payload, WorkerLost
 
 TRIES = 24
@@ -64,8 +65,9 @@ class HandSession:
     def own(self) -> dict[str, Payload]:
         return {row["path"]: row for row in self.mindspore["cells"]}
 
-    def index(self, training: bool) -> dict[str, Any]:
-        path = self.folder / (self.train if training else "eval") / "index.json"
+    def index(self, training: bool, size: Size = PLAIN) -> dict[str, Any]:
+        name = f"{self.train if training else 'eval'}{size.suffix}"
+        path = self.folder / name / "index.json"
         loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return loaded
 
@@ -76,18 +78,17 @@ def open_torch(session: HandSession) -> None:
     session.torch = session.sides.torch.call("build", {
         "module": pair.torch.module, "build": pair.torch.build, "folders": list(pair.folders),
         "inputs": list(request.inputs), "seed": request.seed,
-        "folder": str(session.folder / "weights"), "runs": True,
+        "folder": str(session.folder / "weights"), "runs": True, "half": True,
     }, request.timeout)  # fmt: skip
     record(session, training=False)
 
 
-def record(session: HandSession, training: bool) -> None:
+def record(session: HandSession, training: bool, size: Size = PLAIN) -> None:
     """What torch's modules receive and return, written once."""
-    folder = session.folder / (session.train if training else "eval")
+    folder = session.folder / f"{session.train if training else 'eval'}{size.suffix}"
     if not (folder / "index.json").exists():
-        session.sides.torch.call(
-            "record", {"training": training, "folder": str(folder)}, session.request.timeout
-        )
+        asked = {"training": training, "folder": str(folder), **asdict(size)}
+        session.sides.torch.call("record", asked, session.request.timeout)
 
 
 def use_masks(session: HandSession, even: bool) -> None:
@@ -122,7 +123,8 @@ def pair_up(session: HandSession) -> None:
     torch = torch_side(session.torch, index)
     mindspore = mindspore_side(session.mindspore, session.trace)
     fixed = session.pair.fixed
-    session.matching = _with_ties(session, match(torch, mindspore, fixed.parts), torch, mindspore)
+    matching = with_sums(match(torch, mindspore, fixed.parts), torch)
+    session.matching = _with_ties(session, matching, torch, mindspore)
     session.constants = constants(session, session.matching.parts)
     session.parts = _tried(session)
     session.cells = pair_cells(torch, mindspore, session.parts, fixed.cells)
