@@ -85,8 +85,8 @@ class Writes(Values):
         return frozenset((new,))
 
     def note_given(self, by: ast.AST, refs: Refs) -> None:
-        """The parameters whose storage a write changes, and whether it changes a part only."""
-        if refs and all(ref.how == VIEW for ref in refs):
+        """The parameters whose storage a write changes, and whether it may change a part only."""
+        if any(ref.how == VIEW for ref in refs):
             self.found.parts.add(id(by))
         for ref in refs:
             if ref.how == MAYBE:

@@ -49,8 +49,10 @@ def _filled(name: str, call: ast.Call) -> ast.expr | None:
 
 def _item(scene: Scene, call: ast.Call, part: ast.Subscript, edit: Edit) -> Edit | Refusal:
     target, twice = target_of(scene, part), (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
-    if target.holder is Holder.ELEMENT:  # of a list: a tensor of its own
-        return edit
+    if target.holder is Holder.ELEMENT:
+        if id(call) not in findings(scene, scene.function(call)).parts:
+            return edit  # of a list: a tensor of its own
+        return _refused(edit.site, part, "what holds it may hold parts of a tensor")
     if target.holder is Holder.TEMPORARY or not is_basic(scene, part.slice):
         return _refused(edit.site, part, "nothing tells whether the index makes a view or a copy")
     if any(isinstance(node, twice) for node in ast.walk(part)):
@@ -69,7 +71,7 @@ def _item(scene: Scene, call: ast.Call, part: ast.Subscript, edit: Edit) -> Edit
 
 
 def _is_part(scene: Scene, call: ast.Call, tensor: ast.expr) -> bool:
-    """A view by its form, or a variable that surely holds one."""
+    """A view by its form, or a variable that may hold one."""
     while isinstance(tensor, ast.Attribute) and tensor.attr == "data":
         tensor = tensor.value
     if isinstance(tensor, ast.Name):
