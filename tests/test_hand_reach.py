@@ -202,8 +202,12 @@ def parts_of(torch: dict[str, tuple[int, ...]], port: dict[str, tuple[int, ...]]
 
 
 def test_pieces_may_be_of_different_sizes_or_stacked() -> None:
+    heads = {"classes.bias": (5,), "boxes.bias": (4,)}
+    assert parts_of(heads, {"head.bias": (9,)}) == {
+        "classes.bias[]": "head.bias[0, 5]", "boxes.bias[]": "head.bias[5, 9]",
+    }  # fmt: skip
     heads = {"classes.weight": (5, 16), "boxes.weight": (4, 16)}
-    assert parts_of(heads, {"head.weight": (9, 16)}) == {
+    assert parts_of(heads, {"head.weight": (9, 16), "scale": ()}) == {
         "classes.weight[]": "head.weight[0, 5]", "boxes.weight[]": "head.weight[5, 9]",
     }  # fmt: skip
     experts = {"list.0.weight": (5, 6), "list.1.weight": (5, 6)}
@@ -218,6 +222,7 @@ def test_pieces_may_be_of_different_sizes_or_stacked() -> None:
 def test_pieces_that_are_no_whole_stay_alone() -> None:
     heads = {"classes.weight": (5, 16), "boxes.weight": (4, 16)}
     assert parts_of(heads, {"head.weight": (8, 16)}) == {}
+    assert parts_of({"a": (), "b": (3,)}, {"c": (7,), "d": (2, 2)}) == {}
     assert parts_of(heads, {"head.weight": (9, 12)}) == {}
 
 

@@ -6,21 +6,20 @@ from mindspore.common.initializer import Uniform, initializer
 
 
 class TwoPaths(nn.Cell):
-    def __init__(self, crossed=False, relu=True):
+    def __init__(self, crossed=False):
         super().__init__()
         self.conv1 = nn.Conv2d(4, 8, 3, has_bias=True)
         self.conv2_a = nn.Conv2d(4, 3, 3, has_bias=True)
         self.conv2_b = nn.Conv2d(4, 3, 3, has_bias=True)
         self.fc = nn.Dense(6, 3)
-        self.crossed, self.relu = crossed, relu
+        self.crossed = crossed
 
     def construct(self, x):
         x = ops.relu(self.conv1(x))
         a, b = ops.split(x, 4, axis=1)
         if self.crossed:
             a, b = b, a
-        x = ops.cat((self.conv2_a(a), self.conv2_b(b)), 1)
-        x = ops.relu(x) if self.relu else x
+        x = ops.relu(ops.cat((self.conv2_a(a), self.conv2_b(b)), 1))
         return self.fc(ops.amax(x, (2, 3)))
 
 

@@ -121,14 +121,15 @@ def _equal(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterator[
     for count, turned in itertools.product(PIECES, (False, True)):
         wanted = _piece_shape(whole.shape, count, turned, join)
         fitting = [w for w in candidates if w.shape == wanted] if wanted else []
-        rows = whole.shape[1 if turned and join else 0] // count
         for group in _groups(fitting, count):
+            rows = whole.shape[1 if turned and join else 0] // count
             yield tuple(_Piece(w, rows, "t()" if turned else "", turned) for w in group)
 
 
 def _unequal(whole: Weight, candidates: Sequence[Weight]) -> Iterator[Group]:
     """Neighbours of other sizes, as two heads that are one layer on the other side."""
-    fitting = [w for w in candidates if w.shape[1:] == whole.shape[1:] and len(w.shape) > 0]
+    same = len(whole.shape), whole.shape[1:]
+    fitting = [w for w in candidates if w.shape and (len(w.shape), w.shape[1:]) == same]
     for count in PIECES:
         for group in _groups(fitting, count):
             if sum(w.shape[0] for w in group) == whole.shape[0]:
