@@ -93,6 +93,8 @@ def clean_models(scratch: Path) -> Iterator[Model]:
         shutil.copy(file, scratch / "torch")
     folder = converted(scratch / "torch", scratch / "ports")
     for name, row in table(ports / "ports.toml").items():
+        if any(text.endswith("float16") for text in row["input"]):
+            continue  # conversions are compared in float32
         file, _, build = row["torch"].partition(":")
         build = build if build.endswith(")") else f"{build}()"
         yield Model(name, folder, f"{file}.py", build, tuple(row["input"]))
