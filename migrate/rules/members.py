@@ -22,9 +22,47 @@ _ONE_DEVICE = "MindSpore places whole programs: the device of a tensor is answer
 
 
 def _is_device_of_tensor(scene: Scene, node: ast.expr) -> bool:
-    """``x.device``, which becomes None and has no attributes."""
+    """``x.device``, which becomes None and has no attributes, or a variable that holds no other."""
+    if isinstance(node, ast.Name):
+        values = _bound(scene, node)
+        return bool(values) and all(
+            isinstance(v, ast.Attribute) and _is_device_of_tensor(scene, v) for v in values
+        )
     of = node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
     return of is not None and is_all(scene.kind(of), "Tensor")
+
+
+def _bound(scene: Scene, name: ast.Name) -> list[ast.expr | None]:
+    """What the function, or the file, around a variable binds to it; None for a parameter."""
+    function = scene.function(name)
+    own = function is not None and name.id in function.locals | {a.arg for a in function.parameters}
+    nodes = tuple(ast.walk(function.node)) if function is not None and own else scene.file.nodes
+    found: list[ast.expr | None] = []
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(getattr(target, "id", "") == name.id for target in targets):
+            found.append(node.value)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.arg) and node.arg == name.id:
+            found.append(None)
+    stores = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    plain = len(found) == sum(n.id == name.id for n in stores)
+    return found if plain else [*found, None]
+
+
+def _is_told(scene: Scene, node: ast.Attribute) -> bool:
+    """Whether a device is shown as a text, or held against ``torch.device("cpu")``."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call):
+        return getattr(parent.func, "id", "") in ("str", "repr") and parent.args == [node]
+    if not isinstance(parent, ast.Compare) or len(parent.ops) > 1:
+        return False
+    other = parent.comparators[0] if parent.left is node else parent.left
+    values = _bound(scene, other) if isinstance(other, ast.Name) else [other]
+    return bool(values) and all(isinstance(v, ast.Call) and _makes_device(scene, v) for v in values)
+
+
+def _makes_device(scene: Scene, call: ast.Call) -> bool:
+    return any(a.kind == "ref" and a.name == "torch.device" for a in scene.kind(call.func))
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
@@ -79,6 +117,10 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
         return Refusal(site, row.flag, row.reason, row.next_step)
     if name in _OF_DEVICE and _is_device_of_tensor(scene, node.value):
         return Edit(site, Outcome.CONVERTED, (_OF_DEVICE[name],), row.key, note=_ONE_DEVICE)
+    if name == "torch.Tensor.device" and _is_told(scene, node):
+        text, root = scene.spelling.local("helpers.Device")
+        needs, parts = frozenset((root,)), (f'{text}("cpu")',)
+        return Edit(site, Outcome.HELPER, parts, row.key, needs, _ONE_DEVICE)
     if scene.table.kind(name) == "method":
         if _same_name(scene, row, node.attr):
             return Edit(site, Outcome.KEPT, None, row.key)
