@@ -33,6 +33,7 @@ from migrate.rules import (
 )
 from migrate.rules.along import advised, decide_along
 from migrate.rules.imports import decide_import
+from migrate.rules.inside_text import fitted
 from migrate.scene import Scene
 from migrate.sites import Form, Reference, find
 
@@ -58,7 +59,8 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
     dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene))
     made = (_dead(scene, r, dead) or _apart(scene, r) or decide(scene, r) for r in found)
-    decisions = tuple(advised(scene, decision) for decision in made)
+    told = (advised(scene, decision) for decision in made)
+    decisions = tuple(fitted(scene, r.node, d) for r, d in zip(found, told, strict=True))
     extra = tuple(_beside(scene))
     return Plan(decisions, extra, len(found))
 

@@ -1,0 +1,50 @@
+"""In: a decision in an f-string. Out: the same, with quotes in its new text that do not end it.
+
+Before Python 3.12 the quotes of an f-string may not stand in it: ``f'{x.device.type}'`` becomes
+``f'{"cpu"}'``.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Refusal
+from migrate.scene import Scene
+
+_QUOTES = {"'": '"', '"': "'"}
+
+
+def fitted(scene: Scene, node: ast.AST, decision: Edit | Refusal) -> Edit | Refusal:
+    """A text with both kinds of quotes cannot be fitted: the f-string has to be split by hand."""
+    if not isinstance(decision, Edit) or not decision.parts or not _inside(scene, node):
+        return decision
+    quote = _quote(scene, decision.site.span.start)
+    texts = [part for part in decision.parts if isinstance(part, str) and quote in part]
+    if not quote or not texts:
+        return decision
+    other = _QUOTES[quote]
+    if any(other in text or "\\" in text for text in texts):
+        why = "its new text has both kinds of quotes, which no f-string takes before Python 3.12"
+        return Refusal(decision.site, "API104", why, "bind it to a name before")
+    parts = tuple(p.replace(quote, other) if isinstance(p, str) else p for p in decision.parts)
+    return replace(decision, parts=parts)
+
+
+def _inside(scene: Scene, node: ast.AST) -> bool:
+    current: ast.AST | None = node
+    while current is not None and not isinstance(current, ast.stmt):
+        if isinstance(current, ast.FormattedValue):
+            return True
+        current = scene.parent(current)
+    return False
+
+
+def _quote(scene: Scene, place: int) -> str:
+    """The quote of the f-string around a place; "" where three of them end it."""
+    for kind, start, end in scene.source.tokens:
+        if kind == tokenize.STRING and start <= place < end:
+            text = scene.source.data[start:end].decode().lstrip("rRfF")
+            return "" if text[:3] == text[0] * 3 else text[0]
+    return ""
