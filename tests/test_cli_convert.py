@@ -266,6 +266,23 @@ def test_settings_name_exclusions_and_mappings(run, write) -> None:
     assert "range_push" not in (root.parent / "out/net.py").read_text(), done.out
 
 
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [("--follow", "nosuchpackage"), ("--follow-path", "nosuchfolder")],
+)
+def test_what_is_to_be_followed_has_to_be_there(run, write, option: str, named: str) -> None:
+    root = write({"net.py": CLEAN})
+    done = run("convert", root / "net.py", "-o", root.parent / "out", option, named)
+    assert done.code == 2
+    assert f"{option} {named}" in done.err and "next: " in done.err
+
+
+def test_settings_may_name_packages_that_are_not_here(run, write) -> None:
+    settings = '[tool.torch2ms]\nfollow = ["nosuchpackage"]\nfollow_path = ["nosuchfolder"]\n'
+    root = write({"pyproject.toml": settings, "net.py": CLEAN})
+    assert run("convert", root / "net.py", "-o", root.parent / "out").code == 0
+
+
 def test_the_schema_version_is_checked(run, write) -> None:
     root = write({"net.py": CLEAN})
     out = root.parent / "out"

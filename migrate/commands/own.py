@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from migrate import settings
+from migrate.errors import Problem
+from migrate.following.installed import find
 from migrate.following.policy import Wish
 from migrate.own_rows import mapping_files
 from migrate.project import Request
@@ -50,7 +52,8 @@ def given(
     """[tool.torch2ms] nearest to the source or the working folder, and the options.
 
     Raises:
-        Problem: settings that are not understood, or a file of rows that does not exist.
+        Problem: settings that are not understood, or a file of rows, a folder or a package that
+            does not exist.
     """
     found = settings.nearest(source if source.is_dir() else source.parent, Path.cwd())
     rows = mapping_files(found, tuple(mappings or ()))
@@ -60,4 +63,24 @@ def given(
         (*(name for name in found.no_follow if name not in (follow or ())), *(no_follow or ())),
         (*(paths or ()), *found.follow_path),
     )
+    _check(follow or (), paths or (), wish)
     return Own((*found.exclude, *(exclude or ())), rows, found.train_style, wish)
+
+
+def _check(follow: Sequence[str], paths: Sequence[Path], wish: Wish) -> None:
+    """What the options name has to be there: a slip would be passed over in silence.
+
+    Settings are for many machines; where a package is missing on one, its names are flagged.
+    """
+    for path in paths:
+        if not path.is_dir():
+            raise Problem(
+                f"--follow-path {path}", "no such folder", "packages are looked for in it",
+                "name the folder that holds the package's folder",
+            )  # fmt: skip
+    for name in follow:
+        if find(name, wish.paths) is None:
+            raise Problem(
+                f"--follow {name}", "no source found", "it is no package with Python files here",
+                "install it where torch2ms runs, or name its folder with --follow-path DIR",
+            )  # fmt: skip
