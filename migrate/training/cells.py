@@ -86,7 +86,9 @@ def written(
 ) -> LossCell:
     """A class of its own."""
     source = view.file.source
-    members = _spelled([f"self.{n.rpartition('.')[2]}" for n in names.held], _TAKEN)
+    # a Module that trains itself is held as well, under a name that is not that of the Cell
+    last = ["net" if n == own else n.rpartition(".")[2] for n in names.held]
+    members = _spelled([f"self.{n}" for n in last], _TAKEN)
     members = dict(zip(names.held, members.values(), strict=True))
     bound = binds([*region.again, *region.inside], own)
     inputs = _spelled(names.given, bound)
