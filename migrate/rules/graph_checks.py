@@ -49,7 +49,7 @@ def _counted(scene: Scene, node: ast.Call) -> Edit | None:
     if span is None:
         return None
     asked = Piece(scene.source.span(test), isinstance(test, _LOOSE))
-    opens, closes = ("(", ")") if _taken_hold(scene, node) else ("", "")
+    opens, closes = ("(", ")") if graph_scope.taken_hold(scene, node) else ("", "")
     head = f"{opens}len([{names[0].id} for "
     answer = "== 0" if every else "> 0"
     parts = (head, Piece(span), f" if {'not ' if every else ''}", asked, f"]) {answer}{closes}")
@@ -73,7 +73,7 @@ def _different(scene: Scene, node: ast.BinOp) -> Edit | None:
     """``a ^ b`` of bools is ``a != b``."""
     if not is_all(scene.kind(node.left), "bool") or not is_all(scene.kind(node.right), "bool"):
         return None
-    tight = _taken_hold(scene, node) and not _enclosed(scene, node)
+    tight = graph_scope.taken_hold(scene, node) and not _enclosed(scene, node)
     opens, closes = ("(", ")") if tight else ("", "")
     left, right = (piece(scene.source, side, True) for side in (node.left, node.right))
     span = scene.source.span(node)
@@ -95,12 +95,3 @@ def stays(scene: Scene, node: ast.Call) -> bool:
 def _enclosed(scene: Scene, node: ast.expr) -> bool:
     span, data = scene.source.span(node), scene.source.data
     return data[: span.start].rstrip()[-1:] == b"(" and data[span.end :].lstrip()[:1] == b")"
-
-
-def _taken_hold(scene: Scene, node: ast.expr) -> bool:
-    """Whether the place takes hold of a part of a comparison; ``and`` and ``not`` do not."""
-    parent = scene.parent(node)
-    loose = isinstance(parent, ast.BoolOp) or (
-        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
-    )
-    return scene.is_tight(node) and not loose

@@ -111,18 +111,9 @@ def _edge(scene: Scene, node: ast.Call, func: ast.Attribute) -> Edit | None:
         return None
     size = len(given.value)
     cut = f"[:{size}]" if func.attr == "startswith" else f"[-{size}:]"
-    opens, closes = ("(", ")") if _binds(scene, node) else ("", "")
+    opens, closes = ("(", ")") if graph_scope.taken_hold(scene, node) else ("", "")
     head = piece(scene.source, func.value, True)
     return _whole(scene, node, opens, head, f"{cut} == ", _inside(scene, given), closes)
-
-
-def _binds(scene: Scene, node: ast.Call) -> bool:
-    """Whether the place of the call would take hold of a part of a comparison."""
-    parent = scene.parent(node)
-    loose = isinstance(parent, ast.BoolOp) or (
-        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
-    )
-    return scene.is_tight(node) and not loose
 
 
 def _popped_once(scene: Scene, node: ast.Call, func: ast.Attribute) -> bool:

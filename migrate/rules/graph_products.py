@@ -65,20 +65,12 @@ def _nested(scene: Scene, node: ast.ListComp | ast.GeneratorExp) -> Edit | None:
 
 
 def _is_python_sum(scene: Scene) -> bool:
-    """Whether no import, definition or variable of the file takes the name."""
-    for node in scene.file.nodes:
-        bound = ""
-        if isinstance(node, ast.alias):
-            bound = node.asname or node.name
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            bound = node.id
-        elif isinstance(node, ast.arg):
-            bound = node.arg
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            bound = "" if scene.owner(node) is not None else node.name
-        if bound == "sum":
-            return False
-    return True
+    """Whether no import, definition or variable of the file takes the name; a method may."""
+    return not any(
+        graph_scope.bound_name(node) == "sum"
+        for node in scene.file.nodes
+        if not (isinstance(node, ast.FunctionDef) and scene.owner(node) is not None)
+    )
 
 
 def _stripped(scene: Scene, start: int, end: int) -> Span:

@@ -149,3 +149,24 @@ def free_local(scene: Scene, function: Function, member: str) -> str:
     while local in function.locals | taken or local in scene.file.top or keyword.iskeyword(local):
         local += "_"
     return local
+
+
+def taken_hold(scene: Scene, node: ast.expr) -> bool:
+    """Whether the place takes hold of a part of a comparison; ``and`` and ``not`` do not."""
+    parent = scene.parent(node)
+    loose = isinstance(parent, ast.BoolOp) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    )
+    return scene.is_tight(node) and not loose
+
+
+def bound_name(node: ast.AST) -> str:
+    """The name that an import, a definition, a parameter or a variable binds; "" for all else."""
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name).partition(".")[0]
+    if isinstance(node, ast.Name):
+        return "" if isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    defined = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    return node.name if defined else ""  # type: ignore[attr-defined]

@@ -133,19 +133,8 @@ def _bound_elsewhere(
     own = {id(a) for s in same for a in s.names}
     if not all(id(s) in inside for s in same):
         return True
-    for other in scene.file.nodes:
-        bound = ""
-        if isinstance(other, ast.alias) and id(other) not in own:
-            bound = (other.asname or other.name).partition(".")[0]
-        elif isinstance(other, ast.Name) and not isinstance(other.ctx, ast.Load):
-            bound = other.id
-        elif isinstance(other, ast.arg):
-            bound = other.arg
-        elif isinstance(other, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bound = other.name
-        if bound in names:
-            return True
-    return False
+    others = (n for n in scene.file.nodes if id(n) not in own)
+    return any(graph_scope.bound_name(other) in names for other in others)
 
 
 def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
