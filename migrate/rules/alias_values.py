@@ -80,7 +80,7 @@ class Values:
     # -- names and reads ----------------------------------------------------------------------
 
     def look(self, name: str) -> Refs:
-        return self.state.names.get(name) or frozenset((Ref(("outer", name)),))
+        return self.state.names.get(name, frozenset((Ref(("outer", name)),)))
 
     def read(self, name: str, refs: Refs) -> None:
         """Note which writes a reader of these has missed."""
@@ -140,7 +140,7 @@ class Values:
         self.read(ast.unparse(node), refs)
         self.flight.append((ast.unparse(node), refs))
         if is_view_name(node.attr) and self._maybe_tensor(node.value):
-            refs |= made_as(holders, VIEW)
+            refs |= made_as(holders, SAME if node.attr == "data" else VIEW)
         return refs
 
     def _Subscript(self, node: ast.Subscript) -> Refs:
@@ -156,7 +156,7 @@ class Values:
             else (self.state.get(holders, key_of(node.slice)))
         )
         if isinstance(node.slice, ast.Slice) or self._maybe_tensor(node.value):
-            refs |= holders
+            refs |= made_as(holders, VIEW if getattr(node.value, "attr", "") == "data" else SAME)
         self.read(ast.unparse(node.value), refs)
         return refs
 

@@ -230,7 +230,9 @@ def joined(states: Iterable[State | None]) -> State | None:
         return alive[0] if alive else None
     result = State(steps=alive[0].steps, made=alive[0].made)
     for name in {n for s in alive for n in s.names}:
-        result.names[name] = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
+        refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
+        if refs or all(name in s.names for s in alive):  # else it may be that of outside
+            result.names[name] = refs
     for key in {k for s in alive for k in s.inside}:
         holder = frozenset((Ref(key[0]),))
         result.inside[key] = NO_REFS.union(
