@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from string import Formatter
 
 from migrate.origins import is_complex, is_negative
 from migrate.receivers.kinds import is_all, without_none
@@ -10,6 +11,7 @@ from migrate.scene import Scene
 
 OPERATORS = "torch.Tensor."
 HOLDERS = (ast.UnaryOp, ast.BinOp, ast.Subscript, ast.FormattedValue, ast.Call)
+_NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
 _SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _BOOLEAN = frozenset(
@@ -35,8 +37,16 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
             elif _may_count_from_the_end(scene, node):
                 found.append((node, "__getitem__:negative"))
     elif isinstance(node, (ast.FormattedValue, ast.Call)):
-        found += [(one, "__format__") for one in _formatted(node) if _tensor(scene, one)]
+        found += [(one, _as_number(scene, one)) for one in _formatted(node)]
     return [(one, OPERATORS + name) for one, name in found if name]
+
+
+def _as_number(scene: Scene, node: ast.expr) -> str:
+    """Torch formats the number that a Tensor holds; ``:maybe`` where it may be a plain number."""
+    if _tensor(scene, node):
+        return "__format__"
+    may_be = {a.kind for a in scene.kind(node)}
+    return "__format__:maybe" if "Tensor" in may_be and may_be <= _NUMBERS else ""
 
 
 def _tensor(scene: Scene, node: ast.expr) -> bool:
@@ -94,9 +104,20 @@ def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:
     text = callee.value if isinstance(callee, ast.Attribute) and callee.attr == "format" else None
     if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
         return []
-    specs = text.value.count("{:")
-    whole = specs == text.value.count("{") and specs == len(node.args)
-    return node.args if specs and whole else []
+    try:
+        fields = [f for f in Formatter().parse(text.value) if f[1] is not None]
+    except ValueError:  # a brace that nothing closes
+        return []
+    given = {k.arg: k.value for k in node.keywords if k.arg}
+    given |= {str(i): a for i, a in enumerate(node.args)}
+    nested = any("{" in (spec or "") for _, _, spec, _ in fields)
+    if nested or any(isinstance(a, ast.Starred) for a in node.args):
+        return []
+    counted = iter(range(len(fields)))
+    places = [(name or str(next(counted)), spec, how) for _, name, spec, how in fields]
+    wanted = dict.fromkeys(name for name, spec, how in places if spec and not how)
+    plain = {name for name, spec, how in places if not spec or how}
+    return [given[name] for name in wanted if name in given and name not in plain]
 
 
 def is_bool(scene: Scene, node: ast.expr) -> bool:

@@ -6,7 +6,12 @@ As torch.amp.GradScaler does it: gradients of the scaled loss are divided again 
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 
-from migrate.helpers.training import chosen_among, clip_by_total_norm, followed_by
+from migrate.helpers.training import (
+    AccumulatingTrainStep,
+    chosen_among,
+    clip_by_total_norm,
+    followed_by,
+)
 
 
 class GradScaler(nn.Cell):
@@ -130,3 +135,46 @@ class ScaledTrainStep(nn.TrainOneStepCell):
         if not self.returns_norm:
             return outputs
         return (*outputs, norm) if self.has_aux else (outputs, norm)
+
+
+class ScaledAccumulatingTrainStep(AccumulatingTrainStep):
+    """Adds up gradients of the scaled loss: a call is ``scaler.scale(loss).backward()``.
+
+    ``unscale`` is unscale_(optimizer), ``update`` step(optimizer), ``adjust`` the scaler's
+    update(). An update is left out when a gradient is not finite.
+    """
+
+    def __init__(self, network, optimizer, scaler, carried=False):
+        super().__init__(network, optimizer, carried=carried)
+        self.scaler, self.finite = scaler, None
+        self.value_and_grad = ms.value_and_grad(
+            ScaledLoss(network, scaler), None, self.weights, has_aux=True
+        )
+
+    def construct(self, *inputs):
+        (_, outputs), gradients = self.value_and_grad(*inputs)
+        added = ()
+        for total, gradient in zip(self.total, self.grad_reducer(gradients)):
+            added = (*added, ops.assign_add(total, gradient))
+        return followed_by(outputs, added)
+
+    def unscale(self):
+        """Divide what was added up by the scale, and see whether it is finite."""
+        inverse = 1.0 / self.scaler.current
+        for total in self.total:
+            ops.assign(total, total * inverse)
+        self.finite = all(ops.isfinite(total).all().item() for total in self.total)
+
+    def update(self):
+        """Apply the gradients that were added up, where they are finite."""
+        if self.finite is None:
+            self.unscale()
+        if self.finite or not self.scaler.enabled:
+            super().update()
+
+    def adjust(self):
+        """Another scale for the next steps; after an update, as in torch."""
+        if self.finite is None:
+            raise RuntimeError("the scale is adjusted without an update in front of it")
+        self.scaler.adjust(Tensor(bool(self.finite), ms.bool_))
+        self.finite = None

@@ -6,7 +6,7 @@ import ast
 
 from migrate import calls
 from migrate.program import Function
-from migrate.receivers import datasets, delegation, python_results, values
+from migrate.receivers import datasets, delegation, looked_up, python_results, values
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     ARRAY,
@@ -79,7 +79,8 @@ class Calling(Given):
         if atom.kind == "Module":
             self._tensors_into(atom, node)
             self.world.note_call(atom.name, node)
-            return values.call_module(frozenset((atom,)), world)
+            asked = looked_up.given(atom, node, self.path, world)
+            return asked or values.call_module(frozenset((atom,)), world)
         if atom.kind == "Object":
             called = world.member(atom.name, "__call__")
             functions = [world.function_of(a.name) for a in ordered(called)]

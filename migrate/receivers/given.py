@@ -84,7 +84,9 @@ class Given(Binding):
 
     def _builds_module(self, node: ast.Call) -> bool:
         """``NetWithLoss(model)``: a Module is made of it."""
-        callee = self.world.kinds.get(id(node.func), UNKNOWN)
+        callee = self.world.kinds.get(id(node.func))
+        if callee is None:  # the call stands further down
+            callee = self.kind(node.func) if isinstance(node.func, _NAMED) else UNKNOWN
         return any(
             (a.kind == "class" and self.world.is_module(a.name)) or a.name.startswith("torch2ms.")
             for a in callee

@@ -19,9 +19,10 @@ class Atom:
     class and function (``name`` is a key of the project), project (a module of it), method
     (``name`` is its function or torch name), partial, foreign (``name`` is a dotted name outside
     torch and the project), instance (of something foreign), Step (a training step around the
-    network in ``items``), list, tuple, dict, Size, int, float, bool, str, text (an open file),
-    None, dtype, device, unknown. ``items`` holds the kinds of the elements: one for a list, one for
-    each place of a tuple (``fixed``), the values of a dict (``keys`` where they are written).
+    network in ``items``), alias (a name for the type in ``items``), list, tuple, dict, Size, int,
+    float, bool, str, text (an open file), None, dtype, device, unknown. ``items`` holds the kinds
+    of the elements: one for a list, one for each place of a tuple (``fixed``), the values of a
+    dict (``keys`` where they are written).
     """
 
     kind: str
@@ -112,6 +113,15 @@ def _merge_lists(alternatives: Kind) -> Kind:
             one = Atom(what, name, (items,) if items else (), tuple(sorted(keys)))
             alternatives = (alternatives - frozenset(atoms)) | {one}
     return alternatives
+
+
+_NUMBERS = {"int": int, "float": float, "bool": bool}
+
+
+def may_have(atom: Atom, name: str) -> bool:
+    """Whether an attribute may be asked of it: not of None, of a number only what numbers have."""
+    plain = _NUMBERS.get(atom.kind)
+    return atom.kind != "None" and (plain is None or hasattr(plain, name))
 
 
 def sequence(what: str, element: Kind) -> Kind:

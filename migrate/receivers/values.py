@@ -22,6 +22,7 @@ from migrate.receivers.kinds import (
     element,
     join,
     kind,
+    may_have,
     ordered,
     sequence,
     unknown_but_for,
@@ -67,10 +68,8 @@ def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
     if name == "saved_tensors" and value == UNKNOWN:
         return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
-    return (
-        join(*(_attribute(atom, name, world) for atom in ordered(value) if atom.kind != "None"))
-        or UNKNOWN
-    )
+    found = join(*(_attribute(a, name, world) for a in ordered(value) if may_have(a, name)))
+    return found or UNKNOWN
 
 
 def _attribute(atom: Atom, name: str, world: World) -> Kind:

@@ -8,7 +8,7 @@ from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.receivers.recorded import is_plain
-from migrate.rules import inplace
+from migrate.rules import inplace, rebound_data
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -78,6 +78,9 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         return found
     if not isinstance(node.ctx, ast.Load):
         return _store(scene, site, node, name)
+    kept = rebound_data.decide(scene, site, node) if name == "torch.Tensor.data" else None
+    if kept is not None:
+        return kept
     return _property(scene, site, node, name)
 
 

@@ -46,6 +46,10 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     short = name.removeprefix(OPERATORS)
     if short == "__format__":
         return Edit(site, Outcome.CONVERTED, (piece(scene.source, node, True), ".item()"))
+    if short == "__format__:maybe":
+        text, root = scene.spelling.local("helpers.as_number")
+        parts = (f"{text}(", Piece(site.span), ")")
+        return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):

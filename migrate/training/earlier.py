@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from migrate.training.connected import connected
-from migrate.training.effects import binds, changed, dotted, reads, uses
+from migrate.training.effects import binds, blocks, changed, dotted, reads, uses
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import models, quiet
@@ -28,8 +28,9 @@ def before_update(
         found = set() if quiet(view, item) else models(view, [item], own)
         for name in reads([item], own):
             found |= origins.get(name, set())
+        kept = bool(list(blocks(item)))  # a branch or loop may bind it, or not
         for name in binds([item], own):
-            origins[name] = found
+            origins[name] = found | (origins.get(name, set()) if kept else set())
     updated = {m for o in group.optimizers for m in models_of(view, o)}
     for use in (u for n in nodes for u in uses(n, own)):
         parent = view.file.parents.get(id(use.node))

@@ -227,9 +227,9 @@ def _made(view: View, item: _Ready) -> Iterator[Edit]:
     glue = "\n" + place.indent
     text = place.indent + glue.join(lines)
     text = "\n" + text if place.behind else text + "\n"
-    yield _insert(source, place.made_at, (text,))
-    if item.cell.text:
+    if item.cell.text:  # first: in a script both may stand at the same place
         yield _insert(source, place.class_at, (*item.cell.text, "\n\n"))
+    yield _insert(source, place.made_at, (text,))
 
 
 def _import(view: View) -> Edit:

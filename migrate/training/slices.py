@@ -16,7 +16,7 @@ from migrate.training.earlier import before_update, constants, made_again
 from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Act, Mark, View
-from migrate.training.modules import from_model, models, quiet
+from migrate.training.modules import from_model, models, quiet, suppose
 
 NOTHING = "nothing in front of it calls a Module on the way to the loss"
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
@@ -45,9 +45,12 @@ class Region:
 
 @dataclass
 class Cut:
+    """``before`` are the statements in front of the first that computes the loss."""
+
     inside: list[ast.stmt] = field(default_factory=list)
     moved: list[ast.stmt] = field(default_factory=list)
     stays: list[ast.stmt] = field(default_factory=list)
+    before: list[ast.stmt] = field(default_factory=list)
 
 
 def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
@@ -71,7 +74,7 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
     if isinstance(cut, str):
         return Unclear(first, cut)
     nodes = [*cut.inside, *losses]
-    reason = before_update(view, group, block[:start], nodes, own)
+    reason = before_update(view, group, [*block[:start], *cut.before], nodes, own)
     again = (
         made_again(view, group, every, (block[:start], block[start:index]), nodes, own)
         if reason
@@ -135,11 +138,14 @@ def cut_off(
             inside.insert(0, item)
             needed |= reads([item], own)
     if not inside and not models(view, losses, own):
-        return NOTHING
+        if not suppose(view, candidates, losses, own):
+            return NOTHING
+        return cut_off(view, group, items, losses, own)
     after = candidates[candidates.index(inside[0]) :] if inside else []
     found = sort_out(view, inside, after, losses, touched, own)
     if isinstance(found, str):
         return found
+    found.before = [s for s in candidates if s not in after]
     gone = next((s for s in found.moved if leaves(s)), None)
     if gone is not None:
         return f"line {gone.lineno} may leave before the update, depending on the loss"

@@ -35,14 +35,16 @@ def step(
     optimizer = _optimizers(view, group)
     aux = ", has_aux=True" if len(cell.results) > 1 else ""
     if not group.fused:
-        if group.scaler:
-            return Unclear(group.backwards[0], "scaled gradients are added up")
         if _several(group):
             return Unclear(group.steps[0], "gradients of several optimizers are added up")
         for made in (clip(view, group, m) for m in group.clips()):
             if isinstance(made, Unclear):
                 return made
-        aux += ", carried=True" if carried else ""
+        kept = ", carried=True" if carried else ""
+        if group.scaler:
+            given = f"{cell.build}, {optimizer}, {group.scaler}{kept}"
+            return Step(f"{module}.ScaledAccumulatingTrainStep({given})")
+        aux += kept
         return Step(f"{module}.AccumulatingTrainStep({cell.build}, {optimizer}{aux})")
     clipped = clipping(view, group, names, own)
     if isinstance(clipped, Unclear):

@@ -176,7 +176,8 @@ def _rest(source: Source, held: ast.If, dropped: set[int], indent: str, test: st
 def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) -> Iterator[Edit]:
     """zero_grad and the like outside the region; accumulated gradients are applied by name."""
     source = view.file.source
-    for mark in {id(m.statement): m for m in found}.values():
+    # of the two in ``if clipping: unscale_(...), clip_grad_norm_(...)`` each is written anew
+    for mark in {id(m.statement if m.when is None else m.call): m for m in found}.values():
         text = _later(view, region, mark, place)
         if text:
             changed = mark.call if mark.when is not None else mark.statement
@@ -195,13 +196,16 @@ def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) 
         yield _edit(source, Span(span.start, end), tuple(f"{indent}{n}\n" for n in notes))
 
 
+_METHODS = {Act.STEP: "update", Act.UNSCALE: "unscale", Act.UPDATE: "adjust"}
+
+
 def _later(view: View, region: Region, mark: Mark, place: Place) -> str:
     """How an accumulating step does what the mark did; "" when there is nothing to do."""
     if region.group.fused:
         return ""
     step = place.variable
-    if mark.act is Act.STEP:
-        return f"{step}.update()"
+    if mark.act in _METHODS:
+        return f"{step}.{_METHODS[mark.act]}()"
     if mark.act is Act.ZERO:
         if region.group.apart:
             return ""
