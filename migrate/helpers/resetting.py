@@ -76,8 +76,9 @@ def redraw(layer):
     elif "weight" in held:
         shape = held["weight"].shape
         bound = 1 / math.sqrt(shape[1] if "Bilinear" in kinds else math.prod(shape[1:]))
-        for weight in held.values():
-            uniform_(weight, -bound, bound)
+        for name in ("weight", "bias"):  # a subclass may hold more
+            if name in held:
+                uniform_(held[name], -bound, bound)
 
 
 def reset_running_stats(layer):
