@@ -225,8 +225,8 @@ class Calling(Given):
             return
         signatures = self.world.table.signatures(name)
         for index, arg in enumerate(node.args):
-            types = {s.params[index].type for s in signatures if index < len(s.params)}
-            if types == {"Tensor"}:
+            params = [s.params[index] for s in signatures if index < len(s.params)]
+            if {p.type for p in params if p.kind != "kw"} == {"Tensor"}:
                 self.saw_tensor(arg)
 
     def _tensors_into(self, atom: Atom, node: ast.Call) -> None:
