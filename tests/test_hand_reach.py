@@ -48,6 +48,14 @@ class Spread(nn.Module):
     def forward(self, x):
         y = torch.tanh(self.fc(x))
         return (y - y.mean(-1, keepdim=True)) / y.std(-1, keepdim=True)
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3, padding=1)
+        self.bn = nn.BatchNorm2d(4)
+    def forward(self, x):
+        return torch.relu(self.bn(self.conv(x))).mean((2, 3))
 '''
 PORT = '''"""In: nothing. Out: their ports; arguments make mistakes."""
 from mindspore import nn, ops
@@ -79,6 +87,15 @@ class Spread(nn.Cell):
         h = ops.tanh(self.dense(inputs))
         centre = ops.mean(h, -1, True)
         return (h - centre) / ops.std(h, axis=-1, ddof=0, keepdims=True)
+
+class Layers(nn.Cell):
+    def __init__(self, pad_mode="pad", eps=1e-5, momentum=0.9):
+        super().__init__()
+        padding = 1 if pad_mode == "pad" else 0
+        self.conv = nn.Conv2d(2, 4, 3, pad_mode=pad_mode, padding=padding, has_bias=True)
+        self.bn = nn.BatchNorm2d(4, eps=eps, momentum=momentum)
+    def construct(self, x):
+        return ops.mean(ops.relu(self.bn(self.conv(x))), (2, 3))
 '''
 
 
@@ -240,3 +257,17 @@ def test_two_biases_are_one_where_nothing_comes_between_them(kind: str, places: 
     assert [part.place for part in biases] == places
     assert sum(part.adds for part in biases) == len(places) - 1
     assert len(found.torch_left) == 2 - len(places)
+
+
+@pytest.mark.parametrize(
+    ("build", "cure"),
+    [
+        ("Layers(pad_mode='valid')", "it passes with pad_mode='pad', padding=(1, 1, 1, 1)"),
+        ("Layers(eps=1e-2)", "it passes with eps=1e-05"),
+        ("Layers(momentum=0.1)", "it passes with momentum=1 - 0.1 (it weighs the old value here)"),
+    ],
+)
+def test_layers_whose_constructors_are_decorated_are_built_anew_as_well(verified, build, cure):
+    result = verified("Layers", build, "3x2x6x6")
+    assert result.guilty is not None
+    assert result.guilty.cause.startswith(cure), result.guilty.cause

@@ -202,3 +202,25 @@ def test_state_is_looked_for_under_known_names_only():
     assert found_under("momentum_buffer", "fc.bias", held) == "moments.fc.bias"
     assert found_under("momentum_buffer", "conv.weight", held) == ""
     assert found_under("strange", "conv.weight", held) == "strange.conv.weight"
+
+
+TINY = "import torch.nn as nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+TINY += "        return x / (x.norm(dim=-1, keepdim=True) + 1e-6)\n"
+TINY_MS = "from mindspore import nn, ops\n\n\nclass Net(nn.Cell):\n    def construct(self, x):\n"
+TINY_MS += "        return x / (ops.norm(x, dim=-1, keepdim=True) + {})\n"
+
+
+@pytest.mark.parametrize(
+    ("eps", "magnitudes", "verdict"),
+    [("1e-8", (), "PASS"), ("1e-8", (1e-3,), "DIVERGED"), ("1e-6", (1e-3, 10.0), "PASS")],
+)
+def test_inputs_of_another_size_show_what_drowns_near_one(verified, eps, magnitudes, verdict):
+    model = verified(TINY, TINY_MS.format(eps), inputs=("3x16",), magnitudes=magnitudes)
+    assert model.verdict.value == verdict
+    assert [r.verdict.value for r in model.rungs if r.name == "magnitudes"] == (
+        [verdict] if magnitudes else []
+    )
+    assert rung(model, "forward eval").verdict is Verdict.PASS
+    assert (model.guilty.rung if model.guilty else "") == "magnitudes" * (verdict == "DIVERGED")
+    if magnitudes:
+        assert "--magnitude 0.001" in " ".join(model.options)

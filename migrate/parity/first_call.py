@@ -89,7 +89,8 @@ def parting(
     after = max(partner[:wrong], default=-1) + 1
     known = {n for line, at in zip(same, partner, strict=True) if at >= 0
              for n, equal in enumerate(line) if equal}  # fmt: skip
-    left = [row for n, row in enumerate(mindspore) if n >= after and n not in known]
+    left = [row for n, row in enumerate(mindspore) if n >= after and n not in known
+            and not (rewritten and _is_one_number(found[n]))]  # fmt: skip
     place = torch[wrong]["place"]
     mine = _counterpart(torch[wrong], left)
     if mine is None:
@@ -135,6 +136,11 @@ def _within(place: str, right: Sequence[str]) -> bool:
     """Whether a call is part of a larger expression in its line that is right."""
     head, _, text = place.partition(": ")
     return any(one != place and one.startswith(f"{head}: ") and text in one for one in right)
+
+
+def _is_one_number(value: Array) -> bool:
+    """Zeros to start from, as a loop has them that stands for a layer, are no counterpart."""
+    return bool(value.size and (value == value.flat[0]).all())
 
 
 def _counterpart(wrong: Spec, left: Sequence[Spec]) -> Spec | None:

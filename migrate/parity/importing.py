@@ -246,11 +246,14 @@ def track(owner: Any, arguments: bool = False) -> None:
 
 
 def _arguments(instance: object, frame: FrameType | None) -> dict[str, Any] | None:
-    """The arguments of the outermost constructor, which runs still; None where it takes any."""
+    """The arguments of the outermost constructor, which runs still; None where it takes any.
+
+    MindSpore decorates constructors: what takes any arguments there has another name.
+    """
     found: FrameType | None = None
     while frame is not None:
-        first = frame.f_code.co_varnames[:1]
-        if first and frame.f_locals.get(first[0]) is instance:
+        code, first = frame.f_code, frame.f_code.co_varnames[:1]
+        if code.co_name == "__init__" and first and frame.f_locals.get(first[0]) is instance:
             found = frame
         frame = frame.f_back
     if found is None or found.f_code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
