@@ -73,13 +73,14 @@ class Given(Binding):
             return True
         if func.attr not in ("train", "eval") or self.function is None:
             return False
-        calls = (n.func for n in ast.walk(self.function.node) if isinstance(n, ast.Call))
-        name = func.value.id if isinstance(func.value, ast.Name) else ""
-        return any(isinstance(c, ast.Name) and c.id == name for c in calls) or any(
-            isinstance(a, ast.Name) and a.id == name and self._builds_module(n)
-            for n in ast.walk(self.function.node)
-            if isinstance(n, ast.Call)
-            for a in n.args
+        calls = [n for n in ast.walk(self.function.node) if isinstance(n, ast.Call)]
+        name = ast.unparse(func.value)
+        return any(
+            isinstance(c.func, _NAMED) and ast.unparse(c.func) == name for c in calls
+        ) or any(
+            isinstance(a, _NAMED) and ast.unparse(a) == name and self._builds_module(c)
+            for c in calls
+            for a in c.args
         )
 
     def _builds_module(self, node: ast.Call) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from migrate.program import Function
 from migrate.receivers.kinds import without_none
-from migrate.training.effects import binds, dotted, reads, uses
+from migrate.training.effects import dotted, uses
 from migrate.training.marks import View
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -74,25 +74,6 @@ def _told(view: View) -> set[str]:
                     found |= {dotted(call.func.value), _root(call.func.value)}
         view._memo["told"] = found - {""}
     return view._memo["told"]
-
-
-def suppose(view: View, items: Sequence[ast.stmt], losses: Iterable[ast.expr], own: str) -> bool:
-    """Take for a Module the one thing of unknown kind that is called on the way to a loss.
-
-    The gradient comes from something; where all else that is called is known, it is that.
-    """
-    needed, called = reads(losses, own), list(losses)
-    for item in reversed(items):
-        if isinstance(item, ast.Assign) and binds([item], own) & needed:
-            needed |= reads([item], own)
-            called.append(item.value)
-    calls = (n for c in called for n in ast.walk(c) if isinstance(n, ast.Call))
-    names = {dotted(c.func) for c in calls if not view.atoms(c.func)} - {""}
-    plain = {n for n in names if n.count(".") == n.startswith(f"{own}.")}
-    if len(names) != 1 or names != plain or names <= _told(view):
-        return False
-    view._memo["told"] = _told(view) | names
-    return True
 
 
 def _root(node: ast.expr) -> str:

@@ -16,7 +16,7 @@ from migrate.training.earlier import before_update, constants, made_again
 from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Act, Mark, View
-from migrate.training.modules import from_model, models, quiet, suppose
+from migrate.training.modules import from_model, models, quiet
 
 NOTHING = "nothing in front of it calls a Module on the way to the loss"
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
@@ -138,9 +138,7 @@ def cut_off(
             inside.insert(0, item)
             needed |= reads([item], own)
     if not inside and not models(view, losses, own):
-        if not suppose(view, candidates, losses, own):
-            return NOTHING
-        return cut_off(view, group, items, losses, own)
+        return NOTHING
     after = candidates[candidates.index(inside[0]) :] if inside else []
     found = sort_out(view, inside, after, losses, touched, own)
     if isinstance(found, str):

@@ -43,6 +43,7 @@ class SimCLR:
 
     def train(self, train_loader, epochs):
         history = []
+        self.model.train()
         for epoch_counter in range(epochs):
             for images in train_loader:
                 images = torch.cat(images, dim=0)
