@@ -71,9 +71,70 @@ def test_every_kind_has_a_place():
 
 @pytest.mark.slow
 def test_a_sample_of_the_faults_is_named_and_no_right_model_is_accused(tmp_path):
-    run = [sys.executable, BENCHMARK, "--out", tmp_path, "--jobs", "1", "--every", "11",
+    run = [sys.executable, BENCHMARK, "--out", tmp_path, "--jobs", "1", "--part", "1/11",
            "--seeds", "1"]  # fmt: skip
     done = subprocess.run(run, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     result = json.loads((tmp_path / "result.json").read_text())
     assert len(result["faults"]) >= 12 and len(result["clean"]) >= 6 and not result["errors"]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARK))
+    return importlib.import_module("runs")
+
+
+def test_the_parts_are_a_partition_and_always_the_same(runs):
+    jobs = [runs.Job(f"job {number}", lambda sides: {}) for number in range(20)]
+    parts = [runs.part_of(jobs, number, 3, draw=1) for number in (1, 2, 3)]
+    names = [job.name for part in parts for job in part]
+    assert sorted(names) == sorted(job.name for job in jobs)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert parts[0] == runs.part_of(jobs, 1, 3, draw=1) != runs.part_of(jobs, 1, 3, draw=2)
+
+
+def test_a_row_is_kept_until_the_code_changes(runs, tmp_path, monkeypatch):
+    runs.open_rows(tmp_path).keep("a", {"verdict": "PASS"})
+    with (tmp_path / "rows.jsonl").open("a") as file:
+        file.write('\n{"digest": "half a li')  # the run was killed here
+    runs.open_rows(tmp_path).keep("b", {"verdict": "KERNEL"})
+    known = {"a": {"verdict": "PASS"}, "b": {"verdict": "KERNEL"}}
+    assert runs.open_rows(tmp_path).known == known
+    monkeypatch.setattr(runs, "_digest", lambda: "of other code")
+    assert runs.open_rows(tmp_path).known == {}
+
+
+def test_what_torch_says_is_asked_for_once(runs, tmp_path, monkeypatch):
+    """The model is built again only for what cannot be remembered."""
+    remembered = importlib.import_module("remembered")
+    asked = []
+
+    def call(self, command, payload, timeout, on_event=None):
+        asked.append(command)
+        if "folder" in payload:
+            Path(payload["folder"]).mkdir(parents=True, exist_ok=True)
+            (Path(payload["folder"]) / "a0.npy").write_text(command)
+        return {"of": command}
+
+    monkeypatch.setattr(remembered.Worker, "call", call)
+    memory = tmp_path / "memory"
+    memory.mkdir()
+
+    def verified(name, seed=0):
+        worker = remembered.Remembering("torch_side", Path(), tmp_path, memory_folder=memory)
+        for command in ("build", "record"):
+            folder = str(tmp_path / name / command)
+            answer = worker.call(command, {"seed": seed, "folder": folder}, 1.0)
+            assert answer == {"of": command}
+            assert (tmp_path / name / command / "a0.npy").read_text() == command
+        return worker
+
+    verified("one")
+    assert asked == ["build", "record"]
+    second = verified("two")
+    assert asked == ["build", "record"]
+    second.call("inner_calls", {}, 1.0)
+    assert asked[2:] == ["build", "inner_calls"]
+    verified("three", seed=1)
+    assert asked[4:] == ["build", "record"]

@@ -5,6 +5,7 @@ Rows lie in rows.jsonl, one a line, under a digest of all code that they depend 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import queue
@@ -56,7 +57,8 @@ class Rows:
         with self.lock:
             self.known[name] = row
             with self.file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"digest": self.digest, "job": name, "row": row}) + "\n")
+                line = json.dumps({"digest": self.digest, "job": name, "row": row})
+                file.write(f"\n{line}")  # what stands there may be half a line
 
 
 def open_rows(folder: Path) -> Rows:
@@ -64,7 +66,7 @@ def open_rows(folder: Path) -> Rows:
     rows = Rows(folder / "rows.jsonl", _digest())
     lines = rows.file.read_text(encoding="utf-8").splitlines() if rows.file.exists() else []
     for line in lines:
-        if line.endswith("}"):  # the last line may be half written
+        with contextlib.suppress(ValueError):  # a run that was killed leaves half a line
             kept = json.loads(line)
             if kept["digest"] == rows.digest:
                 rows.known[kept["job"]] = kept["row"]
