@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from migrate import helper_copy, parallel, rewrite, table
+from migrate import helper_copy, parallel, rewrite, table, table_lint
 from migrate.assembly import Conversion, Parts, assemble
 from migrate.deep import uncollected
 from migrate.errors import Problem
@@ -116,10 +116,14 @@ def _as_failure(path: str, result: Failure | parallel.Died) -> Failure:
 
 def _load(mappings: tuple[Path, ...], target: str = "portable") -> table.Table:
     try:
-        return table.load(mappings, target=target)
+        loaded = table.load(mappings, target=target)
     except table.TableError as error:
         where, _, why = str(error).partition(": ")
         raise Problem(where, "mappings cannot be read", why, "correct that file") from error
+    for wrong in table_lint.broken(loaded, mappings):
+        where = f"{wrong.file}: {wrong.key}"
+        raise Problem(where, wrong.what, wrong.why, wrong.next_step)
+    return loaded
 
 
 def _inputs(request: Request) -> Tree:

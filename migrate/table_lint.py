@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,9 @@ WHEN = frozenset(
         *("plain list", "number", "selection"),
     }
 )
+
+# what makes a row mean something else than it says
+_FATAL = ("keys", "format", "decision", "templates")
 
 
 @dataclass(frozen=True)
@@ -45,21 +48,32 @@ def lint(table: Table, rules: Path | None = None) -> tuple[Problem, ...]:
     rules = rules or Path(__file__).resolve().parent / "rules"
     known = _rule_functions(rules)
     found = [*_orders(table), *_case_problems(table)]
-    for key, values in table.raw.items():
-        unknown = _unknown_keys(table, key, frozenset(values), ROW_KEYS, str(table.files[key]))
-        found += unknown
-        try:
-            row = table.row(key)
-        except TableError as error:
-            found.append(
-                Problem(
-                    "format", str(table.files[key]), key, str(error), "unreadable", "correct it"
-                )
-            )
-            continue
-        if row is not None:
-            found += _row_problems(table, row, known)
+    for key in table.raw:
+        found += _of_key(table, key, known)
     return tuple(found)
+
+
+def broken(table: Table, files: Collection[Path]) -> tuple[Problem, ...]:
+    """What a user's rows say that would be passed over: unknown keys, arguments, decisions."""
+    keys = [key for key in table.raw if table.files[key] in files]
+    return tuple(
+        problem
+        for key in keys
+        for problem in _of_key(table, key, frozenset())
+        if problem.lint in _FATAL
+    )
+
+
+def _of_key(table: Table, key: str, rules: frozenset[str]) -> Iterator[Problem]:
+    file = str(table.files[key])
+    yield from _unknown_keys(table, key, frozenset(table.raw[key]), ROW_KEYS, file)
+    try:
+        row = table.row(key)
+    except TableError as error:
+        yield Problem("format", file, key, str(error), "unreadable", "correct it")
+        return
+    if row is not None:
+        yield from _row_problems(table, row, rules)
 
 
 def _row_problems(table: Table, row: Row, rules: frozenset[str]) -> Iterator[Problem]:

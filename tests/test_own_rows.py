@@ -152,3 +152,20 @@ def test_an_entry_point_without_rows(site: Path) -> None:
     (site / "company_rows" / "tables" / "company.toml").unlink()
     with pytest.raises(Problem, match="brings no rows"):
         mapping_files(Settings())
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('too = "mindspore.ops.relu(input)"', "unknown key 'too'"),
+        ('to = "mindspore.ops.relu(x)"', "to uses 'x'"),
+        ('to = "mindspore.ops.relu(input)"\nflag = "API104"', "has to and flag"),
+    ],
+)
+def test_a_row_that_would_be_passed_over_ends_the_conversion(
+    own: Path, run, row: str, said: str
+) -> None:
+    (own / "rows.toml").write_text(f'["torch.relu"]\n{row}\n')
+    made = run("convert", own / "net.py", "-o", own / "out", "--mappings", own / "rows.toml")
+    assert made.code == 2
+    assert f"rows.toml: torch.relu: {said}" in made.err and "next: " in made.err
