@@ -109,6 +109,25 @@ def trainable(params):
     return [one for one in kept if isinstance(one, dict) or one.requires_grad]
 
 
+def named_apart(params):
+    """Parameters of several nets, or groups of them; a weight whose name is taken gets a number.
+
+    Nets of one class have the same names, and an optimizer of MindSpore takes each name once.
+    """
+    groups, taken = list(params), {}
+    for index, group in enumerate(groups):
+        if isinstance(group, dict) and not isinstance(group["params"], Parameter):
+            groups[index] = {**group, "params": list(group["params"])}
+    for group in groups:
+        held = group["params"] if isinstance(group, dict) else group
+        for parameter in [held] if isinstance(held, Parameter) else held:
+            name, number = parameter.name, 1
+            while taken.setdefault(name, parameter) is not parameter:
+                name, number = f"{number}.{parameter.name}", number + 1
+            parameter.name = name
+    return groups
+
+
 def trained(cell, *names):
     """The trainable parameters of a Cell but for those of the named members.
 

@@ -56,19 +56,43 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
 
 
 def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
-    """``SGD(params)`` where the program freezes some: ``SGD(trainable(params))``."""
+    """``SGD(params)`` where the program freezes some: ``SGD(trainable(params))``.
+
+    Weights of several nets get names of their own, as an optimizer of MindSpore asks for.
+    """
     given = _parameters(call) if _builds(scene, call) else None
-    if given is None or edit.parts is None or not mentions(scene, *FREEZES):
+    if given is None or edit.parts is None:
         return edit
-    if _says_so(scene, given):
-        return edit
-    span = scene.source.span(given)
-    text, root = scene.spelling.local("helpers.trainable")
+    around = []
+    if mentions(scene, *FREEZES) and not _says_so(scene, given):
+        around.append("helpers.trainable")
+    if _of_several_nets(given):
+        around.append("helpers.named_apart")
+    for name in around:
+        edit = _wrapped(scene, edit, scene.source.span(given), name)
+    return edit
+
+
+def _wrapped(scene: Scene, edit: Edit, span: Span, name: str) -> Edit:
+    """The edit with a helper around what stands at a place."""
+    text, root = scene.spelling.local(name)
     parts: list[str | Piece] = []
-    for part in edit.parts:
+    for part in edit.parts or ():
         own = isinstance(part, Piece) and part.span == span
         parts += [f"{text}(", Piece(span), ")"] if own else [part]
     return replace(edit, parts=tuple(parts), outcome=Outcome.HELPER, needs=edit.needs | {root})
+
+
+def _of_several_nets(given: ast.expr) -> bool:
+    """``chain(A.parameters(), B.parameters())``: the parts of one net have names of their own."""
+    loads = [n for n in ast.walk(given) if isinstance(n, ast.Attribute) and n.attr == "parameters"]
+    return len({_net(n.value) for n in loads}) > 1
+
+
+def _net(node: ast.expr) -> str:
+    """``netG`` of ``netG.head``, ``self.netG`` of ``self.netG.head``."""
+    words = ast.unparse(node).split(".")
+    return ".".join(words[:2] if words[0] == "self" else words[:1])
 
 
 def _builds(scene: Scene, node: ast.Call) -> bool:
