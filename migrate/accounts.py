@@ -101,12 +101,9 @@ def cells(scene: Scene, emitted: Emitted) -> tuple[CellPlace, ...]:
 
 def weights(scene: Scene) -> frozenset[str]:
     """The class rows whose weights have other names or layouts, of everything this file builds."""
+    kinds = {scene.kind(node) for node in scene.file.nodes if isinstance(node, ast.expr)}
     names = {
-        a.name
-        for node in scene.file.nodes
-        if isinstance(node, ast.expr)
-        for a in scene.kind(node)
-        if a.kind in ("ref", "Module") and "::" not in a.name
+        a.name for kind in kinds for a in kind if a.kind in ("ref", "Module") and "::" not in a.name
     }
     return frozenset(
         row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout

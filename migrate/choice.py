@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from migrate import calls
 from migrate.calls import BoundCall
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.template_text import parse
+from migrate.template_text import names, parse
 
 # kinds that a `when` condition may name
 _WHEN = {
@@ -194,9 +194,7 @@ def _holds_zero(value: object) -> bool:
 
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:
     """Why the row cannot take these arguments, or None."""
-    template = row.mint if target == "mint" and row.mint else row.to
-    nodes = ast.walk(parse(template)) if template else ()
-    used = {n.id for n in nodes if isinstance(n, ast.Name)}
+    used = names(row.mint if target == "mint" and row.mint else row.to)
     for name, value in bound.values.items():
         if name in row.only:
             texts = row.only[name]

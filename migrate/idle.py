@@ -24,8 +24,8 @@ def without_idle(scene: Scene, changes: list[Edit]) -> list[Edit]:
 
 
 def _idle(scene: Scene, order: list[Edit], starts: list[int]) -> Iterator[ast.Assign]:
-    for node in scene.file.nodes:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for node in scene.file.of(ast.Assign):
+        if len(node.targets) != 1:
             continue
         names = _names(node.targets[0])
         if not names or names != [_root(item) for item in _items(node.value)]:

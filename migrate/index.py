@@ -59,6 +59,10 @@ class _Indexer:
     def _visit(
         self, node: ast.AST, function: Function | None, owner: Class | None, prefix: str
     ) -> None:
+        if isinstance(node, (ast.Name, ast.Constant)):  # most nodes are, and hold no others
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self._bound(node.id, function)
+            return
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             method_of = None if isinstance(node, ast.Lambda) else owner
             self._function(node, function, method_of, prefix)
@@ -67,8 +71,9 @@ class _Indexer:
             self._class(node, function, prefix)
             return
         self._note(node, function)
+        own = node.target if isinstance(node, ast.comprehension) else None
         for child in children(node):
-            if isinstance(node, ast.comprehension) and child is node.target:
+            if child is own:
                 self._bound_inside(child, function)
             else:
                 self._visit(child, function, owner, prefix)
@@ -82,13 +87,7 @@ class _Indexer:
 
     def _note(self, node: ast.AST, function: Function | None) -> None:
         file = self.file
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load):
-                return
-            file.names.add(node.id)
-            if function is not None:
-                function.locals.add(node.id)
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             callee = node.func
             name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
             file.calls.setdefault(name, []).append((node, function))
@@ -105,9 +104,12 @@ class _Indexer:
             if function is not None:
                 function.globals.update(node.names)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            file.names.add(node.name)
-            if function is not None:
-                function.locals.add(node.name)
+            self._bound(node.name, function)
+
+    def _bound(self, name: str, function: Function | None) -> None:
+        self.file.names.add(name)
+        if function is not None:
+            function.locals.add(name)
 
     def _store(self, node: ast.Attribute, function: Function) -> None:
         """``self.name = ...`` in a method (or in a function inside it)."""

@@ -12,15 +12,16 @@ from migrate.template_text import dotted, parse
 
 def find(scene: Scene) -> list[ast.Constant]:
     """Those of comparisons, and the names of layers that are called otherwise in MindSpore."""
+    file = scene.file
     compared: list[ast.Constant] = []
-    taken = False
-    for node in scene.file.nodes:
+    for node in (*file.of(ast.Compare), *file.of(ast.Call)):
         asked = class_texts.of_layers(node, scene.function(node), scene.table)
         compared += [one.text for one in asked]
-        subject = class_texts.is_taken(node)
-        taken = taken or (subject is not None and _may_be_layer(scene, subject))
+    subjects = map(class_texts.is_taken, (*file.of(ast.Call), *file.of(ast.Attribute)))
+    taken = any(s is not None and _may_be_layer(scene, s) for s in subjects)
     known = {id(text) for text in compared}
-    return compared + [t for t in _others(scene) if taken and id(t) not in known]
+    others = _others(scene) if taken else []
+    return compared + [t for t in others if id(t) not in known]
 
 
 def _may_be_layer(scene: Scene, node: ast.expr) -> bool:
@@ -30,9 +31,9 @@ def _may_be_layer(scene: Scene, node: ast.expr) -> bool:
 
 def _others(scene: Scene) -> list[ast.Constant]:
     """Texts in tables and patterns that are the name of such a layer and nothing else."""
-    texts = (n for n in scene.file.nodes if isinstance(n, ast.Constant))
     own = {owner.name for owner in scene.inference.program.classes.values()}
     names = renamed(scene).keys() - own
+    texts = scene.file.of(ast.Constant)
     return [n for n in texts if n.value in names and _is_listed(scene, n)]
 
 

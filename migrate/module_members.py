@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from migrate.program import Class
-from migrate.receivers.kinds import Atom
+from migrate.receivers.kinds import Atom, without_none
 from migrate.receivers.own_names import chooses_modes
 from migrate.scene import Scene
 
@@ -74,6 +75,15 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
         or (table.rows(full))
         else ""
     )
+
+
+def is_own(scene: Scene, node: ast.Attribute) -> bool:
+    """Whether an attribute is surely that of a Module of the project."""
+    atoms = without_none(scene.kind(node.value))
+    kinds = ("Module", "super", "class")
+    sure = all(a.kind in kinds and "::" in a.name for a in atoms)
+    modules = all(scene.inference.is_module(a.name) for a in atoms) if sure else False
+    return bool(atoms) and modules
 
 
 def defined(scene: Scene, key: str, attribute: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.program import File
+from migrate.program import File, Program
 from migrate.scene import Scene
 
 _KEY = "neighbours"
@@ -28,13 +28,22 @@ def mentions(scene: Scene, *words: bytes) -> bool:
     return any(word in file.source.data for file in neighbours(scene) for word in words)
 
 
+def _links(program: Program) -> dict[str, set[str]]:
+    """The files that an import joins, by the path of either."""
+    if _KEY not in program.notes:
+        links: dict[str, set[str]] = {path: set() for path in program.files}
+        for path, file in program.files.items():
+            for other in _imports(program, file):
+                links[path].add(other)
+                links[other].add(path)
+        program.notes[_KEY] = links
+    found: dict[str, set[str]] = program.notes[_KEY]
+    return found
+
+
 def _joined(scene: Scene) -> tuple[File, ...]:
     files = scene.inference.program.files
-    links: dict[str, set[str]] = {path: set() for path in files}
-    for path, file in files.items():
-        for other in _imports(scene, file):
-            links[path].add(other)
-            links[other].add(path)
+    links = _links(scene.inference.program)
     seen, waiting = {scene.file.path}, [scene.file.path]
     while waiting:
         new = links.get(waiting.pop(), set()) - seen
@@ -43,14 +52,13 @@ def _joined(scene: Scene) -> tuple[File, ...]:
     return tuple(files[path] for path in sorted(seen) if path in files)
 
 
-def _imports(scene: Scene, file: File) -> Iterator[str]:
+def _imports(program: Program, file: File) -> Iterator[str]:
     """The files of the program that one of them imports."""
-    program = scene.inference.program
-    for node in file.nodes:
+    for node in file.imports:
         names: list[tuple[str, int]] = []
         if isinstance(node, ast.Import):
             names = [(alias.name, 0) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             origin = node.module or ""
             full = [f"{origin}.{alias.name}".lstrip(".") for alias in node.names]
             names = [(name, node.level) for name in (origin, *full)]

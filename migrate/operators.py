@@ -8,9 +8,9 @@ from string import Formatter
 from migrate.origins import is_complex, is_negative
 from migrate.receivers.kinds import is_all, without_none
 from migrate.scene import Scene
+from migrate.syntax import within
 
 OPERATORS = "torch.Tensor."
-HOLDERS = (ast.UnaryOp, ast.BinOp, ast.Subscript, ast.FormattedValue, ast.Call)
 _NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
 _SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -165,15 +165,12 @@ def _bound_to_bools(scene: Scene, node: ast.Name) -> bool:
         return False
     if any(a.arg == node.id for a in (*function.parameters, *function.node.args.kwonlyargs)):
         return False
-    stores = [
-        n
-        for n in ast.walk(function.node)
-        if isinstance(n, ast.Name) and n.id == node.id and not isinstance(n.ctx, ast.Load)
-    ]
+    changed = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == node.id]
+    stores = [n for n in changed if not isinstance(n.ctx, ast.Load)]
     parents = [scene.parent(n) for n in stores]
     return bool(parents) and all(
         isinstance(p, ast.Assign) and n in p.targets and p.value is not node
-        and not any(isinstance(m, ast.Name) and m.id == node.id for m in ast.walk(p.value))
+        and not any(isinstance(m, ast.Name) and m.id == node.id for m in within(p.value))
         and is_bool(scene, p.value)
         for n, p in zip(stores, parents, strict=True)
     )  # fmt: skip

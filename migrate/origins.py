@@ -7,10 +7,11 @@ the same function, counts for nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.scene import Scene
+from migrate.syntax import children, within
 
 _COMPLEX_CALLS = frozenset(
     "complex polar view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft stft "
@@ -53,7 +54,18 @@ _NEGATIVE = _Question(
 
 def is_complex(scene: Scene, node: ast.expr) -> bool:
     """Whether an operand surely holds complex numbers somewhere in what makes it."""
-    return any(_shows_complex(one) for one in _made_of(scene, node, _COMPLEX))
+    shown = _showing_complex(scene)
+    return bool(shown) and any(id(one) in shown for one in _made_of(scene, node, _COMPLEX))
+
+
+def _showing_complex(scene: Scene) -> frozenset[int]:
+    """The nodes of the file that tell of complex numbers: most files have none."""
+    if "complex" not in scene._memo:
+        nodes = (*scene.file.of(ast.Constant), *scene.file.of(ast.Call))
+        scene._memo["complex"] = frozenset(id(n) for n in nodes if _shows_complex(n))
+    found = scene._memo["complex"]
+    assert isinstance(found, frozenset)
+    return found
 
 
 def _shows_complex(node: ast.AST) -> bool:
@@ -84,25 +96,34 @@ def _last(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
 
 
-def _made_of(
-    scene: Scene, node: ast.AST, asked: _Question, seen: frozenset[int] = frozenset()
-) -> Iterator[ast.AST]:
-    """The nodes of an expression, and of what its variables were bound to, that may tell."""
-    name = _last(node.func if isinstance(node, ast.Call) else node)
-    if name in asked.ends or isinstance(node, (ast.Compare, ast.Slice)) or asked.stops(node):
-        return
-    yield node
-    parts: list[ast.AST] = list(ast.iter_child_nodes(node))
+def _made_of(scene: Scene, node: ast.AST, asked: _Question) -> Iterator[ast.AST]:
+    """The nodes of an expression, and of what its variables were bound to, that may tell.
+
+    Each once: what two variables are made of is not looked at twice.
+    """
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        name = _last(node.func if isinstance(node, ast.Call) else node)
+        ends = name in asked.ends or isinstance(node, (ast.Compare, ast.Slice))
+        if id(node) in seen or ends or asked.stops(node):
+            continue
+        seen.add(id(node))
+        yield node
+        waiting += _parts(scene, node, asked, name)
+
+
+def _parts(scene: Scene, node: ast.AST, asked: _Question, name: str) -> Sequence[ast.AST]:
+    """What a node is made of, or what a variable was bound to."""
     if isinstance(node, ast.Name):
-        parts = [value for value in _bound(scene, node) if id(value) not in seen]
-        seen = seen | {id(value) for value in parts}
-    elif isinstance(node, ast.Subscript):  # its index says nothing of its elements
-        parts = [node.value]
-    elif isinstance(node, ast.Call):
+        return _bound(scene, node)
+    if isinstance(node, ast.Subscript):  # its index says nothing of its elements
+        return [node.value]
+    if isinstance(node, ast.Call):
         held = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        parts = [*held, *(node.args if name in asked.builders else ())]
-    for part in parts:
-        yield from _made_of(scene, part, asked, seen)
+        return [*held, *(node.args if name in asked.builders else ())]
+    return children(node)
 
 
 def _bound(scene: Scene, node: ast.Name) -> list[ast.expr]:
@@ -112,8 +133,6 @@ def _bound(scene: Scene, node: ast.Name) -> list[ast.expr]:
         return []
     return [
         one.value
-        for one in ast.walk(function.node)
-        if isinstance(one, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == node.id for t in one.targets)
-        and not any(n is node for n in ast.walk(one.value))
+        for one in function.assigned.get(node.id, ())
+        if not any(n is node for n in within(one.value))
     ]

@@ -6,11 +6,13 @@ import ast
 import posixpath
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from migrate.following.follow import Followed
 from migrate.source import Source
-from migrate.syntax import FunctionNode, children
+from migrate.syntax import FunctionNode, children, within
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @dataclass(eq=False)
@@ -32,6 +34,31 @@ class Function:
     @property
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """The function and every node in it, contexts and operators apart; found once, since a
+        tree does not change after it is indexed."""
+        return tuple(within(self.node))
+
+    @cached_property
+    def assigned(self) -> dict[str, list[ast.Assign]]:
+        """The assignments that have a variable among their targets, by its name."""
+        found: dict[str, list[ast.Assign]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign):
+                for name in {t.id for t in node.targets if isinstance(t, ast.Name)}:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    @cached_property
+    def stores(self) -> dict[str, list[ast.Name]]:
+        """The places that bind a variable, by its name."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.setdefault(node.id, []).append(node)
+        return found
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -88,6 +115,17 @@ class File:
         """Every node of the file, contexts and operators apart."""
         return self._walked[0]
 
+    def of(self, kind: type[Node]) -> list[Node]:
+        """The nodes of one class, in the order of ``nodes``."""
+        return self._by_class.get(kind, [])
+
+    @cached_property
+    def _by_class(self) -> dict[type[ast.AST], list[Any]]:
+        found: dict[type[ast.AST], list[Any]] = {}
+        for node in self.nodes:
+            found.setdefault(type(node), []).append(node)
+        return found
+
     @cached_property
     def _walked(self) -> tuple[tuple[ast.AST, ...], dict[int, ast.AST]]:
         found: list[ast.AST] = [self.source.tree]
@@ -103,8 +141,8 @@ class File:
     def loads(self) -> dict[str, list[ast.Name]]:
         """The places that read a variable, by its name."""
         found: dict[str, list[ast.Name]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        for node in self.of(ast.Name):
+            if isinstance(node.ctx, ast.Load):
                 found.setdefault(node.id, []).append(node)
         return found
 
@@ -146,6 +184,15 @@ class Program:
             for name, some in file.calls.items():
                 found.setdefault(name, []).extend((file, call, where) for call, where in some)
         return found
+
+    @cached_property
+    def holders(self) -> dict[str, tuple[Class, ...]]:
+        """The classes that have a method, or store an attribute, of a name."""
+        found: dict[str, list[Class]] = {}
+        for owner in self.classes.values():
+            for name in {**owner.methods, **owner.stores}:
+                found.setdefault(name, []).append(owner)
+        return {name: tuple(owners) for name, owners in found.items()}
 
     def find_module(self, importer: str, name: str, level: int = 0) -> str | None:
         """The path of the file that an import means, when it is part of the conversion."""

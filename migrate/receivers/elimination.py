@@ -104,7 +104,7 @@ class Elimination:
     def _owned(self, asked: Question) -> bool:
         """Whether a method of a class of the project takes the arguments."""
         if asked.name not in self._memo:
-            owners = self.program.classes.values()
+            owners = self.program.holders.get(asked.name, ())
             found = (o.methods.get(asked.name) for o in owners)
             self._memo[asked.name] = tuple(f for f in found if f is not None)
         return any(
@@ -116,13 +116,22 @@ class Elimination:
     def _held(self, name: str) -> bool:
         """Whether instances of the project's classes hold something to call under this name."""
         if name not in self._callables:
-            owners = [o for o in self.program.classes.values() if name in o.stores | _fields(o)]
+            owners = self._holding.get(name, [])
             kinds = frozenset(a.kind for o in owners for a in self.member(o.key, name))
             called = bool(owners) and any(
                 _of_self(call.func, caller) for _, call, caller in self.program.calls.get(name, ())
             )
             self._callables[name] = called or not kinds.isdisjoint(_CALLABLE)
         return self._callables[name]
+
+    @cached_property
+    def _holding(self) -> dict[str, list[Class]]:
+        """The classes whose methods or bodies bind a name."""
+        found: dict[str, list[Class]] = {}
+        for owner in self.program.classes.values():
+            for name in owner.stores | _fields(owner):
+                found.setdefault(name, []).append(owner)
+        return found
 
     @cached_property
     def _registered(self) -> frozenset[str]:
@@ -188,7 +197,7 @@ def _uses_modules(file: File) -> bool:
             return True
         if root not in ("torch", "typing", "__future__") and root not in sys.stdlib_module_names:
             return True
-    makers = (n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr in _MAKERS)
+    makers = (n for n in file.of(ast.Attribute) if n.attr in _MAKERS)
     return any(
         not isinstance(file.parents[id(n)], ast.Attribute)
         or getattr(file.parents[id(n)], "attr", "") != "functional"

@@ -43,7 +43,8 @@ class Flow(Branches):
         self.env[name] = value
         self.fresh.discard(name)
         self.variables[name] = join(self.variables.get(name, NOTHING), value)
-        for path in [p for p in self.env if p.startswith(name + ".")]:
+        below = f"{name}."
+        for path in [p for p in self.env if p.startswith(below)]:
             del self.env[path]
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:

@@ -21,6 +21,7 @@ from migrate.receivers.kinds import (
 from migrate.receivers.moves import INSIDE
 from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
+from migrate.syntax import children
 
 Environment = dict[str, Kind]
 _TESTS = frozenset({"isinstance", "type", "hasattr", "callable", "is_tensor", "issubclass"})
@@ -78,7 +79,7 @@ class Frame:
         return settled
 
     def _others(self, node: ast.expr) -> Kind:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.kind(child)
         return UNKNOWN
@@ -136,8 +137,7 @@ class Frame:
         """Names that the function tests for their type: use in one branch proves nothing there."""
         found = set()
         file = self.world.program.files[self.path]
-        top = self.function.node if self.function is not None else file.source.tree
-        for node in ast.walk(top):
+        for node in self.function.nodes if self.function is not None else file.nodes:
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
                 callee = node.func
                 name = getattr(callee, "attr", "") or getattr(callee, "id", "")

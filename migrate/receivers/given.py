@@ -73,7 +73,7 @@ class Given(Binding):
             return True
         if func.attr not in ("train", "eval") or self.function is None:
             return False
-        calls = [n for n in ast.walk(self.function.node) if isinstance(n, ast.Call)]
+        calls = [n for n in self.function.nodes if isinstance(n, ast.Call)]
         name = ast.unparse(func.value)
         return any(
             isinstance(c.func, _NAMED) and ast.unparse(c.func) == name for c in calls

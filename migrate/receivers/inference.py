@@ -280,8 +280,7 @@ class Inference:
 
     def only_modules_have(self, attribute: str) -> bool:
         """Whether no class of the project that is not a Module has such a method or attribute."""
-        owners = [c for c in self.program.classes.values() if attribute in (*c.methods, *c.stores)]
-        return all(self.is_module(c.key) for c in owners)
+        return all(self.is_module(c.key) for c in self.program.holders.get(attribute, ()))
 
     def mentions(self, word: bytes) -> bool:
         """Whether the text of any file holds the word."""

@@ -162,7 +162,10 @@ def _order(atom: Atom) -> tuple[object, ...]:
 
 
 def without_none(value: Kind) -> Kind:
-    return frozenset(a for a in value if a.kind != "None")
+    for atom in value:
+        if atom.kind == "None":
+            return frozenset(a for a in value if a.kind != "None")
+    return value
 
 
 def unknown_but_for(proved: Kind, value: Kind) -> bool:

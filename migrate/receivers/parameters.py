@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from migrate.program import Class, File, Function
 from migrate.receivers import values
@@ -150,13 +152,18 @@ class Parameters:
         elif function.name == "forward" and index and self._is_autograd(function):
             called_as, shift = "apply", 1
         found: list[Kind] = []
-        sites = sorted(  # those of the same file first: many files may call something ``train``
-            self.world.program.calls.get(called_as, ()), key=lambda s: s[0].path != function.path
-        )
-        for file, call, caller in sites[:MAX_CALL_SITES]:
+        for file, call, caller in islice(self._sites(function.path, called_as), MAX_CALL_SITES):
             if self._means(file, call, caller, function):
                 found.append(self._passed(call, name, index - shift))
         return join(*found)
+
+    def _sites(self, path: str, called_as: str) -> Iterator[tuple[File, ast.Call, Function | None]]:
+        """The calls of a name, those of one file first: many files may call something ``train``."""
+        file = self.world.program.files[path]
+        yield from ((file, call, caller) for call, caller in file.calls.get(called_as, ()))
+        for site in self.world.program.calls.get(called_as, ()):
+            if site[0] is not file:
+                yield site
 
     def _walk_holders(self, owner: Class) -> None:
         """The forwards of the classes that build this one: they call its instances."""

@@ -73,9 +73,10 @@ def _lowers(call: ast.Call) -> bool:
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     source = scene.source
     start, end = source.span(node).start, first_start(scene, node.body[0])
+    tokens = source.tokens if b"#" in source.data[start:end] else ()
     notes = [
         source.text(Span(a, b))
-        for kind, a, b in source.tokens
+        for kind, a, b in tokens
         if kind == tokenize.COMMENT and start <= a < end
     ]
     place = Site(site.name, Span(start, end), site.line, site.column)
@@ -86,17 +87,16 @@ def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
 
 def contexts(scene: Scene) -> Iterator[Edit]:
     """What goes with a removed context: its body moves left, its results are cut off."""
-    for node in scene.file.nodes:
-        if isinstance(node, ast.With):
-            names = [_quiet(scene, item.context_expr) for item in node.items]
-            if all(names):
-                yield from _dedent(scene, node)
-                if set(names) & set(STOPPING) and _differentiated(scene, node):
-                    yield from _cut_names(scene, node)
-        elif isinstance(node, ast.FunctionDef):
-            stopping = any(_quiet(scene, d) in STOPPING for d in node.decorator_list)
-            if stopping and _differentiated(scene, node.body[0]):
-                yield from _cut_returns(scene, node)
+    for node in scene.file.of(ast.With):
+        names = [_quiet(scene, item.context_expr) for item in node.items]
+        if all(names):
+            yield from _dedent(scene, node)
+            if set(names) & set(STOPPING) and _differentiated(scene, node):
+                yield from _cut_names(scene, node)
+    for function in scene.file.of(ast.FunctionDef):
+        stopping = any(_quiet(scene, d) in STOPPING for d in function.decorator_list)
+        if stopping and _differentiated(scene, function.body[0]):
+            yield from _cut_returns(scene, function)
 
 
 def _spreads(call: ast.Call) -> bool:

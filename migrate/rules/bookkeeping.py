@@ -17,8 +17,8 @@ from migrate.scene import Scene
 
 def calls(scene: Scene) -> Iterator[Edit]:
     """The statements that call them."""
-    for node in scene.file.nodes:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+    for node in scene.file.of(ast.Expr):
+        if isinstance(node.value, ast.Call):
             atoms = scene.kind(node.value.func)
             functions = [scene.inference.function_of(a.name) for a in atoms if a.kind == "function"]
             if functions and all(f is not None and _without_effect(scene, f) for f in functions):

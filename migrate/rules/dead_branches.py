@@ -39,8 +39,8 @@ def folds(scene: Scene) -> tuple[Fold, ...]:
     found: list[Fold] = []
     if b"jit" not in scene.source.data:
         return ()
-    for node in scene.file.nodes:
-        if isinstance(node, ast.If) and not _is_elif(scene, node):
+    for node in scene.file.of(ast.If):
+        if not _is_elif(scene, node):
             answer = torch_answer(scene, node.test)
             if answer is not None:
                 fold = Fold(node, answer)
@@ -112,11 +112,10 @@ def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
     """``"cuda" if torch.cuda.is_available() else "cpu"``: here a look at the machine counts too."""
     if b"is_available" not in scene.source.data and b"jit" not in scene.source.data:
         return
-    for node in scene.file.nodes:
-        if isinstance(node, ast.IfExp):
-            answer = torch_answer(scene, node.test, (*JIT, *MACHINE))
-            if answer is not None:
-                yield node, answer
+    for node in scene.file.of(ast.IfExp):
+        answer = torch_answer(scene, node.test, (*JIT, *MACHINE))
+        if answer is not None:
+            yield node, answer
 
 
 def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
@@ -141,8 +140,8 @@ def _simplified(scene: Scene) -> Iterator[Span]:
     """The operands to take away in tests that are not known as a whole."""
     if b"jit" not in scene.source.data:
         return
-    for node in scene.file.nodes:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp):
+    for node in scene.file.of(ast.If):
+        if isinstance(node.test, ast.BoolOp):
             span = _without_operand(scene, node.test)
             if span is not None and torch_answer(scene, node.test) is None:
                 yield span

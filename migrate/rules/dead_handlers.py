@@ -37,8 +37,8 @@ def _safe(scene: Scene) -> list[tuple[ast.Try, Span]]:
     """Each such statement that is in no other, and what follows its body."""
     if "safe tries" not in scene._memo:
         found: list[tuple[ast.Try, Span]] = []
-        for node in scene.file.nodes if b"is_" in scene.source.data else ():
-            if isinstance(node, ast.Try) and _cannot_fail(scene, node):
+        for node in scene.file.of(ast.Try) if b"is_" in scene.source.data else ():
+            if _cannot_fail(scene, node):
                 source, span = scene.source, scene.source.span(node)
                 last = source.span(node.body[-1]).end
                 end = last + len(source.data[last:].split(b"\n", 1)[0].rstrip(b"\r"))

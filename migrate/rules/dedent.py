@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from migrate.outcomes import Span
 from migrate.scene import Scene
 
+_OVER_LINES = (b'"""', b"'''", b"\\\n", b"\\\r")
+
 
 def first_start(scene: Scene, node: ast.stmt) -> int:
     """Where a statement begins, decorators included."""
@@ -27,7 +29,10 @@ def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Spa
         return  # it stands behind the colon
     column = source.span(node).start - source.line_start(head)
     width = begin - source.line_start(first) - column
-    strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
+    held = source.data[begin : source.span(body[-1]).end]
+    # without one of these no string goes over lines, and nothing has to be read by tokens
+    tokens = source.tokens if any(mark in held for mark in _OVER_LINES) else ()
+    strings = [(a, b) for kind, a, b in tokens if kind == tokenize.STRING]
     last = max(s.end_lineno or first for s in body)
     for line in range(first, _with_comments(scene, last, column + width) + 1):
         start = source.line_start(line)

@@ -31,7 +31,4 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
 
 
 def _reads_underscore(scene: Scene) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == "_" and isinstance(n.ctx, ast.Load)
-        for n in scene.file.nodes
-    )
+    return "_" in scene.file.loads

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
-from migrate.receivers.kinds import is_all
+from migrate.receivers.kinds import is_all, ordered
 from migrate.rules import (
     graph_checks,
     graph_children,
@@ -192,7 +192,7 @@ def _text(node: ast.JoinedStr) -> Found | None:
 def _record(scene: Scene, node: ast.Call) -> Found | None:
     """An object of a dataclass, a NamedTuple, or of any class that gets Tensors: as they are
     no Cells, graph mode makes none, or its members have no gradient."""
-    for atom in scene.kind(node.func):
+    for atom in ordered(scene.kind(node.func)):
         owner = scene.inference.program.classes.get(atom.name) if atom.kind == "class" else None
         if owner is not None and (_is_record(owner) or _gets_tensors(scene, owner, node)):
             why = "graph mode makes no objects of Tensors"
@@ -241,7 +241,7 @@ def _iterator(scene: Scene, node: ast.Call) -> Found | None:
     if graph_checks.stays(scene, node):
         why = "graph mode calls it for constants only"
         return "GRF606", ast.unparse(node.func), why, "write the conditions with and, or"
-    for atom in scene.kind(node.func):
+    for atom in ordered(scene.kind(node.func)):
         if atom.kind == "partial" and isinstance(node.func, ast.Attribute):
             return "GRF606", "partial", "graph mode calls none that is stored", "write a function"
         known = atom.kind == "foreign" and atom.name.startswith(_LIBRARY)

@@ -16,8 +16,8 @@ _FIXED = (ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.Attribute, ast.e
 
 def rewrites(scene: Scene) -> Iterator[Edit]:
     """``map`` and ``reversed`` in the methods of Modules, ``copy`` of a list."""
-    for node in scene.file.nodes:
-        if not isinstance(node, ast.Call) or node.keywords:
+    for node in scene.file.of(ast.Call):
+        if node.keywords:
             continue
         if isinstance(node.func, ast.Attribute):
             yield from _copy(scene, node, node.func)

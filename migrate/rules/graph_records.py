@@ -33,8 +33,8 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         call = owner.node.bases[0]
         if owner.path == scene.file.path and isinstance(call, ast.Call):
             yield Rewriting(call.func, (_edit(scene, call.func, "named_fields"),), NOTE, _NAMED)
-    for node in scene.file.nodes:
-        if isinstance(node, ast.Call) and builtin(scene, node.func, "isinstance"):
+    for node in scene.file.of(ast.Call):
+        if builtin(scene, node.func, "isinstance"):
             named = _tuple_asked(scene, node, changed)
             if named is not None:
                 yield Rewriting(named, (_wider(scene, node, named),))
@@ -83,7 +83,7 @@ def _changed(inference: Inference) -> frozenset[str]:
         asked: set[str] = set()
         made: set[str] = set()
         for function in compiled(inference).values():
-            for node in ast.walk(function.node):
+            for node in function.nodes:
                 if isinstance(node, (ast.Call, ast.Compare)):
                     asked |= {a.name for a in _classes_asked(inference, node)}
                 if isinstance(node, ast.Call):

@@ -12,6 +12,7 @@ from migrate.receivers.inference import Inference
 from migrate.rules import dead_handlers
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
+from migrate.syntax import within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
@@ -54,7 +55,7 @@ def compiled(inference: Inference) -> dict[str, Function]:
 
 def _called(inference: Inference, function: Function) -> list[Function]:
     called = []
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         if isinstance(node, ast.Call):
             for atom in inference.kinds.get(id(node.func), ()):
                 if atom.kind in ("function", "method"):
@@ -71,7 +72,7 @@ def nodes(scene: Scene) -> tuple[ast.AST, ...]:
             if function.path == scene.file.path:
                 body = function.node.body
                 for part in body if isinstance(body, list) else [body]:
-                    inside |= {id(n) for n in ast.walk(part)}
+                    inside |= {id(n) for n in within(part)}
         dead = dead_spans(scene) if inside else ()
         scene._memo["graph nodes"] = tuple(
             n

@@ -10,6 +10,7 @@ from migrate.program import Class, Function, Program
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, compiled
 from migrate.scene import Scene
+from migrate.syntax import within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
 _LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})
@@ -34,9 +35,8 @@ def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
             continue
         first = function.parameters[0].arg if function.parameters else ""
         found: dict[str, list[ast.Attribute]] = {}
-        for node in ast.walk(function.node):
-            own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first
-            if own and isinstance(node, ast.Attribute) and first:
+        for node in function.nodes if first else ():
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
                 found.setdefault(node.attr, []).append(node)
         for name, uses in found.items():
             if any(isinstance(u.ctx, ast.Store) for u in uses):
@@ -145,7 +145,7 @@ def changes(scene: Scene, use: ast.expr) -> bool:
 def by_other_names(function: Function) -> bool:
     """Whether the class reads its members by names that it makes up."""
     owner = function.owner
-    for node in ast.walk(owner.node) if owner else ():
+    for node in within(owner.node) if owner else ():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("getattr", "vars"):
             if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
                 return True
@@ -171,11 +171,11 @@ def known_places(program: Program, name: str) -> list[ast.AST]:
     if "attributes" not in program.notes:
         found: dict[str, list[ast.AST]] = {}
         for file in program.files.values():
-            for node in file.nodes:
-                if isinstance(node, ast.Attribute):
-                    found.setdefault(node.attr, []).append(node)
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.setdefault(node.value, []).append(node)
+            for node in file.of(ast.Attribute):
+                found.setdefault(node.attr, []).append(node)
+            for text in file.of(ast.Constant):
+                if isinstance(text.value, str):
+                    found.setdefault(text.value, []).append(text)
         program.notes["attributes"] = found
     known: dict[str, list[ast.AST]] = program.notes["attributes"]
     return known.get(name, [])

@@ -16,6 +16,7 @@ from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, begins_line, compiled
 from migrate.scene import Scene
+from migrate.syntax import children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -34,7 +35,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         given = {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
         walk = _Walk(frozenset(function.locals - given - function.globals))
         walk.block(body, frozenset())
-        for statement in body:
+        for statement in body if walk.missing else ():
             names = [n for n in _bindings(statement) if walk.missing.pop(n.id, False)]
             if names and begins_line(scene, statement):
                 start = first_start(scene, statement)
@@ -143,19 +144,23 @@ class _Walk:
                 self.block(body, bound | _stored(node))
         return bound | _stored(node)
 
-    def read(self, node: ast.AST, bound: Bound) -> None:
-        """Note the names that it reads and that have no value yet."""
+    def read(self, node: ast.AST, bound: Bound) -> Bound:
+        """Note the names that it reads and that have no value yet; give what ``:=`` binds in it."""
         if isinstance(node, _SCOPES):
-            return
+            return frozenset(n.target.id for n in within(node) if isinstance(n, ast.NamedExpr))
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             self._used(node.target.id, bound)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self._used(node.id, bound)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             bound |= _stored(node)
-        for part in ast.iter_child_nodes(node):
-            self.read(part, bound)
-            bound |= {n.target.id for n in ast.walk(part) if isinstance(n, ast.NamedExpr)}
+        named = {node.target.id} if isinstance(node, ast.NamedExpr) else set()
+        for part in children(node):
+            new = self.read(part, bound)
+            if new:
+                named |= new
+                bound |= new
+        return frozenset(named)
 
     def _used(self, name: str, bound: Bound) -> None:
         if name in self.names and name not in bound:
@@ -163,11 +168,13 @@ class _Walk:
 
 
 def _stored(node: ast.AST) -> Bound:
-    names = {n.id for n in _bindings(node)}
-    for part in ast.walk(node):
-        if isinstance(part, (ast.Import, ast.ImportFrom)):
+    names: set[str] = set()
+    for part in within(node):
+        if isinstance(part, ast.Name):
+            names |= {part.id} if isinstance(part.ctx, ast.Store) else set()
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
             names |= {(a.asname or a.name).partition(".")[0] for a in part.names}
-        elif not isinstance(part, ast.Name):  # of handlers, patterns and definitions
+        else:  # of handlers, patterns and definitions
             names |= {str(getattr(part, field, None)) for field in ("name", "rest")}
     return frozenset(names)
 
@@ -175,7 +182,7 @@ def _stored(node: ast.AST) -> Bound:
 def _bindings(node: ast.AST) -> list[ast.Name]:
     """The first binding of each name in it, in the order of the text."""
     found: dict[str, ast.Name] = {}
-    for name in ast.walk(node):
+    for name in within(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
             found.setdefault(name.id, name)
     return sorted(found.values(), key=lambda n: (n.lineno, n.col_offset))
@@ -193,7 +200,7 @@ def _catches(body: list[ast.stmt]) -> bool:
     names = {
         getattr(n, "id", "")
         for statement in body
-        for handler in ast.walk(statement)
+        for handler in within(statement)
         if isinstance(handler, ast.ExceptHandler) and handler.type is not None
         for n in ast.walk(handler.type)
     }

@@ -26,9 +26,7 @@ def named(scene: Scene) -> Iterator[Edit]:
     """``Lambda(lambda x: f(x))`` is ``def lambda_fn(x): return f(x)`` and ``Lambda(lambda_fn)``."""
     taken = set(scene.file.names)
     found: dict[int, list[tuple[ast.Lambda, str]]] = {}
-    for node in scene.file.nodes:
-        if not isinstance(node, ast.Lambda):
-            continue
+    for node in scene.file.of(ast.Lambda):
         wish = _wish(scene, node)
         if wish and _is_movable(scene, node):
             numbered = (f"{wish}_{n}" for n in range(2, 99))

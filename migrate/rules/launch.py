@@ -20,7 +20,8 @@ def variables(scene: Scene) -> Iterator[Edit]:
     """The names in ``os.environ["RANK"]``, ``os.getenv("RANK")`` and ``"RANK" in os.environ``."""
     if not scene.inference.mentions(b"torch.distributed"):
         return
-    for node in scene.file.nodes:
+    file = scene.file
+    for node in (*file.of(ast.Subscript), *file.of(ast.Call), *file.of(ast.Compare)):
         key = _key(scene, node)
         name = VARIABLES.get(key.value) if key is not None and isinstance(key.value, str) else None
         if key is None or name is None or _is_set(scene, key.value):
@@ -50,6 +51,6 @@ def _is(scene: Scene, node: ast.AST, *names: str) -> bool:
 def _is_set(scene: Scene, name: object) -> bool:
     """Whether a file of the program stores under this name."""
     files = scene.inference.program.files.values()
-    places = (n for f in files for n in f.nodes if isinstance(n, ast.Subscript))
+    places = (n for f in files for n in f.of(ast.Subscript))
     stores = (n.slice for n in places if isinstance(n.ctx, ast.Store))
     return any(isinstance(key, ast.Constant) and key.value == name for key in stores)

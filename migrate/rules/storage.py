@@ -93,16 +93,17 @@ class State:
     """What the names and the containers hold at one point of a function.
 
     ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
-    regions made anywhere in it.
+    regions made anywhere in it, ``roots`` remembers the outermost regions of sets of references.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     made: set[Region] = field(default_factory=set, compare=False)
+    roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.inside), self.steps, self.made)
+        return State(dict(self.names), dict(self.inside), self.steps, self.made, self.roots)
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -110,7 +111,7 @@ class State:
         if region not in self.made:
             self.made.add(region)
             return Ref(region)
-        self._replace(lambda r: _aged(r, region))
+        self._replace(lambda r: _aged(r, region), region)
         moved = [(r, f) for r, f in self.inside if root(r) == region]
         for where, name in moved:
             old = (_old(where), name)
@@ -135,14 +136,22 @@ class State:
 
         self._replace(change)
 
-    def _replace(self, change: object) -> None:
+    def _replace(self, change: object, under: Region | None = None) -> None:
+        """Change every reference, or only those to what one region holds."""
         assert callable(change)
         for names in (self.names, self.inside):
             for key, refs in names.items():
                 self._step(len(refs))
+                if under is not None and under not in self._roots(refs):
+                    continue
                 new = frozenset(change(r) for r in refs)
                 if new != refs:
                     names[key] = new  # type: ignore[index]
+
+    def _roots(self, refs: Refs) -> frozenset[Region]:
+        if refs not in self.roots:
+            self.roots[refs] = frozenset(root(r.region) for r in refs)
+        return self.roots[refs]
 
     def _step(self, number: int) -> None:
         self.steps[0] += number
@@ -228,7 +237,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = State(steps=alive[0].steps, made=alive[0].made)
+    result = State(steps=alive[0].steps, made=alive[0].made, roots=alive[0].roots)
     for name in {n for s in alive for n in s.names}:
         refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
         if refs or all(name in s.names for s in alive):  # else it may be that of outside

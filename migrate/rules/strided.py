@@ -21,12 +21,12 @@ SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")
 
 def slices(scene: Scene) -> Iterator[Edit]:
     """``x[:, ::2]`` is ``strided(x, 1, step=2)`` where a gradient may pass."""
-    for node in scene.file.nodes:
-        if not isinstance(node, ast.Subscript) or not _is_read(scene, node):
-            continue
+    for node in scene.file.of(ast.Subscript):
         index = node.slice
         items = list(index.elts) if isinstance(index, ast.Tuple) else [index]
         if not any(_has_step(i) for i in items) or _has_kernel(items):
+            continue
+        if not _is_read(scene, node):
             continue
         if is_all(scene.kind(node.value), "Tensor") and not _writes_through(scene, node):
             axes = _axes(scene, items)
@@ -53,7 +53,7 @@ def _writes_through(scene: Scene, node: ast.Subscript) -> bool:
     names = {t.id for t in parent.targets if isinstance(t, ast.Name)}
     return any(
         names & set(sources(scene, n.value))
-        for n in ast.walk(function.node)
+        for n in function.nodes
         if (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
         or (isinstance(n, ast.Attribute) and n.attr.endswith("_") and n.attr[:1] != "_")
     )

@@ -91,7 +91,7 @@ def _rewritten(source: Source, changes: list[Edit]) -> Staged:
 
 def _file(inference: Inference, file: File) -> Staged | None:
     view = View(file, inference)
-    taken = set(file.names) | {n.id for n in file.nodes if isinstance(n, ast.Name)}
+    taken = set(file.names) | {n.id for n in file.of(ast.Name)}
     ready: list[_Ready] = []
     unclear: list[Unclear] = []
     evaluated: list[Evaluation] = []
