@@ -14,13 +14,17 @@ from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all, ordered
 from migrate.rules import (
+    graph_calls,
     graph_checks,
     graph_children,
     graph_expressions,
     graph_hoist,
+    graph_iterators,
     graph_kept,
     graph_math,
     graph_memo,
+    graph_methods,
+    graph_objects,
     graph_passed,
     graph_products,
     graph_records,
@@ -39,6 +43,8 @@ Found = tuple[str, str, str, str]  # code, name, reason, next step
 _RULES = (
     graph_hoist,
     graph_expressions,
+    graph_calls,
+    graph_iterators,
     graph_checks,
     graph_statements,
     graph_state,
@@ -74,6 +80,8 @@ def rewritings(scene: Scene) -> dict[int, Rewriting]:
     """Everything that has another form, by the node that it takes away."""
     if "graph forms" not in scene._memo:
         made = {id(r.node): r for r in graph_records.rewrites(scene)}
+        for rule in (graph_objects, graph_methods):
+            made |= {id(r.node): r for r in rule.rewrites(scene)}
         if graph_scope.nodes(scene):
             for rule in _RULES:
                 made |= {id(r.node): r for r in rule.rewrites(scene)}

@@ -20,13 +20,13 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``if (n := f(x)) > 1:`` is ``n = f(x)`` and ``if n > 1:``."""
     for node in graph_scope.nodes(scene):
         if isinstance(node, ast.NamedExpr):
-            if not _holds_named(node.value) and _first(scene, node, node.target.id, True):
+            if not _holds_named(node.value) and first(scene, node, node.target.id, True):
                 yield Rewriting(node, _hoisted(scene, node, node.value, node.target.id))
         elif isinstance(node, ast.Call) and _pops(scene, node):
             assert isinstance(node.func, ast.Attribute)
             assert isinstance(node.func.value, ast.Name)
             name = node.func.value.id
-            if _first(scene, node, name, False):
+            if first(scene, node, name, False):
                 yield Rewriting(node, _hoisted(scene, node, node, _free(scene, node, name)))
 
 
@@ -49,7 +49,7 @@ def _pops(scene: Scene, node: ast.Call) -> bool:
     )
 
 
-def _first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
+def first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
     """Whether it may be evaluated before everything else in its statement.
 
     It must be evaluated in any case and once; nothing before it may read or bind the name, and,

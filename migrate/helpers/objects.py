@@ -1,0 +1,24 @@
+"""In: a class and its fields. Out: the object in PyNative, its fields alone in graph mode."""
+
+from migrate.helpers.keeping import is_pynative
+
+
+class Subscripted:
+    """A record whose fields are read as those of a dict: ``out["logits"]``."""
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def record(kind, **fields):
+    """``kind(**fields)``; in graph mode, which makes no objects, the dict of the fields."""
+    if is_pynative():
+        return kind(**fields)
+    return fields
+
+
+def named_record(kind, *fields):
+    """``kind(*fields)`` of a NamedTuple; in graph mode a plain tuple."""
+    if is_pynative():
+        return kind(*fields)
+    return fields

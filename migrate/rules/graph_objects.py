@@ -1,0 +1,126 @@
+"""In: objects that compiled code makes of Tensors. Out: ``record(Output, logits=x)``, a dict there.
+
+Graph mode makes no objects, but it has dicts and tuples. PyNative goes on making the object: its
+class learns ``out["logits"]``. A NamedTuple is a tuple in graph mode: ``pair.left`` is ``pair[0]``.
+Where code could tell the difference (``isinstance``, ``hasattr``, a method, a field that is
+written), the class stays as it is, and where it is made is flagged.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Outcome, Piece, Span
+from migrate.rules import graph_scope
+from migrate.rules.graph_scope import Rewriting
+from migrate.rules.record_classes import Record, records
+from migrate.scene import Scene
+from migrate.substitution import piece
+
+NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
+NAMED = "graph mode makes no objects: there it is a plain tuple, PyNative makes the NamedTuple"
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """The classes, the calls that make their objects, and the fields that are read."""
+    known = records(scene.inference)
+    for record in known.values():
+        owner = scene.inference.program.classes[record.key]
+        if owner.path == scene.file.path and not record.named:
+            yield Rewriting(owner.node, (_subscripted(scene, owner.node),))
+    for node in graph_scope.nodes(scene):
+        if isinstance(node, ast.Call):
+            made = _made(scene, node, known) or _named(scene, node)
+            if made is not None:
+                yield made
+        elif isinstance(node, ast.Attribute):
+            atoms = [a for a in scene.kind(node.value) if a.kind == "Object"]
+            if atoms and atoms[0].name in known:
+                yield Rewriting(node, (_read(scene, node, known[atoms[0].name]),))
+
+
+def _subscripted(scene: Scene, node: ast.ClassDef) -> Edit:
+    """``class Output:`` is ``class Output(Subscripted):``."""
+    source = scene.source
+    text, root = scene.spelling.local("helpers.Subscripted")
+    start = source.span(node).start
+    after = source.data.index(node.name.encode(), source.data.index(b"class", _header(scene, node)))
+    end = after + len(node.name.encode())
+    assert start <= end
+    closes = source.data[end:].lstrip()[:1] == b"("  # ``class Output():``
+    stop = source.data.index(b")", end) + 1 if closes else end
+    edit = graph_scope.edit(scene, node, Span(end, stop), f"({text})")
+    return replace(edit, outcome=Outcome.HELPER, needs=frozenset((root,)))
+
+
+def _header(scene: Scene, node: ast.ClassDef) -> int:
+    """Where the line with ``class`` begins, below the decorators."""
+    return scene.source.line_start(node.lineno)
+
+
+def _made(scene: Scene, node: ast.Call, known: dict[str, Record]) -> Rewriting | None:
+    """``Output(x, h=y)`` is ``record(Output, logits=x, h=y)``."""
+    atoms = [a for a in scene.kind(node.func) if a.kind == "class"]
+    record = known.get(atoms[0].name) if atoms else None
+    if record is None:
+        return None
+    name = "named_record" if record.named else "record"
+    text, root = scene.spelling.local(f"helpers.{name}")
+    parts: list[str | Piece] = [f"{text}(", Piece(scene.source.span(node.func))]
+    given = dict(zip(record.fields, node.args, strict=False))
+    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    for field in record.fields:
+        value: str | Piece = record.defaults.get(field, "")
+        if field in given:
+            value = piece(scene.source, given[field], False)
+        parts += [", " if record.named else f", {field}=", value]
+    edit = graph_scope.edit(scene, node, scene.source.span(node), *parts, ")")
+    edit = replace(edit, outcome=Outcome.HELPER, needs=frozenset((root,)))
+    label = scene.inference.program.classes[record.key].name
+    return Rewriting(node, (edit,), NAMED if record.named else NOTE, label)
+
+
+def _named(scene: Scene, node: ast.Call) -> Rewriting | None:
+    """``Outputs(x, y)`` of ``Outputs = namedtuple("Outputs", "x y")`` is a tuple in graph mode."""
+    fields = _fields(scene, node.func.id) if isinstance(node.func, ast.Name) else ()
+    given = dict(zip(fields, node.args, strict=False))
+    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    spread = any(isinstance(a, ast.Starred) for a in node.args)
+    if not fields or spread or set(given) != set(fields):
+        return None
+    if len(node.args) + len(node.keywords) != len(fields):
+        return None
+    text, root = scene.spelling.local("helpers.named_record")
+    parts: list[str | Piece] = [f"{text}(", Piece(scene.source.span(node.func))]
+    for field in fields:
+        parts += [", ", piece(scene.source, given[field], False)]
+    edit = graph_scope.edit(scene, node, scene.source.span(node), *parts, ")")
+    edit = replace(edit, outcome=Outcome.HELPER, needs=frozenset((root,)))
+    return Rewriting(node, (edit,), NAMED, ast.unparse(node.func))
+
+
+def _fields(scene: Scene, name: str) -> tuple[str, ...]:
+    """The fields of the namedtuple that is the only thing bound to a name of the file."""
+    bound = [n for n in scene.file.nodes if isinstance(n, ast.Name) and n.id == name]
+    bound = [n for n in bound if isinstance(n.ctx, ast.Store)]
+    given = any(isinstance(n, ast.arg) and n.arg == name for n in scene.file.nodes)
+    statement = scene.parent(bound[0]) if len(bound) == 1 and not given else None
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 2 or call.keywords:
+        return ()
+    if not graph_scope.foreign(scene, call.func, "collections.namedtuple"):
+        return ()
+    try:
+        fields = ast.literal_eval(call.args[1])
+    except ValueError:
+        return ()
+    return tuple(fields.replace(",", " ").split()) if isinstance(fields, str) else tuple(fields)
+
+
+def _read(scene: Scene, node: ast.Attribute, record: Record) -> Edit:
+    """``out.logits`` is ``out["logits"]``, ``pair.left`` is ``pair[0]``."""
+    place = str(record.fields.index(node.attr)) if record.named else f'"{node.attr}"'
+    value = piece(scene.source, node.value, True)
+    return graph_scope.edit(scene, node, scene.source.span(node), value, f"[{place}]")

@@ -1,0 +1,214 @@
+"""In: a program. Out: the classes whose objects compiled code makes, and could be dicts as well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrate.program import Class, Function
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import UNKNOWN, Kind
+from migrate.rules.graph_scope import compiled
+
+_ASKS = ("isinstance", "issubclass", "hasattr", "getattr", "setattr", "delattr", "vars", "type",
+         "dir", "id", "len", "iter", "list", "tuple", "dict", "callable")  # fmt: skip
+_MAPPINGS = ("dict", "Mapping", "MutableMapping", "OrderedDict")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The fields of a class in their order, and the text of what they are where none is given."""
+
+    key: str
+    fields: tuple[str, ...]
+    defaults: dict[str, str] = field(default_factory=dict)
+    named: bool = False
+
+
+def records(inference: Inference) -> dict[str, Record]:
+    """Those that no compiled code tells from a dict (or tuple) of their fields."""
+    notes = inference.program.notes
+    if "records" not in notes:
+        functions = list(compiled(inference).values())
+        found = dict(_made(inference, functions))
+        while True:
+            told = _told(inference, functions, found)
+            if not told & found.keys():
+                break
+            found = {k: r for k, r in found.items() if k not in told}
+        notes["records"] = found
+    known: dict[str, Record] = notes["records"]
+    return known
+
+
+def _made(inference: Inference, functions: list[Function]) -> Iterator[tuple[str, Record]]:
+    """The classes of which compiled code makes objects, where their fields are plain to see."""
+    for function in functions:
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.Call):
+                for atom in inference.kinds.get(id(node.func), ()):
+                    owner = inference.program.classes.get(atom.name)
+                    if atom.kind == "class" and owner is not None:
+                        record = _described(inference, owner, _gets_tensors(inference, node))
+                        if record is not None:
+                            yield owner.key, record
+
+
+def _gets_tensors(inference: Inference, node: ast.Call) -> bool:
+    """Whether an object is made of Tensors, or of lists of them: of others graph mode makes it."""
+    given = [_kind(inference, g) for g in (*node.args, *(k.value for k in node.keywords))]
+    inner = [i for kind in given for atom in kind for i in atom.items]
+    return any(a.kind == "Tensor" for kind in (*given, *inner) for a in kind)
+
+
+def _described(inference: Inference, owner: Class, of_tensors: bool) -> Record | None:
+    if inference.is_module(owner.key):
+        return None
+    body = [s for s in owner.node.body if not _is_text(s)]
+    names = [getattr(b, "attr", getattr(b, "id", "")) for b in owner.node.bases]
+    if owner.node.keywords or any(m.startswith("__") and m != "__init__" for m in owner.methods):
+        return None
+    marks = [_mark(d) for d in owner.node.decorator_list]
+    declared = [s for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+    if names == ["NamedTuple"] or (marks == ["dataclass"] and not names):
+        if not declared or "__init__" in owner.methods or any(map(_is_no_field, declared)):
+            return None
+        pairs = [(s.target.id, s.value) for s in declared if isinstance(s.target, ast.Name)]
+        return _record(owner, pairs, bool(names))
+    init = owner.methods.get("__init__")
+    if names or marks or init is None or not of_tensors:
+        return None
+    return _holder(owner, init)
+
+
+def _mark(decorator: ast.expr) -> str:
+    """``dataclass`` of ``@dataclass`` and ``@dataclass(frozen=True)``."""
+    if isinstance(decorator, ast.Call):
+        if decorator.args or any(k.arg in (None, "init") for k in decorator.keywords):
+            return ""
+        decorator = decorator.func
+    return getattr(decorator, "attr", getattr(decorator, "id", ""))
+
+
+def _is_no_field(statement: ast.AnnAssign) -> bool:
+    """``count: ClassVar[int] = 0`` and the like, which no call gives."""
+    text = ast.unparse(statement.annotation)
+    return any(word in text for word in ("ClassVar", "InitVar", "KW_ONLY"))
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _holder(owner: Class, init: Function) -> Record | None:
+    """A class whose ``__init__`` keeps each argument under its own name, and does no more."""
+    arguments, body = init.node.args, init.node.body
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        return None
+    names = [a.arg for a in arguments.args]
+    own, given = names[0], names[1:]
+    texts = [f"{own}.{name} = {name}" for name in given]
+    statements = [s for s in body if not _is_text(s)] if isinstance(body, list) else []
+    plain = [
+        ast.unparse(ast.Assign([s.target], s.value, lineno=0))
+        if isinstance(s, ast.AnnAssign) and s.value is not None
+        else ast.unparse(s)
+        for s in statements
+    ]
+    if sorted(plain) != sorted(texts) or not given:
+        return None
+    values: list[ast.expr | None] = [None] * (len(given) - len(arguments.defaults))
+    return _record(owner, list(zip(given, [*values, *arguments.defaults], strict=True)), False)
+
+
+def _record(owner: Class, pairs: list[tuple[str, ast.expr | None]], named: bool) -> Record | None:
+    constant = {n: ast.unparse(v) for n, v in pairs if isinstance(v, ast.Constant)}
+    if len({n for n, _ in pairs}) < len(pairs) or "kind" in {n for n, _ in pairs}:
+        return None  # kind is what the helper calls the class
+    return Record(owner.key, tuple(n for n, _ in pairs), constant, named)
+
+
+def _told(inference: Inference, functions: list[Function], found: dict[str, Record]) -> set[str]:
+    """Those that some code tells apart, or uses in a way that a dict does not have."""
+    told: set[str] = set()
+    kept = {f.key for f in functions}
+    for function in functions:
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.Attribute):
+                told |= _read_otherwise(inference, node, found)
+            elif isinstance(node, ast.Call):
+                told |= _asked(inference, node, found) | _called(inference, node, found)
+    for function in inference.program.functions.values():
+        if function.owner is not None and function.key in kept:
+            told |= {function.owner.key} & found.keys()  # a method of an object
+        if function.name == "__init__":
+            told |= _built(inference, function.node)
+    for file in inference.program.files.values():
+        for statement in file.source.tree.body:
+            if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                told |= _built(inference, statement)
+    return told
+
+
+def _built(inference: Inference, where: ast.AST) -> set[str]:
+    """The classes of objects that are there before the graph: it would take them for objects."""
+    calls = [n for n in ast.walk(where) if isinstance(n, ast.Call)]
+    return {a.name for c in calls for a in _kind(inference, c.func) if a.kind == "class"}
+
+
+def _read_otherwise(
+    inference: Inference, node: ast.Attribute, found: dict[str, Record]
+) -> set[str]:
+    kind = _kind(inference, node.value)
+    objects = {a.name for a in kind if a.kind == "Object" and a.name in found}
+    others = [a for a in kind if a.kind not in ("Object", "None") or
+              (a.kind == "Object" and a.name not in found)]  # fmt: skip
+    alike = len({found[k].named for k in objects}) < 2
+    fields = all(node.attr in found[k].fields for k in objects)
+    if objects and any(found[k].named for k in objects):
+        alike = alike and len({found[k].fields.index(node.attr) for k in objects if fields}) < 2
+    fine = isinstance(node.ctx, ast.Load) and not others and fields and alike
+    return set() if fine else objects
+
+
+def _asked(inference: Inference, node: ast.Call, found: dict[str, Record]) -> set[str]:
+    """``isinstance(out, Output)``, ``hasattr(out, "logits")``, also of what is not known."""
+    name = getattr(node.func, "id", "")
+    library = any(a.kind == "foreign" for a in _kind(inference, node.func))
+    if name not in _ASKS and not library:
+        return set()
+    told: set[str] = set()
+    for argument in node.args:
+        for part in ast.walk(argument):
+            kind = _kind(inference, part)
+            told |= {a.name for a in kind if a.kind in ("Object", "class") and a.name in found}
+    dicts = {k for k, r in found.items() if not r.named}
+    first = _kind(inference, node.args[0]) if node.args else UNKNOWN
+    unknown = not first or any(a.kind == "unknown" for a in first)
+    if unknown and name in ("hasattr", "getattr") and len(node.args) > 1:
+        text = getattr(node.args[1], "value", None)
+        told |= {k for k, r in found.items() if text is None or text in r.fields}
+    if unknown and name == "isinstance" and len(node.args) > 1:
+        asked = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(node.args[1])}
+        told |= dicts if not asked.isdisjoint(_MAPPINGS) else set()
+    return told
+
+
+def _called(inference: Inference, node: ast.Call, found: dict[str, Record]) -> set[str]:
+    """Calls that make an object in another way than by its fields."""
+    kind = _kind(inference, node.func)
+    keys = {a.name for a in kind if a.kind == "class" and a.name in found}
+    if not keys:
+        return set()
+    (record, *others) = [found[k] for k in sorted(keys)]
+    spread = any(isinstance(a, ast.Starred) for a in node.args)
+    given = {*record.fields[: len(node.args)], *(k.arg or "" for k in node.keywords)}
+    twice = len(given) < len(node.args) + len(node.keywords)
+    left = set(record.fields) - given - record.defaults.keys()
+    fine = len(kind) == 1 and not others and not spread and not twice and not left
+    return set() if fine and given <= set(record.fields) else keys
+
+
+def _kind(inference: Inference, node: ast.AST) -> Kind:
+    return inference.kinds.get(id(node), frozenset())
