@@ -19,6 +19,8 @@ _WHEN = {
     "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 SELECTION = "selection"  # the condition: an operand may have no elements
+WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
+_AROUND = {SELECTION, WHOLE}  # conditions that take more than kinds to tell
 ZERO = "holding 0"  # the condition: one of the numbers is 0, as it is written
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 
@@ -59,7 +61,7 @@ def choose(
 ) -> list[Chosen] | NotChosen:
     """The candidates, surest first; more than one when the types do not tell them apart.
 
-    ``selects``: whether the operands that a row wants to be selections are; such a row goes first.
+    ``selects``: whether what stands around the call is what a row wants; such a row goes first.
     """
     rows = table.rows(name)
     if not rows:
@@ -67,7 +69,7 @@ def choose(
     if len(rows) == 1 and rows[0].flag:
         row = rows[0]
         return NotChosen(row.flag, row.reason, row.next_step, row.ref, row, flagged=True)
-    special = [row for row in rows if SELECTION in row.when.values()]
+    special = [row for row in rows if _AROUND & set(row.when.values())]
     for row in special:
         bound, _ = calls.choose(args, keywords, row.signatures, kinds_of)
         for one in bound:
@@ -151,8 +153,8 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
     """Whether the row's ``when`` holds: NO, MAYBE or YES."""
     mark = calls.YES
     for name, wanted in row.when.items():
-        if wanted == SELECTION:
-            continue  # asked by ``choose``, as it takes more than the kind
+        if wanted in _AROUND:
+            continue  # asked by ``choose``
         value = bound.values.get(name)
         if wanted in ("given", "omitted"):
             if (value is not None) != (wanted == "given"):

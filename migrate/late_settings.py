@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from migrate.buffer_gradients import BUFFER, decide_buffer, loses_gradient
 from migrate.outcomes import Refusal
 from migrate.receivers.kinds import Atom, without_none
 from migrate.scene import Scene
@@ -26,6 +27,8 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     """
     if isinstance(node, ast.Attribute):
         held, attribute = node.value, node.attr
+        if loses_gradient(scene, node):
+            return BUFFER
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
     else:
@@ -45,6 +48,8 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Refusal:
     """The line stays: it harms nothing, but does nothing either."""
+    if name == BUFFER:
+        return decide_buffer(scene, node)
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
     return Refusal(
         scene.site(name, node),

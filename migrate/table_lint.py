@@ -19,7 +19,7 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal", "list without None", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
-        *("plain list", "number", "selection"),
+        *("plain list", "number", "selection", "made whole", "ref"),
     }
 )
 
@@ -172,7 +172,9 @@ def _conditions(table: Table, row: Row) -> Iterator[Finding]:
     arguments = torch_arguments(row)
     for part, names in (("only", row.only), ("when", row.when), ("drop", row.drop)):
         for name in names:
-            receiver = part == "when" and name == "self" and row.when[name] == "selection"
+            receiver = (
+                part == "when" and name == "self" and row.when[name] in ("selection", "made whole")
+            )
             if name not in arguments and arguments and not receiver:
                 near = difflib.get_close_matches(name, arguments, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(arguments)}"

@@ -126,7 +126,10 @@ class ModuleDict(nn.CellDict):
             raise TypeError(f"ModuleDict holds Cells, not {type(cell).__name__}")
 
     def _update_cell_para_name(self, key, cell):
-        cell.update_parameters_name(self.__dict__.get("_names_below", "") + key + ".")
+        # torch takes any key, names of Parameters are of letters, digits and "_-." only
+        plain = [c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in key]
+        prefix = self.__dict__.get("_names_below", "") + "".join(plain) + "."
+        cell.update_parameters_name(prefix)
 
 
 def prefix_below(cell):

@@ -2,6 +2,8 @@
 
 import mindspore as ms
 
+from migrate.helpers.keeping import is_pynative
+
 
 def script(obj=None, *args, **kwargs):
     """torch.jit.script, ignore, export and unused as decorators: the function stays as it is."""
@@ -11,6 +13,25 @@ def script(obj=None, *args, **kwargs):
 def assert_true(condition, message=None):
     """torch._assert: raises AssertionError with the message where the condition does not hold."""
     assert condition, message
+
+
+def assert_async(val, assert_msg=None):
+    """torch._assert_async: raises AssertionError in PyNative; graph mode looks at no numbers."""
+    if is_pynative():
+        assert val, assert_msg
+
+
+class kernel_choice:
+    """torch.nn.attention.sdpa_kernel as a value: MindSpore chooses its kernels itself."""
+
+    def __init__(self, *backends, **options):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
 
 
 FLOAT_LIMITS = {

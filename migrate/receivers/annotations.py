@@ -55,6 +55,15 @@ def annotated(node: ast.expr | None, kinds: Mapping[int, Kind]) -> Kind:
     return _plain(node, kinds)
 
 
+def is_generic(value: Kind) -> bool:
+    """``Tuple`` or ``list``: what a subscript of it gives is a name for a type."""
+    return bool(value) and all(
+        (a.kind == "foreign" and a.name.startswith(("typing.", "typing_extensions.")))
+        or (a.kind == "builtin" and a.name in ("tuple", "list", "dict", "set", "type"))
+        for a in value
+    )
+
+
 def _constant(value: object) -> Kind:
     if value is None:
         return NONE
@@ -80,6 +89,8 @@ def _plain(node: ast.expr, kinds: Mapping[int, Kind]) -> Kind:
             )
         elif atom.kind == "class":
             found.append(kind("annotated", atom.name))
+        elif atom.kind == "alias":
+            found.extend(atom.items)
         elif atom.kind == "foreign" and atom.name.startswith("numpy."):
             found.append(kind("instance", atom.name))
         else:

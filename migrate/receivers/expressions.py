@@ -6,6 +6,7 @@ import ast
 import builtins
 
 from migrate.receivers import values
+from migrate.receivers.annotations import annotated, is_generic
 from migrate.receivers.calling import Calling
 from migrate.receivers.kinds import (
     BOOL,
@@ -206,6 +207,8 @@ class Evaluator(Calling):
 
     def _Subscript(self, node: ast.Subscript) -> Kind:
         value, index = self.kind(node.value), self.kind(node.slice)
+        if is_generic(value):
+            return kind("alias", "", annotated(node, self.world.kinds))
         return values.subscript(value, node.slice, index)
 
     def _Slice(self, node: ast.Slice) -> Kind:

@@ -20,6 +20,7 @@ from migrate.receivers.kinds import (
     Kind,
     element,
     indirect,
+    is_all,
     join,
     kind,
     sequence,
@@ -81,8 +82,12 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name in ("sum", "max", "min"):
         many = len(args) > 1 and name != "sum"
         return join(*args) if many else element(first)
-    if name in ("abs", "round", "pow", "divmod"):
-        return first
+    if name == "round" and len(args) == 1 and is_all(first, "int", "float", "bool"):
+        return INT
+    if name == "divmod":
+        return _tuple(join(*args), join(*args))
+    if name in ("abs", "round", "pow"):
+        return join(*args) if name == "pow" else first
     if name == "super" or name == "getattr":
         return UNKNOWN
     return kind("instance", name) if hasattr(builtins, name) else UNKNOWN

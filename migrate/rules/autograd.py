@@ -23,8 +23,8 @@ QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
          "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")  # fmt: skip
 STOPPING = QUIET[:4]
-# its row takes whatever is given, also by **: it only chooses a kernel
-_SPREAD = "torch.backends.cuda.sdp_kernel"
+# their rows take whatever is given, also by **: they only choose a kernel
+_KERNELS = QUIET[-2:]
 
 
 def no_grad(
@@ -109,7 +109,7 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = direct_name(scene, node.func) or ""
-    if _spreads(node) and name != _SPREAD:
+    if _spreads(node) and name not in _KERNELS:
         return ""
     quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
     return _meant(name, node) if quiet else ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from migrate import layout
 from migrate.calls import BoundCall
-from migrate.choice import SELECTION, Chosen, NotChosen, choose
+from migrate.choice import SELECTION, WHOLE, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
@@ -17,6 +17,7 @@ from migrate.selections import is_selection
 from migrate.syntax import is_super
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
+from migrate.wholes import is_made_whole
 
 
 def decide_call(
@@ -25,7 +26,7 @@ def decide_call(
     """The edit of a call; NotChosen when no row admits it (the caller may know another way)."""
     chosen = choose(
         scene.table, name, call.args, call.keywords, scene.kind_names, scene.target,
-        lambda row, bound: _selects(scene, row, bound, receiver),
+        lambda row, bound: _selects(scene, row, bound, call, receiver),
     )  # fmt: skip
     if isinstance(chosen, NotChosen):
         return chosen
@@ -52,8 +53,12 @@ def decide_call(
     return optimizers.unfrozen(scene, call, edits[0])
 
 
-def _selects(scene: Scene, row: Row, bound: BoundCall, receiver: ast.expr | None) -> bool:
-    """Whether what the row wants to be a selection may be one."""
+def _selects(
+    scene: Scene, row: Row, bound: BoundCall, call: ast.Call, receiver: ast.expr | None
+) -> bool:
+    """Whether what the row wants to be a selection may be one; to be made whole, is."""
+    if WHOLE in row.when.values() and not is_made_whole(scene, call):
+        return False
     names = [name for name, wanted in row.when.items() if wanted == SELECTION]
     operands = [receiver if name == "self" else bound.values.get(name) for name in names]
     return all(isinstance(one, ast.expr) and is_selection(scene, one) for one in operands)
