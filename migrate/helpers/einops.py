@@ -155,7 +155,7 @@ def einops_run(tensor, plan, reduction):
         tensor = tensor.reshape(split)
     if len(reduced) > 0:
         tensor = reduce_axes(tensor, reduction, reduced)
-    if order != tuple(sorted(order)):
+    if order != tuple(range(len(order))):
         tensor = tensor.permute(order)
     if full != opened:
         tensor = tensor.reshape(opened).broadcast_to(full)

@@ -153,7 +153,7 @@ def contracted(operands, inputs, output):
         x, labels = pair_product(x, y, labels, others, wanted)
     x, labels = summed_out(x, labels, output)
     order = label_order(labels, output)
-    return x.permute(order) if order != tuple(sorted(order)) else x
+    return x.permute(order) if order != tuple(range(len(order))) else x
 
 
 def einsum(equation, *operands):

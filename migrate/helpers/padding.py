@@ -15,10 +15,12 @@ class EdgePad(nn.Cell):
     def __init__(self, padding, axes, mode, value=0):
         super().__init__()
         self.padding, self.axes, self.mode = per_axis(padding, 2 * axes), axes, mode
-        self.value = value
+        self.value, self.grows = value, min(self.padding) >= 0 and max(self.padding) > 0
 
     def construct(self, x):
         if self.mode == "constant":
+            if self.grows and x.size > 0:  # graph mode counts each step of pad_with as a call
+                return ops.pad(x, self.padding, "constant", self.value)
             return pad_with(x, self.padding, self.value)
         pairs = [self.padding[i : i + 2] for i in range(2 * self.axes - 2, -1, -2)]
         if self.mode == "circular":
