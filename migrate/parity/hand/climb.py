@@ -97,6 +97,14 @@ def close_sides(sides: Sides) -> None:
     shutil.rmtree(sides.scratch, ignore_errors=True)
 
 
+def _next_step(error: str) -> str:
+    """What to do about a torch side that does not run: a name is missing, or the input is wrong."""
+    missing = ("NameError", "ImportError", "ModuleNotFoundError")
+    if error.startswith(missing):
+        return "check module and name, and that the module can be imported from this folder"
+    return "give --input that runs in torch"
+
+
 def _climb(session: HandSession, progress: Progress) -> tuple[PairResult, str]:
     pair, sides, timeout = session.pair, session.sides, session.request.timeout
     blank = PairResult(torch=pair.torch.text, mindspore=pair.mindspore.text)
@@ -105,7 +113,7 @@ def _climb(session: HandSession, progress: Progress) -> tuple[PairResult, str]:
         progress(f"{pair.torch.text}: building it in torch")
         open_torch(session)
     except LOST as error:
-        detail = f"{pair.torch.text} in torch: {error}. Next: give --input that runs in torch"
+        detail = f"{pair.torch.text} in torch: {error}. Next: {_next_step(str(error))}"
         return blank.model_copy(update={"detail": detail}), ""
     try:
         asked = {"device": session.request.device}
