@@ -15,13 +15,14 @@ from migrate.template_text import names, parse
 _WHEN = {
     "int": {"int"}, "Tensor": {"Tensor"}, "float": {"float"}, "str": {"str"}, "None": {"None"},
     "dtype": {"dtype"}, "device": {"device", "str"}, "tuple": {"tuple", "list", "Size"},
-    "list": {"tuple", "list", "Size"}, "plain list": {"list"},
+    "list": {"tuple", "list", "Size"}, "plain list": {"list"}, "data": {"tuple", "list"},
     "bool": {"bool"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 SELECTION = "selection"  # the condition: an operand may have no elements
 WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
 _AROUND = {SELECTION, WHOLE}  # conditions that take more than kinds to tell
 ZERO = "holding 0"  # the condition: one of the numbers is 0, as it is written
+CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 
 
@@ -180,7 +181,7 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
         allowed = _WHEN.get(wanted, {wanted})
         if kinds and kinds <= allowed:
             continue
-        if not kinds & allowed and not kinds & _UNSURE:
+        if wanted == CLASS or (not kinds & allowed and not kinds & _UNSURE):
             return calls.NO
         mark = calls.MAYBE
     return mark

@@ -5,7 +5,13 @@ from mindspore import ops
 
 
 def legacy_tensor(data, dtype):
-    """One list, array or tensor in ``dtype``; whole numbers are sizes, filled with zeros."""
+    """One list, array or tensor in ``dtype``; whole numbers are sizes, filled with zeros.
+
+    Raises ValueError for one tuple of whole numbers, which torch takes for data if it is a tuple
+    and for sizes if it is a torch.Size: here a shape is a tuple.
+    """
+    if len(data) == 1 and isinstance(data[0], tuple) and all(type(n) is int for n in data[0]):
+        raise ValueError(f"{data[0]} may be a shape or data: pass *shape, or list(data)")
     if len(data) == 1 and not isinstance(data[0], int):
         if isinstance(data[0], ms.Tensor):
             return data[0].astype(dtype)

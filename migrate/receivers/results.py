@@ -112,6 +112,12 @@ _FUNCTIONS = {
     "einops.unpack": sequence("list", TENSOR),
     "einops.parse_shape": frozenset((Atom("dict", items=(INT,)),)),
 }
+# classes whose instances are plain Tensors of the dtype in the name
+_LEGACY = frozenset(
+    f"{space}.{name}Tensor"
+    for space in ("torch", "torch.cuda")
+    for name in "Bool Byte Char Double Float Half Int Long Short".split()
+)
 _RECURRENT = fixed_tuple((TENSOR, TENSOR))
 _FORWARDS = {
     "torch.nn.LSTM": fixed_tuple((TENSOR, fixed_tuple((TENSOR, TENSOR)))),
@@ -143,6 +149,8 @@ class Results:
         space, _, last = name.rpartition(".")
         if name in _FUNCTIONS:
             return _FUNCTIONS[name]
+        if name in _LEGACY:
+            return TENSOR
         if self.table.kind(name) == "class" or self._is_class_row(name):
             return self._instance(name, space)
         written = [from_text(row.result) for row in self.table.rows(name) if row.result]
