@@ -74,12 +74,11 @@ class Writes(Values):
             self.found.assigned.add(key)
             self.state.write(refs, key, assigned=True)
             return refs
-        before = self.state.names.get(target.name, NO_REFS)
         self.state.write(refs, key)
         new = self.state.make(key)
         if target.holder is Holder.ELEMENT and mode:
             self._renew_elements(target.expr, refs, key, new)
-        elif mode and before:
+        elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
             self.state.names[target.name] = frozenset((new._replace(stale=again),))
         return frozenset((new,))

@@ -112,6 +112,11 @@ class BatchSampler(Sampler):
         return whole + (1 if rest and not self.drop_last else 0)
 
 
+def plain_index(index):
+    """A number of numpy's, which is no index of a Tensor, as one of Python's."""
+    return index.item() if isinstance(index, np.generic) else index
+
+
 def default_convert(data):
     """Reproduces torch.utils.data.default_convert: arrays become Tensors, also in containers."""
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SU":
@@ -172,7 +177,7 @@ class DataLoader:
         """Lists of items, one list a batch."""
         if not self.iterable:
             for indices in self.batch_sampler:
-                yield [self.dataset[index] for index in indices]
+                yield [self.dataset[plain_index(index)] for index in indices]
             return
         batch = []
         for item in self.dataset:
@@ -185,7 +190,11 @@ class DataLoader:
 
     def __iter__(self):
         if self.batch_size is None and self.batch_sampler is None:
-            items = self.dataset if self.iterable else (self.dataset[i] for i in self.sampler)
+            items = (
+                self.dataset
+                if self.iterable
+                else (self.dataset[plain_index(i)] for i in self.sampler)
+            )
             return map(self.collate_fn or default_convert, items)
         return map(self.collate_fn or default_collate, self._items())
 
