@@ -175,8 +175,8 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
                 return calls.NO
             continue
         if wanted == "list without None":
-            if "holding None" in kinds:
-                return calls.NO
+            if "holding None" in kinds or not getattr(value, "elts", True):
+                return calls.NO  # an empty CellList forgets its name: later Parameters lack it
             wanted = "plain list"  # CellList takes no tuple
         allowed = _WHEN.get(wanted, {wanted})
         if kinds and kinds <= allowed:

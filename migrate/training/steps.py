@@ -35,17 +35,7 @@ def step(
     optimizer = _optimizers(view, group)
     aux = ", has_aux=True" if len(cell.results) > 1 else ""
     if not group.fused:
-        if _several(group):
-            return Unclear(group.steps[0], "gradients of several optimizers are added up")
-        for made in (clip(view, group, m) for m in group.clips()):
-            if isinstance(made, Unclear):
-                return made
-        kept = ", carried=True" if carried else ""
-        if group.scaler:
-            given = f"{cell.build}, {optimizer}, {group.scaler}{kept}"
-            return Step(f"{module}.ScaledAccumulatingTrainStep({given})")
-        aux += kept
-        return Step(f"{module}.AccumulatingTrainStep({cell.build}, {optimizer}{aux})")
+        return _accumulating(view, group, f"{cell.build}, {optimizer}", module, aux, carried)
     clipped = clipping(view, group, names, own)
     if isinstance(clipped, Unclear):
         return clipped
@@ -64,6 +54,21 @@ def step(
         return Step(f"{module}.ClippedTrainStep({cell.build}, {optimizer}{given})", results)
     name = "TrainOneStep" if aux else "TrainOneStepCell"
     return Step(f"{module}.{name}({cell.build}, {optimizer})")
+
+
+def _accumulating(
+    view: View, group: Group, given: str, module: str, aux: str, carried: bool
+) -> Step | Unclear:
+    """The step of a loop that adds up the gradients of several batches."""
+    if _several(group):
+        return Unclear(group.steps[0], "gradients of several optimizers are added up")
+    for made in (clip(view, group, m) for m in group.clips()):
+        if isinstance(made, Unclear):
+            return made
+    kept = ", carried=True" if carried else ""
+    if group.scaler:
+        return Step(f"{module}.ScaledAccumulatingTrainStep({given}, {group.scaler}{kept})")
+    return Step(f"{module}.AccumulatingTrainStep({given}{aux}{kept})")
 
 
 def _several(group: Group) -> bool:
