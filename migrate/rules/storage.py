@@ -163,7 +163,7 @@ class State:
     def get(self, holders: Refs, name: str) -> Refs:
         """What an attribute or the elements of these hold."""
         found: set[Ref] = set()
-        for holder in holders:
+        for holder in _in_order(holders):
             known = self.inside.get((holder.region, name))
             if name == ELEMENTS:
                 self._step(len(self.inside))
@@ -194,7 +194,7 @@ class State:
 
     def put(self, holders: Refs, name: str, value: Refs, anew: bool = False) -> None:
         """Store a value; ``anew`` replaces what was there (one holder, one attribute)."""
-        for holder in holders:
+        for holder in _in_order(holders):
             key = (holder.region, name)
             if anew and len(holders) == 1 and holder.region[0] != "old":
                 self.inside[key] = value
@@ -228,6 +228,15 @@ class State:
         return frozenset(found)
 
 
+def _in_order(refs: Refs) -> Iterable[Ref]:
+    """The surest first: what a region is first seen to hold goes by the one that asks first."""
+    return (
+        refs
+        if len(refs) < 2
+        else sorted(refs, key=lambda ref: (ref.how, ref.stale > 0, ref.stale < 0))
+    )
+
+
 def _aged(ref: Ref, region: Region) -> Ref:
     return ref._replace(region=_old(ref.region)) if root(ref.region) == region else ref
 
@@ -238,11 +247,11 @@ def joined(states: Iterable[State | None]) -> State | None:
     if len(alive) < 2:
         return alive[0] if alive else None
     result = State(steps=alive[0].steps, made=alive[0].made, roots=alive[0].roots)
-    for name in {n for s in alive for n in s.names}:
+    for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run
         refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
         if refs or all(name in s.names for s in alive):  # else it may be that of outside
             result.names[name] = refs
-    for key in {k for s in alive for k in s.inside}:
+    for key in dict.fromkeys(k for s in alive for k in s.inside):
         holder = frozenset((Ref(key[0]),))
         result.inside[key] = NO_REFS.union(
             *(s.inside[key] if key in s.inside else s.get(holder, key[1]) for s in alive)
