@@ -191,3 +191,17 @@ def test_a_probe_is_valid_python_for_nested_inputs():
     assert "self.net(x0, [x1], mask=None)" in source
     assert "(result[0] * c0).sum() + (result['x'] * c1).sum()" in source
     assert [spec["key"] for spec in inputs] == ["a", "b"]
+
+
+def test_a_lone_number_is_perturbed_more_often_than_many():
+    torch = pytest.importorskip("torch")
+    from migrate.parity.noise import FEW, MORE_DRAWS, OperatorLog, coarse_runs, draws_for
+
+    assert draws_for([torch.zeros(FEW), torch.zeros(64)]) == 1 == draws_for([])
+    assert draws_for([torch.zeros(64), torch.zeros(())]) == MORE_DRAWS > 4
+    given = torch.linspace(-12, 12, 33)
+    with OperatorLog(0) as log:
+        given.exp()
+    errors = {float(r.sum() / given.exp().sum() - 1) for r in coarse_runs(log, 0, given.exp, 8)}
+    assert len(errors) > 8, "every draw is another one"
+    assert 1e-6 < max(map(abs, errors)) < 1e-5

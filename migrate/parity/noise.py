@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Any, TypeVar
 
 import torch
@@ -30,6 +31,8 @@ WIDE = 2.0
 # Gradients jump where ReLU, max and the like change sides, and any rounding may change a side.
 # Coarser rounding crosses more such kinks than another implementation would.
 ACROSS_KINKS = 16.0
+FEW = 16  # numbers whose common error one random draw does not show
+MORE_DRAWS = 8
 
 
 def base_name(operator: Any) -> str:
@@ -154,11 +157,19 @@ class KernelNoise(TorchDispatchMode):  # type: ignore[misc]
         return result
 
 
-def coarse_runs(log: OperatorLog, seed: int, run: Callable[[], Result]) -> list[Result]:
+def draws_for(results: Iterable[torch.Tensor]) -> int:
+    """How often to perturb a run at random: an error of few numbers may be small by chance."""
+    least = min((t.numel() for t in results if t.numel()), default=FEW)
+    return MORE_DRAWS if least < FEW else 1
+
+
+def coarse_runs(
+    log: OperatorLog, seed: int, run: Callable[[], Result], draws: int = 1
+) -> list[Result]:
     """What a model gives with kernels as coarse as MindSpore's; empty where none of them ran."""
     found = []
-    for together in (False, True) if log.coarse else ():
-        with KernelNoise(seed, together):
+    for number, together in product(range(draws), (False, True)) if log.coarse else ():
+        with KernelNoise(seed + number, together):
             found.append(run())
     return found
 

@@ -17,7 +17,7 @@ import torch
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.masks import PATH_DROPPING
-from migrate.parity.noise import OperatorLog, coarse_runs
+from migrate.parity.noise import OperatorLog, coarse_runs, draws_for
 from migrate.parity.torch_record import (
     Call,
     Errors,
@@ -111,7 +111,11 @@ def _whole(twins: Twins, recorded: Tape) -> Whole:
         whole.own[place] = [
             error(t, r) for t, r in zip(values, whole.references[place], strict=False)
         ]
-    coarse_runs(_nudged(twins, whole), twins.seed, lambda: _coarse(twins, whole))
+    draws = draws_for(tensor for values in results.values() for tensor in values)
+    log = _nudged(twins, whole, twins.seed)
+    for number in range(1, draws):
+        _nudged(twins, whole, twins.seed + number)
+    coarse_runs(log, twins.seed, lambda: _coarse(twins, whole), draws)
     _find_random(twins, whole, results)
     return whole
 
@@ -129,9 +133,9 @@ def _errors_into(whole: Whole, target: dict[Place, list[float]]) -> Callable[[st
     return keep
 
 
-def _nudged(twins: Twins, whole: Whole) -> OperatorLog:
-    """The nudged run; also notes how much was reduced up to each call."""
-    log = OperatorLog(twins.seed)
+def _nudged(twins: Twins, whole: Whole, seed: int) -> OperatorLog:
+    """A nudged run; also notes how much was reduced up to each call."""
+    log = OperatorLog(seed)
     store = _errors_into(whole, whole.own)
 
     def keep(path: str, index: int, value: Any) -> None:
@@ -141,7 +145,7 @@ def _nudged(twins: Twins, whole: Whole) -> OperatorLog:
         store(path, index, value)
 
     with log, watched(twins.nudged, keep):
-        run(twins.nudged, twins, nudger(twins.seed))
+        run(twins.nudged, twins, nudger(seed))
     return log
 
 
@@ -210,17 +214,23 @@ def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Err
     except (RuntimeError, TypeError, ValueError):
         wide = [widen(t) for t in plain], {name: widen(t) for name, t in after.items()}
     with log:
-        nudged = _alone(twins, twins.nudged, call, nudger(twins.seed), twins.seed)
+        nudged = [_alone(twins, twins.nudged, call, nudger(twins.seed), twins.seed)]
+    draws = draws_for(plain)
+    for number in range(1, draws):
+        with OperatorLog(twins.seed + number):
+            change = nudger(twins.seed + number)
+            nudged.append(_alone(twins, twins.nudged, call, change, twins.seed))
     coarse = coarse_runs(
-        log, twins.seed, lambda: _alone(twins, twins.plain, call, torch.clone, twins.seed)
+        log, twins.seed, lambda: _alone(twins, twins.plain, call, torch.clone, twins.seed), draws
     )
     name = type(twins.plain.get_submodule(call.path)).__name__
     random = random or log.random or (training and name in PATH_DROPPING)
-    main = _errors(plain, wide[0], nudged[0], [run[0] for run in coarse], log.reduction, random)
+    moved, rough = ([run[0] for run in runs] for runs in (nudged, coarse))
+    main = _errors(plain, wide[0], moved, rough, log.reduction, random)
     state = {}
     for name, value in after.items() if training else ():
-        rough = [[run[1][name]] for run in coarse]
-        found = _errors([value], [wide[1][name]], [nudged[1][name]], rough, log.reduction, random)
+        moved, rough = ([[run[1][name]] for run in runs] for runs in (nudged, coarse))
+        found = _errors([value], [wide[1][name]], moved, rough, log.reduction, random)
         state[name] = (value, found)
     return main, state
 
@@ -256,11 +266,14 @@ def _equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
 def _errors(
     plain: list[torch.Tensor],
     wide: list[torch.Tensor],
-    nudged: list[torch.Tensor],
+    nudged: list[list[torch.Tensor]],
     coarse: list[list[torch.Tensor]],
     reduction: float,
     random: bool,
 ) -> Errors:
-    own = [max(error(p, w), error(n, w)) for p, n, w in zip(plain, nudged, wide, strict=False)]
+    own = [
+        max(error(p, w), *(error(run[n], w) for run in nudged))
+        for n, (p, w) in enumerate(zip(plain, wide, strict=False))
+    ]
     rough = [max((error(run[n], w) for run in coarse), default=0.0) for n, w in enumerate(wide)]
     return Errors(wide, own, rough, reduction, random)
