@@ -21,12 +21,14 @@ _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscr
 @dataclass(frozen=True)
 class Fixed:
     """What is known to be the same at each call of ``function``: the members of ``own`` that only
-    constructors bind, and expressions that are spelled like one of ``keys``."""
+    constructors bind, or methods whose nodes are in ``renewing``, and expressions that are spelled
+    like one of ``keys``."""
 
     scene: Scene
     function: Function
     own: str
     keys: frozenset[str] = frozenset()
+    renewing: frozenset[int] = frozenset()
 
     def knowing(self, text: str) -> Fixed:
         return replace(self, keys=self.keys | {text})
@@ -60,7 +62,7 @@ class Fixed:
         owner = self.function.owner
         if getattr(node.value, "id", "") != self.own or owner is None:
             return self.holds(node.value)
-        constructing = _constructing(self.scene)
+        constructing = _constructing(self.scene) | self.renewing
         places = graph_state.known_places(self.scene.inference.program, node.attr)
         stores = [p for p in places if isinstance(getattr(p, "ctx", None), ast.Store)]
         return all(id(place) in constructing for place in stores)

@@ -70,7 +70,8 @@ def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
         return None
     own = function.parameters[0].arg
     filled: dict[str, str] = {}
-    fixed = Fixed(scene, function, own, _keys(function, block))
+    renewing = _renewing(scene, block, own)
+    fixed = Fixed(scene, function, own, _keys(function, block), renewing)
     for statement in block.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
@@ -92,6 +93,27 @@ def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
         return None
     places = {m: some for m, some in found.items() if some}
     return Memo(function, block, places) if len(places) == len(filled) else None
+
+
+def _renewing(scene: Scene, block: ast.If, own: str) -> frozenset[int]:
+    """The nodes of methods that empty what the block fills: what they change is asked for again."""
+    filled = {n.attr for s in block.body for n in ast.walk(s)
+              if isinstance(n, ast.Attribute) and _is_member(n, own)
+              and isinstance(s, ast.Assign) and n in _holders(s)}  # fmt: skip
+    found: set[int] = set()
+    for method in (m for c in scene.inference.program.classes.values() for m in c.methods.values()):
+        nodes = list(ast.walk(method.node))
+        emptied = {
+            target.attr
+            for n in nodes if isinstance(n, ast.Assign) and _is_empty(n.value)
+            for target in n.targets if isinstance(target, ast.Attribute)
+        }  # fmt: skip
+        found |= {id(n) for n in nodes} if filled and filled <= emptied else set()
+    return frozenset(found)
+
+
+def _holders(statement: ast.Assign) -> list[ast.expr]:
+    return [t.value if isinstance(t, ast.Subscript) else t for t in statement.targets]
 
 
 def _may_grow(scene: Scene, value: ast.expr) -> bool:
@@ -207,11 +229,7 @@ def _is_emptied(scene: Scene, node: ast.Attribute) -> bool:
     """``self.c = None``, ``self.c = {}``, and the question before it whether there is anything."""
     parent = scene.file.parents.get(id(node))
     if isinstance(parent, ast.Assign):
-        value = parent.value
-        empty = isinstance(value, ast.Constant) or (
-            isinstance(value, (ast.Dict, ast.List)) and not ast.unparse(value)[1:-1]
-        )
-        return parent.targets == [node] and empty
+        return parent.targets == [node] and _is_empty(parent.value)
     if isinstance(parent, ast.AnnAssign):
         return parent.target is node and isinstance(parent.value, (ast.Constant, ast.Dict))
     if isinstance(parent, ast.If) and parent.test is node and not parent.orelse:
@@ -221,3 +239,9 @@ def _is_emptied(scene: Scene, node: ast.Attribute) -> bool:
             for t in targets
         )
     return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) or (
+        isinstance(value, (ast.Dict, ast.List)) and not ast.unparse(value)[1:-1]
+    )
