@@ -97,19 +97,25 @@ def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
 
 def _renewing(scene: Scene, block: ast.If, own: str) -> frozenset[int]:
     """The nodes of methods that empty what the block fills: what they change is asked for again."""
-    filled = {n.attr for s in block.body for n in ast.walk(s)
-              if isinstance(n, ast.Attribute) and _is_member(n, own)
-              and isinstance(s, ast.Assign) and n in _holders(s)}  # fmt: skip
-    found: set[int] = set()
-    for method in (m for c in scene.inference.program.classes.values() for m in c.methods.values()):
-        nodes = list(ast.walk(method.node))
-        emptied = {
-            target.attr
-            for n in nodes if isinstance(n, ast.Assign) and _is_empty(n.value)
-            for target in n.targets if isinstance(target, ast.Attribute)
-        }  # fmt: skip
-        found |= {id(n) for n in nodes} if filled and filled <= emptied else set()
-    return frozenset(found)
+    holders = [h for s in block.body if isinstance(s, ast.Assign) for h in _holders(s)]
+    filled = [h.attr for h in holders if isinstance(h, ast.Attribute) and _is_member(h, own)]
+    known = _emptying(scene)
+    return frozenset.intersection(*(known.get(m, frozenset()) for m in filled or ("",)))
+
+
+def _emptying(scene: Scene) -> dict[str, frozenset[int]]:
+    """By member: the nodes of all methods of the program that empty it."""
+    program = scene.inference.program
+    if "emptying" not in program.notes:
+        found: dict[str, set[int]] = {}
+        for method in (m for c in program.classes.values() for m in c.methods.values()):
+            stores = [n for n in method.nodes if isinstance(n, ast.Assign) and _is_empty(n.value)]
+            for target in (t for store in stores for t in store.targets):
+                if isinstance(target, ast.Attribute):
+                    found.setdefault(target.attr, set()).update(map(id, method.nodes))
+        program.notes["emptying"] = {member: frozenset(ids) for member, ids in found.items()}
+    known: dict[str, frozenset[int]] = program.notes["emptying"]
+    return known
 
 
 def _holders(statement: ast.Assign) -> list[ast.expr]:
