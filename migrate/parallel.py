@@ -45,8 +45,8 @@ def each(
 
 
 def _shares(sizes: Mapping[str, int], jobs: int) -> list[list[str]]:
-    """The paths in shares of about equal size, a few for each process."""
-    number = min(len(sizes), max(jobs, min(8 * jobs, sum(sizes.values()) // _SHARE)))
+    """The paths in shares of about equal size, one for each process: each finds its own indexes."""
+    number = min(len(sizes), jobs)
     shares: list[list[str]] = [[] for _ in range(number)]
     loads = [0] * number
     for path in sorted(sizes, key=lambda item: (-sizes[item], item)):
