@@ -98,7 +98,6 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         assert isinstance(node, ast.alias)
         return decide_import(scene, node, name)
     if reference.form is Form.FORWARD:
-        assert isinstance(node, ast.FunctionDef)
         return classes.forward(scene, node)
     if reference.form is Form.INPLACE:
         assert isinstance(node, (ast.Call, ast.AugAssign, ast.Subscript))

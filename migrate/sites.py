@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from migrate import layer_texts, module_members, operators, unknown_receivers
+from migrate import forward_names, layer_texts, module_members, operators, unknown_receivers
 from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
 from migrate.module_members import is_own
@@ -239,14 +239,11 @@ def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
 
 def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
     """``forward`` of a Module class."""
-    owner = scene.file.classes[id(node)]
-    if not scene.is_module_class(owner):
-        return []
-    return [
-        Reference(item, "torch.nn.Module.forward", Form.FORWARD)
-        for item in node.body
-        if isinstance(item, ast.FunctionDef) and item.name == "forward"
-    ]
+    return [Reference(n, FORWARD, Form.FORWARD) for n in forward_names.in_class(scene, node)]
+
+
+def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
+    return [Reference(text, FORWARD, Form.FORWARD) for text in forward_names.by_text(scene, node)]
 
 
 def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
@@ -288,7 +285,7 @@ _FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...
     ast.Attribute: (_chain,),
     ast.ClassDef: (_class,),
     ast.AugAssign: (_inplace,),
-    ast.Call: (_inplace, _operator),
+    ast.Call: (_inplace, _operator, _by_text),
     ast.Subscript: (_item, _operator),
     **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
 }

@@ -9,16 +9,20 @@ from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.scene import Scene
 
 
-def forward(scene: Scene, node: ast.FunctionDef) -> Edit | Refusal:
-    """``def forward`` of a Module is ``def construct`` of a Cell."""
-    span = name_span(scene, node)
-    base = scene.site("torch.nn.Module.forward", node)
+def forward(scene: Scene, node: ast.AST) -> Edit | Refusal:
+    """``def forward`` of a Module is ``def construct`` of a Cell, and so is what binds the name."""
+    base, new = scene.site("torch.nn.Module.forward", node), "construct"
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        span = name_span(scene, node)
+    else:
+        span = scene.source.span(node)
+        new = f'"{new}"' if isinstance(node, ast.Constant) else new
     line = scene.source.line_of(span.start)
     site = Site(base.name, span, line, span.start - scene.source.line_start(line) + 1)
-    return Edit(site, Outcome.CONVERTED, ("construct",), "torch.nn.Module.forward")
+    return Edit(site, Outcome.CONVERTED, (new,), "torch.nn.Module.forward")
 
 
-def name_span(scene: Scene, node: ast.FunctionDef) -> Span:
+def name_span(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
     """The bytes of a function's name."""
     start = scene.source.span(node).start
     place = scene.source.data.index(b"def", start) + 3
