@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from migrate.emit import in_order, within
 from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Removal, Site
+from migrate.rules.graph_state import answers
 from migrate.scene import Scene
 
 
@@ -27,8 +28,8 @@ def _idle(scene: Scene, order: list[Edit], starts: list[int]) -> Iterator[ast.As
     for node in scene.file.of(ast.Assign):
         if len(node.targets) != 1:
             continue
-        names = _names(node.targets[0])
-        if not names or names != [_root(item) for item in _items(node.value)]:
+        names = _names(scene, node.targets[0])
+        if not names or names != [_root(item, names) for item in _items(node.value)]:
             continue
         span = scene.source.span(node.value)
         at = bisect.bisect_left(starts, span.start)
@@ -42,22 +43,30 @@ def _items(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
-def _names(target: ast.expr) -> list[str]:
-    """The names bound; none where an attribute or an item is: that may do more than it says."""
+def _names(scene: Scene, target: ast.expr) -> list[str]:
+    """The variables and members bound; none where more may happen than the text says."""
     items = _items(target)
-    names = [item.id for item in items if isinstance(item, ast.Name)]
-    return names if len(names) == len(items) else []
+    plain = [i for i in items if isinstance(i, ast.Name) or _is_member(scene, i)]
+    return [ast.unparse(i) for i in plain] if len(plain) == len(items) else []
 
 
-def _root(node: ast.expr) -> str:
-    """The name a chain of calls and attributes starts with."""
-    while True:
-        if isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Attribute):
-            node = node.value
-        else:
-            return node.id if isinstance(node, ast.Name) else ""
+def _is_member(scene: Scene, target: ast.expr) -> bool:
+    """``self.eps`` of a Module without code that runs where it is bound."""
+    owner, function = scene.owner(target), scene.function(target)
+    if not isinstance(target, ast.Attribute) or owner is None or function is None:
+        return False
+    own = function.parameters[0].arg if function.parameters else ""
+    mine = isinstance(target.value, ast.Name) and target.value.id == own
+    return mine and scene.is_module_class(owner) and not answers(owner, target.attr)
+
+
+def _root(node: ast.expr, names: list[str]) -> str:
+    """The variable or member that a chain of calls and attributes starts with."""
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in names:
+            return ast.unparse(node)
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _same(target: ast.expr, value: str) -> bool:
@@ -65,7 +74,7 @@ def _same(target: ast.expr, value: str) -> bool:
         read = ast.parse(value.strip(), mode="eval").body
     except SyntaxError:
         return False
-    return bool(_names(read)) and ast.unparse(read) == ast.unparse(target)
+    return ast.dump(read) == ast.dump(ast.parse(ast.unparse(target), mode="eval").body)
 
 
 def _removal(scene: Scene, node: ast.Assign) -> Edit:

@@ -1,4 +1,4 @@
-"""In: functions and sequences of Tensors. Out: what callable, reduce and next give, in any mode."""
+"""In: functions, sequences and dicts of Tensors. Out: callable, reduce, next and ** in any mode."""
 
 import inspect
 
@@ -32,8 +32,17 @@ def reduced(function, items, *start):
     return total
 
 
+def begun(items):
+    """iter(items), for next_of: graph mode has no iterators, but it has parts of sequences."""
+    if isinstance(items, (list, tuple)) or not is_pynative():
+        return items
+    return iter(items)
+
+
 def next_of(items, *default):
     """The first of the items (or the default, where there is none), and the others."""
+    if is_pynative() and not isinstance(items, (list, tuple)):
+        return next(items, *default), items
     if len(items) > 0:
         return items[0], items[1:]
     if len(default) == 0:
@@ -42,7 +51,15 @@ def next_of(items, *default):
 
 
 def called(function, *args, **kwargs):
-    """``function(*args, **kwargs)`` of a partial: graph mode does not call one that is stored."""
-    if is_pynative():
+    """``function(*args, **kwargs)``: graph mode does not call a partial that is stored."""
+    if is_pynative() or not hasattr(function, "keywords"):
         return function(*args, **kwargs)
     return function.func(*function.args, *args, **function.keywords, **kwargs)
+
+
+def joined(*parts):
+    """``{**one, **other}``: graph mode does not unpack into a dict."""
+    made = {}
+    for part in parts:
+        made.update(part)
+    return made

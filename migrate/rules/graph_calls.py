@@ -180,11 +180,11 @@ def _set_default(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
 
 
 def _stored_partial(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
-    """``self.act(x)`` is ``called(self.act, x)``, where a partial is kept."""
+    """``self.act(x)`` is ``called(self.act, x)``, where a partial may be kept."""
     func, data = node.func, scene.source.data
     if not isinstance(func, ast.Attribute):
         return ()
-    if not is_all(scene.kind(func), "partial"):
+    if not any(a.kind == "partial" for a in scene.kind(func)):
         return ()
     text, root = scene.spelling.local("helpers.called")
     start, end = scene.source.span(func).start, scene.source.span(func).end

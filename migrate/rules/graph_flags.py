@@ -17,6 +17,7 @@ from migrate.rules import (
     graph_calls,
     graph_checks,
     graph_children,
+    graph_dicts,
     graph_expressions,
     graph_hoist,
     graph_iterators,
@@ -44,6 +45,7 @@ _RULES = (
     graph_hoist,
     graph_expressions,
     graph_calls,
+    graph_dicts,
     graph_iterators,
     graph_checks,
     graph_statements,
@@ -148,7 +150,7 @@ def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
                 yield node, _state(held.attr)
     for name, _, uses in graph_state.kept(scene) if nodes else ():
         for use in uses:
-            if isinstance(use.ctx, ast.Store) and not _is_parameter(scene, use):
+            if isinstance(use.ctx, ast.Store) and not graph_state.is_parameter(scene, use):
                 yield use, _state(name)
 
 
@@ -277,23 +279,3 @@ def _method(scene: Scene, node: ast.Call) -> Found | None:
 def _state(name: str) -> Found:
     why = "graph mode keeps nothing but Parameters on self"
     return "GRF604", f"self.{name}", why, "return it beside the result"
-
-
-def _is_parameter(scene: Scene, use: ast.Attribute) -> bool:
-    """Buffers and Parameters are Parameters of the Cell: graph mode assigns to them."""
-    owner = scene.owner(use)
-    if owner is None:
-        return False
-    return any(use.attr in _declared(node) for node in ast.walk(owner.node))
-
-
-def _declared(node: ast.AST) -> list[str]:
-    """The members that a statement makes buffers or Parameters."""
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-        registers = getattr(node.func, "attr", "") in ("register_buffer", "register_parameter")
-        return [str(node.args[0].value)] if registers else []
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-        made = node.value.func
-        if getattr(made, "attr", getattr(made, "id", "")) == "Parameter":
-            return [getattr(t, "attr", "") for t in node.targets]
-    return []

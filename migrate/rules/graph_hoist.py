@@ -60,7 +60,7 @@ def first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
     while parent is not None and not isinstance(child, ast.stmt):
         if isinstance(parent, _LATER) or (_conditional(parent, child)):
             return False
-        for other in _before(parent, child):
+        for other in before(parent, child):
             inside = list(ast.walk(other))
             if any(isinstance(n, ast.Name) and n.id == name for n in inside):
                 return False
@@ -82,7 +82,7 @@ def _conditional(parent: ast.AST, child: ast.AST) -> bool:
     return isinstance(parent, ast.If) and parent.test is not child
 
 
-def _before(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
+def before(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
     """What the parent evaluates before the child."""
     if isinstance(parent, ast.Assign):
         return []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from migrate.program import Class, Function, Program
+from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, compiled
 from migrate.scene import Scene
@@ -39,8 +40,46 @@ def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
                 found.setdefault(node.attr, []).append(node)
         for name, uses in found.items():
-            if any(isinstance(u.ctx, ast.Store) for u in uses):
+            if any(isinstance(u.ctx, ast.Store) and not _only_moves(scene, u) for u in uses):
                 yield name, function, sorted(uses, key=lambda u: scene.source.span(u).start)
+
+
+def _only_moves(scene: Scene, use: ast.Attribute) -> bool:
+    """``self.eps = self.eps.to(x.device)``: a statement that goes, as there is one device."""
+    statement = scene.parent(use)
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    func = value.func if isinstance(value, ast.Call) else None
+    if not isinstance(value, ast.Call) or not isinstance(func, ast.Attribute):
+        return False
+    given = [*value.args, *(k.value for k in value.keywords if k.arg == "device")]
+    if ast.unparse(func.value) != ast.unparse(use) or len(given) > 1:
+        return False
+    if len(given) < len(value.args) + len(value.keywords):
+        return False
+    if not given:
+        return func.attr in ("cuda", "cpu")
+    named = isinstance(given[0], ast.Attribute) and given[0].attr == "device"
+    return func.attr in ("to", "cuda") and (named or is_all(scene.kind(given[0]), "device", "str"))
+
+
+def is_parameter(scene: Scene, use: ast.Attribute) -> bool:
+    """Buffers and Parameters are Parameters of the Cell: graph mode assigns to them."""
+    owner = scene.owner(use)
+    if owner is None:
+        return False
+    return any(use.attr in _declared(node) for node in ast.walk(owner.node))
+
+
+def _declared(node: ast.AST) -> list[str]:
+    """The members that a statement makes buffers or Parameters."""
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        registers = getattr(node.func, "attr", "") in ("register_buffer", "register_parameter")
+        return [str(node.args[0].value)] if registers else []
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        made = node.value.func
+        if getattr(made, "attr", getattr(made, "id", "")) == "Parameter":
+            return [getattr(t, "attr", "") for t in node.targets]
+    return []
 
 
 def _is_local(scene: Scene, function: Function, name: str, uses: list[ast.Attribute]) -> bool:
@@ -78,7 +117,7 @@ def known_only(
     assert function.owner is not None
     mine = {id(u) for u in uses}
     family = _family(scene, function.owner.key)
-    if any(_answers(scene.inference.program.classes[key], name) for key in family):
+    if any(answers(scene.inference.program.classes[key], name) for key in family):
         return False
     for place in known_places(scene.inference.program, name):
         if id(place) in mine or _is_others(scene, family, place):
@@ -97,7 +136,7 @@ def _family(scene: Scene, key: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _answers(owner: Class, name: str) -> bool:
+def answers(owner: Class, name: str) -> bool:
     """Whether a class has code that runs where a member is bound or read: a property, mostly."""
     if name in owner.methods or not _LOOKS_ON.isdisjoint(owner.methods):
         return True
