@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from migrate.imports import Spelling
 from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all, ordered
@@ -80,17 +81,27 @@ _MEMBERS = ("parameters", "named_parameters", "children", "named_children", "mod
 
 def rewritings(scene: Scene) -> dict[int, Rewriting]:
     """Everything that has another form, by the node that it takes away."""
-    if "graph forms" not in scene._memo:
-        made = {id(r.node): r for r in graph_records.rewrites(scene)}
-        for rule in (graph_objects, graph_methods):
+    known = scene._memo.get("graph forms")
+    if not isinstance(known, tuple) or not _spelled_alike(known[1], known[0], scene.spelling):
+        known = scene._memo["graph forms"] = (scene.spelling, _made(scene))
+    made: dict[int, Rewriting] = known[1]
+    return made
+
+
+def _spelled_alike(made: dict[int, Rewriting], one: Spelling, other: Spelling) -> bool:
+    """References are found before it is known which names the file has for itself."""
+    needs = {need for r in made.values() for e in r.edits for need in e.needs}
+    return one is other or all(one.local(n) == other.local(n) for n in needs)
+
+
+def _made(scene: Scene) -> dict[int, Rewriting]:
+    made = {id(r.node): r for r in graph_records.rewrites(scene)}
+    for rule in (graph_objects, graph_methods):
+        made |= {id(r.node): r for r in rule.rewrites(scene)}
+    if graph_scope.nodes(scene):
+        for rule in _RULES:
             made |= {id(r.node): r for r in rule.rewrites(scene)}
-        if graph_scope.nodes(scene):
-            for rule in _RULES:
-                made |= {id(r.node): r for r in rule.rewrites(scene)}
-        scene._memo["graph forms"] = made
-    found = scene._memo["graph forms"]
-    assert isinstance(found, dict)
-    return found
+    return made
 
 
 def rewrites(scene: Scene) -> Iterator[Edit]:
