@@ -17,6 +17,7 @@ from migrate.rules import (
     classes,
     dead_branches,
     each_module,
+    empty_index,
     fields,
     global_settings,
     graph_flags,
@@ -143,6 +144,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from lambdas.named(scene)
     yield from launch.variables(scene)
     yield from strided.slices(scene)
+    yield from empty_index.guards(scene)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:

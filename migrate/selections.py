@@ -13,6 +13,9 @@ from migrate.program import Function
 from migrate.scene import Scene
 
 _KEY = "selections"
+# Names (with their function) that one question has come to. What they are bound to is looked at
+# once: an answer is whether anything of it selects, so what was passed already adds nothing.
+_Passed = set[tuple[int, str]]
 _SELECTING = frozenset({"masked_select", "nonzero", "argwhere"})
 # Whole numbers as many as elsewhere: they choose an order or a place, not how many.
 _COUNTED = frozenset({"randperm", "arange", "argsort", "argmax", "argmin", "randint", "tensor",
@@ -25,15 +28,35 @@ _REDUCING = frozenset({"sum", "mean", "prod", "any", "all", "norm", "std", "var"
 
 def is_selection(scene: Scene, node: ast.expr) -> bool:
     """Whether a Tensor may be one that a mask or a search chose, of a size known only then."""
-    return _selects(scene, node, frozenset())
+    return _selects(scene, node, set())
 
 
-def _selects(scene: Scene, node: ast.expr, seen: frozenset[str]) -> bool:
+def is_found(scene: Scene, node: ast.expr) -> bool:
+    """Whether a Tensor may hold positions that were searched for: ``torch.where(mask)[0]``."""
+    return _is_found(scene, node, set())
+
+
+def _is_found(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
     if isinstance(node, ast.Name):
-        if node.id in seen:
-            return False
-        values = _bound(scene, scene.function(node)).get(node.id, ())
-        return any(_selects(scene, value, seen | {node.id}) for value in values)
+        return any(_is_found(scene, value, seen) for value in _values(scene, node, seen))
+    return isinstance(node, ast.Call) and _result_selects(scene, node, set())
+
+
+def _values(scene: Scene, name: ast.Name, seen: _Passed) -> tuple[ast.expr, ...]:
+    """What a name is bound to; nothing where the question has come to it before."""
+    function = scene.function(name)
+    key = (id(function), name.id)
+    if key in seen:
+        return ()
+    seen.add(key)
+    return _bound(scene, function).get(name.id, ())
+
+
+def _selects(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
+    if isinstance(node, ast.Name):
+        return any(_selects(scene, value, seen) for value in _values(scene, node, seen))
     if isinstance(node, ast.Subscript):
         chosen = any(_counts_unknown(scene, one) for one in _indices(node.slice))
         return chosen or (_keeps_none(node.slice) and _selects(scene, node.value, seen))
@@ -103,7 +126,7 @@ def _called(call: ast.Call) -> str:
     return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
-def _result_selects(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
+def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
     """What torch makes of a selection has as many elements, unless it is reduced to one."""
     kinds = scene.kind(call.func)
     of_torch = any(a.kind in ("ref", "method") and a.name.startswith("torch.") for a in kinds)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 
 from migrate.choice import Chosen
 from migrate.outcomes import Edit, Refusal, Site
-from migrate.rules import autograd
+from migrate.rules import autograd, compiled_operators
 from migrate.scene import Scene
 
 Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
 RULES: Mapping[str, Rule] = {
     "autocast": autograd.autocast,
+    "load_library": compiled_operators.load_library,
     "no_grad": autograd.no_grad,
 }
 

@@ -1,0 +1,72 @@
+"""In: a call that loads compiled operators. Out: code without it, where rows know some of them.
+
+What such a library registers is called as ``torch.ops.torchvision.nms``. Operators with a row need
+nothing to be loaded, and those without are flagged where they are called.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.choice import Chosen
+from migrate.layout import removed_span
+from migrate.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
+from migrate.scene import Scene
+from migrate.table import is_pattern
+
+
+def load_library(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """``torch.ops.load_library(path)``: it goes, with a statement that only finds the path."""
+    statement = scene.parent(call)
+    if not isinstance(statement, ast.Expr) or not _some_are_known(scene):
+        return Refusal(
+            site,
+            "API104",
+            "the operators that it loads have no counterpart",
+            "write them as MindSpore Cells, or see mindspore.ops.Custom",
+        )
+    last = removed_span(scene.source, statement)
+    path = _finding(scene, statement, call)
+    first = removed_span(scene.source, path) if path is not None else last
+    place = Site(site.name, Span(first.start, last.end), site.line, site.column)
+    return Removal(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
+
+
+def _some_are_known(scene: Scene) -> bool:
+    """Whether the program calls a compiled operator that has a row of its own."""
+    files = scene.inference.program.files.values()
+    names = {ast.unparse(n) for f in files for n in f.of(ast.Attribute) if _is_operator(n)}
+    return any(not is_pattern(row.key) for name in names for row in scene.table.rows(name))
+
+
+def _is_operator(node: ast.Attribute) -> bool:
+    """``torch.ops.SPACE.NAME``."""
+    space = node.value
+    ops = space.value if isinstance(space, ast.Attribute) else None
+    return (
+        isinstance(ops, ast.Attribute)
+        and ops.attr == "ops"
+        and isinstance(ops.value, ast.Name)
+        and ops.value.id == "torch"
+    )
+
+
+def _finding(scene: Scene, statement: ast.stmt, call: ast.Call) -> ast.Assign | None:
+    """The statement right before that binds the path, where nobody else reads it."""
+    block = next(
+        block
+        for _, block in ast.iter_fields(scene.parent(statement) or statement)
+        if isinstance(block, list) and statement in block
+    )
+    at = block.index(statement)
+    before = block[at - 1] if at else None
+    name = call.args[0] if len(call.args) == 1 else None
+    if not isinstance(before, ast.Assign) or not isinstance(name, ast.Name):
+        return None
+    function = scene.function(call)
+    inside = ast.walk(function.node) if function is not None else iter(scene.file.nodes)
+    uses = [n for n in inside if isinstance(n, ast.Name) and n.id == name.id]
+    bound = [one.id for one in before.targets if isinstance(one, ast.Name)]
+    return before if bound == [name.id] and len(uses) == 2 else None
