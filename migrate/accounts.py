@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -101,9 +100,12 @@ def cells(scene: Scene, emitted: Emitted) -> tuple[CellPlace, ...]:
 
 def weights(scene: Scene) -> frozenset[str]:
     """The class rows whose weights have other names or layouts, of everything this file builds."""
-    kinds = {scene.kind(node) for node in scene.file.nodes if isinstance(node, ast.expr)}
+    kinds = scene.inference.kinds
     names = {
-        a.name for kind in kinds for a in kind if a.kind in ("ref", "Module") and "::" not in a.name
+        a.name
+        for node in scene.file.nodes
+        for a in kinds.get(id(node), ())
+        if a.kind in ("ref", "Module") and "::" not in a.name
     }
     return frozenset(
         row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout

@@ -32,8 +32,8 @@ def follows(scene: Scene, node: ast.Import | ast.ImportFrom, alias: ast.alias) -
 
 def followed_name(scene: Scene, node: ast.Name | ast.Attribute) -> str:
     """The package in ``timm.create_model``, where that is converted along; "" for all else."""
-    parent = scene.parent(node)
-    if not isinstance(parent, ast.Attribute) or not scene.inference.program.followed.names:
+    parent = scene.parent(node) if scene.inference.program.followed.names else None
+    if not isinstance(parent, ast.Attribute):
         return ""
     atoms = without_none(scene.kind(node))
     spelt = all(a.direct if a.kind == "ref" else a.kind == "foreign" for a in atoms)

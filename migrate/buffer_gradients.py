@@ -8,8 +8,10 @@ is differentiated through it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from migrate.outcomes import Refusal
+from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
 
@@ -50,18 +52,24 @@ def decide_buffer(scene: Scene, node: ast.AST) -> Refusal:
 
 def _buffers(scene: Scene, node: ast.AST) -> set[str]:
     """What the class around a node registers under a literal name, and saves."""
-    current = scene.parent(node)
-    while current is not None and not isinstance(current, ast.ClassDef):
-        current = scene.parent(current)
-    calls = [n for n in ast.walk(current) if isinstance(n, ast.Call)] if current else []
     found = set()
-    for call in calls:
-        last = getattr(call.func, "attr", "")
+    owner = scene.owner(node)
+    for call, _ in scene.file.calls.get("register_buffer", ()) if owner else ():
         first = call.args[0] if call.args else None
         saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
-        if last == "register_buffer" and saved and isinstance(first, ast.Constant):
+        named = isinstance(call.func, ast.Attribute) and isinstance(first, ast.Constant)
+        if named and saved and any(owner is one for one in _owners(scene, call)):
+            assert isinstance(first, ast.Constant)
             found.add(str(first.value))
     return found
+
+
+def _owners(scene: Scene, node: ast.AST) -> Iterator[Class]:
+    """The class around a node, the one around that, and so on."""
+    owner = scene.owner(node)
+    while owner is not None:
+        yield owner
+        owner = scene.owner(owner.node)
 
 
 def _is_quiet(scene: Scene, node: ast.AST) -> bool:

@@ -9,7 +9,7 @@ from migrate.following.follow import Followed
 from migrate.program import Class, File, Function, Program
 from migrate.quoted import unquoted
 from migrate.source import Source
-from migrate.syntax import FunctionNode, all_parameters, children
+from migrate.syntax import LEAVES, FunctionNode, all_parameters, children
 
 
 def build(sources: Mapping[str, Source], followed: Followed | None = None) -> Program:
@@ -59,7 +59,7 @@ class _Indexer:
     def _visit(
         self, node: ast.AST, function: Function | None, owner: Class | None, prefix: str
     ) -> None:
-        if isinstance(node, (ast.Name, ast.Constant)):  # most nodes are, and hold no others
+        if type(node) in LEAVES:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 self._bound(node.id, function)
             return

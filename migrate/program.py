@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from migrate.following.follow import Followed
 from migrate.source import Source
-from migrate.syntax import FunctionNode, children, within
+from migrate.syntax import LEAVES, FunctionNode, children, within
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -131,10 +131,11 @@ class File:
         found: list[ast.AST] = [self.source.tree]
         parents: dict[int, ast.AST] = {}
         for node in found:
-            below = children(node)
-            found += below
-            for child in below:
-                parents[id(child)] = node
+            if type(node) not in LEAVES:
+                below = children(node)
+                found += below
+                for child in below:
+                    parents[id(child)] = node
         return tuple(found), parents
 
     @cached_property
@@ -143,6 +144,15 @@ class File:
         found: dict[str, list[ast.Name]] = {}
         for node in self.of(ast.Name):
             if isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
+    def stores(self) -> dict[str, list[ast.Name]]:
+        """The places that bind a variable, by its name."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.of(ast.Name):
+            if isinstance(node.ctx, ast.Store):
                 found.setdefault(node.id, []).append(node)
         return found
 

@@ -150,15 +150,15 @@ def _setting(scene: Scene, node: ast.Attribute) -> str:
 
 def direct_name(scene: Scene, node: ast.AST) -> str | None:
     """The torch name that a name or attribute chain spells, if it surely does."""
-    atoms = without_none(scene.kind(node))
+    atoms = scene.kind(node)
     names = [a.name for a in atoms if a.direct]
     if (
         not names
         or any(n != names[0] for n in names[1:])
-        or any(not a.direct and a.kind != "unknown" for a in atoms)
+        or any(not a.direct and a.kind not in ("unknown", "None") for a in atoms)
     ):
         return None
-    return next(iter(names))
+    return names[0]
 
 
 def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:

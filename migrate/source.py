@@ -45,9 +45,10 @@ class Source:
         """The bytes of an expression or statement, decorators not included."""
         assert isinstance(node, (ast.expr, ast.stmt, ast.keyword, ast.arg, ast.alias))
         assert node.end_lineno is not None and node.end_col_offset is not None
+        starts = self._starts
         return Span(
-            self.offset(node.lineno, node.col_offset),
-            self.offset(node.end_lineno, node.end_col_offset),
+            starts[node.lineno - 1] + node.col_offset,
+            starts[node.end_lineno - 1] + node.end_col_offset,
         )
 
     def text(self, span: Span) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
-from typing import Any
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -15,16 +13,22 @@ _PLAIN = frozenset(
 )
 
 
-@cache
-def _holding(kind: Any) -> tuple[str, ...]:
-    """The fields of a kind of node that may hold nodes."""
-    return () if kind is ast.Constant else tuple(f for f in kind._fields if f not in _PLAIN)
+# most nodes are of these two, and hold no others
+LEAVES = frozenset((ast.Name, ast.Constant))
+
+
+# by kind of node: the fields that may hold nodes
+_HOLDING = {
+    kind: tuple(f for f in kind._fields if f not in _PLAIN and kind is not ast.Constant)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node; contexts and operators, which have no place, are left out."""
     found: list[ast.AST] = []
-    for name in _holding(type(node)):  # type: ignore[arg-type]  # classes do hash
+    for name in _HOLDING[type(node)]:
         value = getattr(node, name, None)
         if isinstance(value, list):
             found += [v for v in value if isinstance(v, ast.AST) and v._fields]
@@ -40,7 +44,8 @@ def within(node: ast.AST) -> list[ast.AST]:
     """
     found = [node]
     for one in found:
-        found += children(one)
+        if type(one) not in LEAVES:
+            found += children(one)
     return found
 
 

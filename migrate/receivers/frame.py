@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from migrate.program import Function
 from migrate.receivers.kinds import (
@@ -25,6 +25,15 @@ from migrate.syntax import children
 
 Environment = dict[str, Kind]
 _TESTS = frozenset({"isinstance", "type", "hasattr", "callable", "is_tensor", "issubclass"})
+
+
+_Method = Callable[["Frame", ast.expr], Kind]
+
+
+@cache
+def _method(frame: type[Frame], node: type[ast.expr]) -> _Method | None:
+    """What evaluates the expressions of a class."""
+    return getattr(frame, f"_{node.__name__}", None)
 
 
 @dataclass
@@ -60,8 +69,8 @@ class Frame:
         """The kind of an expression; every expression inside it is evaluated as well."""
         if node is None:
             return NONE
-        method: Callable[[ast.expr], Kind] | None = getattr(self, f"_{type(node).__name__}", None)
-        found = method(node) if method else self._others(node)
+        method = _method(type(self), type(node))  # type: ignore[arg-type]  # classes do hash
+        found = method(self, node) if method is not None else self._others(node)
         if self.world.recorded.places:
             found = self._as_recorded(node, found)
         self.world.kinds[id(node)] = found

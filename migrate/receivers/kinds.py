@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_ALTERNATIVES = 8
 # what is only called or handed on: tables of layers and builders are long
@@ -36,7 +37,9 @@ class Atom:
 Kind = frozenset[Atom]
 
 
+@lru_cache(maxsize=4096)
 def kind(name: str, of: str = "", *items: Kind) -> Kind:
+    """The kind of one alternative: one object for one question, as most are asked for often."""
     return frozenset((Atom(name, of, items),))
 
 

@@ -29,7 +29,8 @@ def given(atom: Atom, node: ast.Call, path: str, world: World) -> Kind:
 
 def _is_asked(node: ast.Call, path: str, world: World) -> bool:
     """Whether keys are asked of the call, or of the variable that it is bound to."""
-    parents = world.program.files[path].parents
+    file = world.program.files[path]
+    parents = file.parents
     holder = parents.get(id(node))
     if _asks(holder, node):
         return True
@@ -39,7 +40,9 @@ def _is_asked(node: ast.Call, path: str, world: World) -> bool:
     while not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
         around = parents[id(around)]
     name = holder.targets[0].id
-    named = (n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id == name)
+    function = file.functions.get(id(around))
+    nodes = function.nodes if function is not None else file.nodes
+    named = (n for n in nodes if isinstance(n, ast.Name) and n.id == name)
     return any(_asks(parents.get(id(n)), n) for n in named)
 
 

@@ -100,15 +100,14 @@ def _asks_for_order(scene: Scene) -> bool:
     """Whether any file asks for an OrderedDict, or uses what a dict does not have."""
     notes = scene.inference.program.notes
     if "asks for order" not in notes:
-        notes["asks for order"] = any(
-            (isinstance(node, ast.Attribute) and node.attr == "move_to_end")
-            or (
-                isinstance(node, ast.Call)
-                and getattr(node.func, "id", "") in ("isinstance", "issubclass")
-                and any("OrderedDict" in ast.unparse(a) for a in node.args[1:])
-            )
-            for file in scene.inference.program.files.values()
-            for node in file.nodes
+        calls = scene.inference.program.calls
+        files = scene.inference.program.files.values()
+        moved = any(n.attr == "move_to_end" for file in files for n in file.of(ast.Attribute))
+        notes["asks for order"] = moved or any(
+            isinstance(call.func, ast.Name)
+            and any("OrderedDict" in ast.unparse(a) for a in call.args[1:])
+            for name in ("isinstance", "issubclass")
+            for _, call, _ in calls.get(name, ())
         )
     asks: bool = notes["asks for order"]
     return asks
@@ -151,8 +150,7 @@ def _derives(scene: Scene) -> bool:
         ) or any(
             getattr(node, "name", getattr(node, "attr", "")) in _DERIVED
             for file in program.files.values()
-            for node in file.nodes
-            if isinstance(node, (ast.alias, ast.Attribute))
+            for node in (*file.of(ast.alias), *file.of(ast.Attribute))
         )
     derives: bool = program.notes["derives"]
     return derives

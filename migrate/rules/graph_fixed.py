@@ -62,10 +62,10 @@ class Fixed:
         owner = self.function.owner
         if getattr(node.value, "id", "") != self.own or owner is None:
             return self.holds(node.value)
-        constructing = _constructing(self.scene) | self.renewing
+        constructing = _constructing(self.scene)
         places = graph_state.known_places(self.scene.inference.program, node.attr)
         stores = [p for p in places if isinstance(getattr(p, "ctx", None), ast.Store)]
-        return all(id(place) in constructing for place in stores)
+        return all(id(p) in constructing or id(p) in self.renewing for p in stores)
 
     def _call(self, node: ast.Call) -> bool:
         func = node.func
@@ -98,7 +98,7 @@ def _constructing(scene: Scene) -> frozenset[int]:
                 callers = [caller for _, _, caller in call_sites(scene, method)]
                 called = bool(callers) and all(c and c.name == "__init__" for c in callers)
                 if method.name == "__init__" or called:
-                    inside |= {id(node) for node in ast.walk(method.node)}
+                    inside |= {id(node) for node in method.nodes}
         program.notes["constructing"] = frozenset(inside)
     found: frozenset[int] = program.notes["constructing"]
     return found

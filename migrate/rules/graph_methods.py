@@ -17,9 +17,9 @@ from migrate.scene import Scene
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``@classmethod def scale(cls, x)`` is ``@staticmethod def scale(x)``."""
-    for function in graph_scope.compiled(scene.inference).values():
+    for function in graph_scope.compiled_here(scene):
         mark = marked(function)
-        if function.path == scene.file.path and mark is not None and not _uses_class(function):
+        if mark is not None and not _uses_class(function):
             edits = _static(scene, function, mark)
             if edits:
                 yield Rewriting(mark, edits)

@@ -103,10 +103,10 @@ def _named(scene: Scene, node: ast.Call) -> Rewriting | None:
 
 def _fields(scene: Scene, name: str) -> tuple[str, ...]:
     """The fields of the namedtuple that is the only thing bound to a name of the file."""
-    bound = [n for n in scene.file.nodes if isinstance(n, ast.Name) and n.id == name]
-    bound = [n for n in bound if isinstance(n.ctx, ast.Store)]
-    given = any(isinstance(n, ast.arg) and n.arg == name for n in scene.file.nodes)
-    statement = scene.parent(bound[0]) if len(bound) == 1 and not given else None
+    bound = scene.file.stores.get(name, [])
+    if len(bound) != 1 or any(arg.arg == name for arg in scene.file.of(ast.arg)):
+        return ()
+    statement = scene.parent(bound[0])
     call = statement.value if isinstance(statement, ast.Assign) else None
     if not isinstance(call, ast.Call) or len(call.args) != 2 or call.keywords:
         return ()

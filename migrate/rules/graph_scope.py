@@ -53,26 +53,56 @@ def compiled(inference: Inference) -> dict[str, Function]:
     return known
 
 
+def compiled_here(scene: Scene) -> tuple[Function, ...]:
+    """Those of the scene's file, in the same order."""
+    notes = scene.inference.program.notes
+    if "compiled by file" not in notes:
+        by_file: dict[str, list[Function]] = {}
+        for function in compiled(scene.inference).values():
+            by_file.setdefault(function.path, []).append(function)
+        notes["compiled by file"] = by_file
+    found: dict[str, list[Function]] = notes["compiled by file"]
+    return tuple(found.get(scene.file.path, ()))
+
+
 def _called(inference: Inference, function: Function) -> list[Function]:
     called = []
     for node in function.nodes:
         if isinstance(node, ast.Call):
-            for atom in inference.kinds.get(id(node.func), ()):
+            kind = inference.kinds.get(id(node.func), ())
+            for atom in kind:
                 if atom.kind in ("function", "method"):
                     target = inference.program.functions.get(atom.name)
                     called += [target] if target is not None else []
+            if isinstance(node.func, ast.Attribute) and all(a.kind == "unknown" for a in kind):
+                called += _methods(inference).get(node.func.attr, [])
     return called
+
+
+def _methods(inference: Inference) -> dict[str, list[Function]]:
+    """The methods of Modules by their names, for calls on what nobody knows: what is a layer there
+    may be one of them. Names that Python's own types have are left out."""
+    notes = inference.program.notes
+    if "methods of modules" not in notes:
+        found: dict[str, list[Function]] = {}
+        for owner in inference.program.classes.values():
+            for name, method in owner.methods.items():
+                others = any(hasattr(t, name) for t in (dict, list, str, set, tuple))
+                if not others and not name.startswith("__") and inference.is_module(owner.key):
+                    found.setdefault(name, []).append(method)
+        notes["methods of modules"] = found
+    methods: dict[str, list[Function]] = notes["methods of modules"]
+    return methods
 
 
 def nodes(scene: Scene) -> tuple[ast.AST, ...]:
     """The nodes of a file that are compiled, in the order of the file."""
     if "graph nodes" not in scene._memo:
         inside: set[int] = set()
-        for function in compiled(scene.inference).values():
-            if function.path == scene.file.path:
-                body = function.node.body
-                for part in body if isinstance(body, list) else [body]:
-                    inside |= {id(n) for n in within(part)}
+        for function in compiled_here(scene):
+            body = function.node.body
+            for part in body if isinstance(body, list) else [body]:
+                inside |= {id(n) for n in within(part)}
         dead = dead_spans(scene) if inside else ()
         scene._memo["graph nodes"] = tuple(
             n

@@ -9,7 +9,7 @@ from functools import partial
 from migrate.program import Class, Function, Program
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
-from migrate.rules.graph_scope import Rewriting, compiled
+from migrate.rules.graph_scope import Rewriting, compiled_here
 from migrate.scene import Scene
 from migrate.syntax import within
 
@@ -30,9 +30,9 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
     """Each attribute that a compiled method binds anew, with its uses there in text order."""
-    for function in compiled(scene.inference).values():
+    for function in compiled_here(scene):
         owner = function.owner
-        if function.path != scene.file.path or owner is None or not scene.is_module_class(owner):
+        if owner is None or not scene.is_module_class(owner):
             continue
         first = function.parameters[0].arg if function.parameters else ""
         found: dict[str, list[ast.Attribute]] = {}

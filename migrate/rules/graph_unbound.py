@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from migrate.outcomes import Span
 from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
-from migrate.rules.graph_scope import Rewriting, begins_line, compiled
+from migrate.rules.graph_scope import Rewriting, begins_line, compiled, compiled_here
 from migrate.scene import Scene
 from migrate.syntax import children, within
 
@@ -28,9 +28,9 @@ Bound = frozenset[str]
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``y = None`` above ``if has: y = f(x)``, where ``if has: g(y)`` follows."""
-    for function in compiled(scene.inference).values():
+    for function in compiled_here(scene):
         body = function.node.body
-        if function.path != scene.file.path or not isinstance(body, list) or _catches(body):
+        if not isinstance(body, list) or _catches(body):
             continue
         given = {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
         walk = _Walk(frozenset(function.locals - given - function.globals))

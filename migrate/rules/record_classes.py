@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import UNKNOWN, Kind
 from migrate.rules.graph_scope import compiled
+from migrate.syntax import within
 
 _ASKS = ("isinstance", "issubclass", "hasattr", "getattr", "setattr", "delattr", "vars", "type",
          "dir", "id", "len", "iter", "list", "tuple", "dict", "callable")  # fmt: skip
@@ -45,7 +46,7 @@ def records(inference: Inference) -> dict[str, Record]:
 def _made(inference: Inference, functions: list[Function]) -> Iterator[tuple[str, Record]]:
     """The classes of which compiled code makes objects, where their fields are plain to see."""
     for function in functions:
-        for node in ast.walk(function.node):
+        for node in function.nodes:
             if isinstance(node, ast.Call):
                 for atom in inference.kinds.get(id(node.func), ()):
                     owner = inference.program.classes.get(atom.name)
@@ -134,7 +135,7 @@ def _told(inference: Inference, functions: list[Function], found: dict[str, Reco
     told: set[str] = set()
     kept = {f.key for f in functions}
     for function in functions:
-        for node in ast.walk(function.node):
+        for node in function.nodes:
             if isinstance(node, ast.Attribute):
                 told |= _read_otherwise(inference, node, found)
             elif isinstance(node, ast.Call):
@@ -143,17 +144,17 @@ def _told(inference: Inference, functions: list[Function], found: dict[str, Reco
         if function.owner is not None and function.key in kept:
             told |= {function.owner.key} & found.keys()  # a method of an object
         if function.name == "__init__":
-            told |= _built(inference, function.node)
+            told |= _built(inference, function.nodes)
     for file in inference.program.files.values():
         for statement in file.source.tree.body:
             if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-                told |= _built(inference, statement)
+                told |= _built(inference, within(statement))
     return told
 
 
-def _built(inference: Inference, where: ast.AST) -> set[str]:
+def _built(inference: Inference, where: Iterable[ast.AST]) -> set[str]:
     """The classes of objects that are there before the graph: it would take them for objects."""
-    calls = [n for n in ast.walk(where) if isinstance(n, ast.Call)]
+    calls = [n for n in where if isinstance(n, ast.Call)]
     return {a.name for c in calls for a in _kind(inference, c.func) if a.kind == "class"}
 
 

@@ -140,9 +140,9 @@ class State:
         """Change every reference, or only those to what one region holds."""
         assert callable(change)
         for names in (self.names, self.inside):
+            self._step(sum(map(len, names.values())))
             for key, refs in names.items():
-                self._step(len(refs))
-                if under is not None and under not in self._roots(refs):
+                if under is not None and under not in (self.roots.get(refs) or self._roots(refs)):
                     continue
                 new = frozenset(change(r) for r in refs)
                 if new != refs:
