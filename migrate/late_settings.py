@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from migrate.buffer_gradients import BUFFER, decide_buffer, loses_gradient
-from migrate.outcomes import Refusal
+from migrate.late_children import CHILD, GONE, decide_child, late_child
+from migrate.outcomes import Edit, Refusal
 from migrate.receivers.kinds import Atom, without_none
 from migrate.scene import Scene
 
@@ -19,8 +20,8 @@ weight bias inplace device dtype training
 
 
 def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
-    """The torch name of what ``bn.momentum = 0.03`` and ``setattr(bn, "momentum", 0.03)`` set;
-    "" for all else.
+    """The torch name of what ``bn.momentum = 0.03`` and ``setattr(bn, "momentum", 0.03)`` set,
+    or the name for a child that a chain gets or loses late; "" for all else.
 
     A layer of torch goes by it from then on. A Cell has read it when it was built, and some call
     something else by that name: momentum weighs the old value there.
@@ -32,9 +33,9 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
     else:
-        return ""
+        return late_child(scene, node)
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
-    return min(names, default="")
+    return min(names, default="") or late_child(scene, node)
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
@@ -46,10 +47,12 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
     return f"{atom.name}.{attribute}" if known else ""
 
 
-def decide_late(scene: Scene, node: ast.AST, name: str) -> Refusal:
-    """The line stays: it harms nothing, but does nothing either."""
+def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """The line stays: it harms nothing, but does nothing either. A late child has a helper."""
     if name == BUFFER:
         return decide_buffer(scene, node)
+    if name in (CHILD, GONE):
+        return decide_child(scene, node, name)
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
     return Refusal(
         scene.site(name, node),

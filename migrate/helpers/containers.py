@@ -16,8 +16,13 @@ class Sequential(nn.SequentialCell):
     def insert_child_to_cell(self, child_name, child_cell):
         super().insert_child_to_cell(child_name, child_cell)
         if "cell_list" in self.__dict__:
-            self._is_dynamic_name.append(False)
-            self.cell_list = list(self._cells.values())
+            relink(self)
+
+    def __delattr__(self, name):
+        if name in self._cells:
+            del self._is_dynamic_name[list(self._cells).index(name)]
+        super().__delattr__(name)
+        self.cell_list = list(self._cells.values())
 
     def update_parameters_name(self, prefix="", recurse=True):
         self._names_below = prefix
@@ -161,9 +166,15 @@ def add_module(cell, name, module):
     if module is not None:
         module.update_parameters_name(prefix_below(cell) + name + ".")
     cell.insert_child_to_cell(name, module)
-    if isinstance(cell, nn.SequentialCell) and not isinstance(cell, Sequential):
-        cell._is_dynamic_name.append(False)
-        cell.cell_list = list(cell._cells.values())
+    if isinstance(cell, nn.SequentialCell):
+        relink(cell)
+
+
+def relink(chain):
+    """A SequentialCell calls the children that it has now, not those that it was built with."""
+    late = len(chain._cells) - len(chain._is_dynamic_name)
+    chain._is_dynamic_name.extend([False] * late)
+    chain.cell_list = list(chain._cells.values())
 
 
 class ParameterList(nn.Cell):
