@@ -187,8 +187,8 @@ class Calling(Given):
         dataset = datasets.made(name, named, args, self.world)
         if dataset is not None:
             return dataset
-        if name in ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad"):
-            return args[0] if args else UNKNOWN
+        if name in delegation.WRAPPING or name in delegation.CHANGING:
+            return delegation.given_back(name, args)
         if name in delegation.CALLERS:
             return delegation.given_by(args[0] if args else UNKNOWN, self.world)
         if table.kind(name) == "class" and name.startswith("torch.nn."):

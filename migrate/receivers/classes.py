@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.program import Class
+from migrate.program import Class, Function
 from migrate.receivers import values
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
@@ -34,6 +34,7 @@ class Classes:
     _bodies: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _members: dict[tuple[str, str], Kind] = field(default_factory=dict)
     _bases: dict[str, list[Kind]] = field(default_factory=dict)
+    _asking: set[tuple[str, str]] = field(default_factory=set)
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None:
         """The variables that a walk of the class's body has found."""
@@ -92,27 +93,29 @@ class Classes:
     def member(self, key: str, name: str) -> Kind:
         """``instance.name`` for an instance of a class of the project."""
         place = (key, name)
-        if place in self._members:
-            return self._members[place]
-        self._members[place] = NOTHING
-        found = self._own_member(key, name) or self.inherited(key, name)
-        self._members[place] = found
-        return found
+        found = self._members.get(place, NOTHING)
+        if place in self._members and UNKNOWN.isdisjoint(found):
+            return found
+        storing = self._storing(key, name)
+        if place not in self._members and place not in self._asking:
+            self._asking.add(place)
+            found = self._own_member(key, name) or self.inherited(key, name)
+            self._asking.discard(place)
+            if all(map(self.world.settled, storing)):
+                self._members[place] = found
+        sure = place in self._members and UNKNOWN.isdisjoint(found)
+        return found if sure else self.world.too_early(place, found, storing)
 
-    def unknown(self, key: str) -> list[str]:
-        """The members of which nothing was known when they were asked for."""
-        names = self.world.program.classes[key].stores
-        return [name for name in names if self._members.get((key, name)) == UNKNOWN]
+    def forget(self) -> None:
+        """Members are asked for anew: what they rest on was walked again."""
+        self._members.clear()
 
-    def outdated(self, key: str) -> bool:
-        """Whether something is known of one of them by now."""
-        return any(
-            self._own_member(key, name) not in (UNKNOWN, NOTHING) for name in self.unknown(key)
-        )
-
-    def forget(self, key: str) -> None:
-        """Members are asked for anew."""
-        self._members = {place: kind for place, kind in self._members.items() if place[0] != key}
+    def _storing(self, key: str, name: str) -> list[Function]:
+        """The methods that store a member; ``__init__`` may register it by its name."""
+        owner = self.world.program.classes[key]
+        storing = owner.stores.get(name, [])
+        start = owner.methods.get("__init__")
+        return [*storing, start] if start is not None and start not in storing else list(storing)
 
     def _own_member(self, key: str, name: str) -> Kind:
         owner = self.world.program.classes[key]
@@ -123,11 +126,7 @@ class Classes:
             return kind("method", method.key)
         self.world.module(owner.path)
         found = [self._bodies.get(key, {}).get(name, NOTHING)]
-        storing = owner.stores.get(name, [])
-        registered = [
-            m for m in owner.methods.values() if m.name == "__init__" and m not in storing
-        ]
-        for function in (*storing, *registered):
+        for function in self._storing(key, name):
             found.append(self.world.flow(function).stores.get(name, NOTHING))
         joined = join(*found)
         if without_none(joined) == UNKNOWN and self._told(owner, name):

@@ -11,11 +11,28 @@ from collections.abc import Iterator
 
 from migrate.program import Function
 from migrate.receivers import values
-from migrate.receivers.kinds import UNKNOWN, Kind, join, ordered
+from migrate.receivers.kinds import UNKNOWN, Kind, join, kind, ordered
 from migrate.receivers.world import World
 from migrate.syntax import children
 
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
+# What these are given comes back: the same object, or one that is used like it.
+WRAPPING = ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad")
+_UTILS = "torch.nn.utils."
+CHANGING = tuple(
+    _UTILS + name
+    for name in (
+        "weight_norm", "remove_weight_norm", "spectral_norm", "remove_spectral_norm",
+        "parametrizations.weight_norm", "parametrizations.spectral_norm",
+        "parametrize.register_parametrization", "parametrize.remove_parametrizations",
+    )
+)  # fmt: skip
+
+
+def given_back(name: str, args: tuple[Kind, ...]) -> Kind:
+    """What a function of WRAPPING or CHANGING gives; the latter are given Modules."""
+    given = args[0] if args else UNKNOWN
+    return kind("Module") if given == UNKNOWN and name in CHANGING else given
 
 
 def called_parameter(function: Function, kinds: dict[int, Kind]) -> str:

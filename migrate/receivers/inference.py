@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from migrate.names import covered_roots, root_of
+from migrate.names import covered_roots
 from migrate.program import Class, File, Function, Program
-from migrate.receivers import values
+from migrate.receivers import importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
-from migrate.receivers.followed import kind_along
 from migrate.receivers.kinds import (
     NONE,
     NOTHING,
@@ -28,10 +27,13 @@ from migrate.receivers.kinds import (
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
-from migrate.receivers.settling import late_methods
+from migrate.receivers.settling import Early, late_functions
+from migrate.receivers.torch_use import has_torch
+from migrate.receivers.world import Asked
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
+ROUNDS = 4  # a function that calls itself never settles
 
 
 @dataclass(eq=False)
@@ -49,21 +51,32 @@ class Inference:
     _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
     _modules: dict[str, Flow] = field(default_factory=dict)
     _words: dict[bytes, bool] = field(default_factory=dict)
+    _walking: list[Function] = field(default_factory=list)
+    _early: Early = field(default_factory=Early)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
-        self.has_torch = self._has_torch()
+        self.has_torch = has_torch(self.program, self.table, self.roots)
         self._elimination = Elimination(self.table, self.program, self.is_module, self.member)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
 
     def everything(self) -> None:
         """Walk the whole program, so that no answer depends on what is asked first."""
-        for path in self.program.files:
-            self.file(path)
-        for method in late_methods(self.program, self._classes, self._parameters, self._given):
-            self._flows.pop(id(method), None)
+        self._every_file()
+        again = late_functions(self.program, self._parameters, self._given)
+        for _ in range(ROUNDS):
+            for function in again:
+                self._flows.pop(id(function), None)
+            self._early.forget(again)
+            self._classes.forget()
+            self._every_file()
+            again = self._early.outdated(self)
+            if not again:
+                return
+
+    def _every_file(self) -> None:
         for path in self.program.files:
             self.file(path)
 
@@ -107,31 +120,11 @@ class Inference:
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
-        full = f"{module}.{name}" if name else module
-        if not level and (along := kind_along(full, path, self)) is not None:
-            return along
-        target = self.program.find_module(path, module, level)
-        if target is not None:
-            if name is None:
-                return kind("project", target)
-            found = self.global_kind(target, name) if target != path else NOTHING
-            if found:
-                return found
-            inner = self.program.submodule(target, name)
-            return kind("project", inner) if inner else UNKNOWN
-        if level and name is not None:
-            folder = self.program.find_module(path, f"{module}.{name}".strip("."), level)
-            return kind("project", folder) if folder else UNKNOWN
-        if root_of(full) in self.roots:
-            return values.torch_name(full, self, direct=True)
-        return kind("foreign", full)
+        return importing.imported(self, path, module, level, name)
 
     def star(self, path: str, module: str, level: int) -> dict[str, Kind]:
-        target = self.program.linked(path, module, level)
-        if target is None or target == path:
-            return {}
-        found = self.module(target).variables
-        return {n: v for n, v in found.items() if not n.startswith("_")}
+        """What ``from module import *`` binds."""
+        return importing.star(self, path, module, level)
 
     # -- functions ------------------------------------------------------------------------------
 
@@ -159,6 +152,17 @@ class Inference:
         called = self._given[id(function)] = self._parameters.of(function)
         return flow if called == alone else self._walk(function, called, flow.result)
 
+    def settled(self, function: Function) -> bool:
+        """Whether the last walk of a function, the one that knows its callers, has ended."""
+        found = self._flows.get(id(function))
+        return found is not None and found.done and id(function) in self._given
+
+    def too_early(self, asked: Asked, answer: Kind, by: Sequence[Function]) -> Kind:
+        """The answer to a question whose answer may change; ``by``: the functions that give it."""
+        if self._walking and self._walking[-1] not in by:
+            self._early.note(asked, self._walking[-1], answer)
+        return answer
+
     def _walk(
         self,
         function: Function,
@@ -175,10 +179,12 @@ class Inference:
         known = len(flow.near)
         self._flows[id(function)] = flow
         body = function.node.body
+        self._walking.append(function)
         if isinstance(body, list):
             flow.run(body)
         else:
             flow.result = indirect(flow.kind(body))
+        self._walking.pop()
         proved = {
             n: k for n, k in flow.evidence.items() if n in given and unknown_but_for(k, given[n])
         }
@@ -191,8 +197,13 @@ class Inference:
 
     def returns(self, function: Function, call: ast.Call | None = None) -> Kind:
         """What calling a function of the project gives."""
-        node = function.node
         flow = self.flow(function)
+        found = self._returned(function, flow)
+        sure = self.settled(function) and UNKNOWN.isdisjoint(found)
+        return found if sure else self.too_early(function, found, (function,))
+
+    def _returned(self, function: Function, flow: Flow) -> Kind:
+        node = function.node
         written = UNKNOWN
         if not isinstance(node, ast.Lambda) and node.returns is not None:
             written = values.resolved(annotated(node.returns, self.kinds), self)
@@ -262,17 +273,6 @@ class Inference:
     def inherited(self, key: str, name: str) -> Kind:
         """``super().name``: what the bases give."""
         return self._classes.inherited(key, name)
-
-    def _has_torch(self) -> bool:
-        """Whether a file imports torch, something the table covers, or what needs torch.
-
-        A library that needs torch proves nothing in code that was converted: it is flagged there
-        already, and its import may stand in a branch or for an optional part.
-        """
-        names = {n for file in self.program.files.values() for n in file.imported}
-        roots = set(map(root_of, names))
-        needing = "mindspore" not in roots and any(map(self.table.needs_torch, names))
-        return needing or not roots.isdisjoint(self.roots)
 
     def only_tensors_multiply(self) -> bool:
         """Whether ``a @ b`` can only be of Tensors in this program."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from migrate.program import Class, Function, Program
@@ -12,6 +12,8 @@ from migrate.receivers.kinds import Atom, Kind
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
+
+Asked = Function | tuple[str, str]  # what it gives, or a member: (key of a class, name)
 
 
 class Walk(Protocol):
@@ -33,6 +35,10 @@ class World(Protocol):
     recorded: Recorded
 
     def flow(self, function: Function) -> Walk: ...
+
+    def settled(self, function: Function) -> bool: ...
+
+    def too_early(self, asked: Asked, answer: Kind, by: Sequence[Function]) -> Kind: ...
 
     def module(self, path: str) -> Walk: ...
 

@@ -1,0 +1,40 @@
+"""In: an import of a file. Out: the kind of what it binds."""
+
+from __future__ import annotations
+
+from migrate.names import root_of
+from migrate.receivers import values
+from migrate.receivers.followed import kind_along
+from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, kind
+from migrate.receivers.world import World
+
+
+def imported(world: World, path: str, module: str, level: int, name: str | None) -> Kind:
+    """The kind of an imported module, or of a name from it."""
+    full = f"{module}.{name}" if name else module
+    if not level and (along := kind_along(full, path, world)) is not None:
+        return along
+    target = world.program.find_module(path, module, level)
+    if target is not None:
+        if name is None:
+            return kind("project", target)
+        found = world.global_kind(target, name) if target != path else NOTHING
+        if found:
+            return found
+        inner = world.program.submodule(target, name)
+        return kind("project", inner) if inner else UNKNOWN
+    if level and name is not None:
+        folder = world.program.find_module(path, f"{module}.{name}".strip("."), level)
+        return kind("project", folder) if folder else UNKNOWN
+    if root_of(full) in world.roots:
+        return values.torch_name(full, world, direct=True)
+    return kind("foreign", full)
+
+
+def star(world: World, path: str, module: str, level: int) -> dict[str, Kind]:
+    """What ``from module import *`` binds."""
+    target = world.program.linked(path, module, level)
+    if target is None or target == path:
+        return {}
+    found = world.module(target).variables
+    return {n: v for n, v in found.items() if not n.startswith("_")}
