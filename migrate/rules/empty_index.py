@@ -1,6 +1,7 @@
-"""In: stores at positions that were searched for. Out: a test before them that some were found.
+"""In: stores at places of which there may be none. Out: a test before them that there are some.
 
-``x[places] = value`` with no places changes nothing in torch; MindSpore refuses it.
+Such a store changes nothing in torch. MindSpore refuses it: ``x[places] = value`` with no places
+that were found, and ``x[h[0]:h[1], w[0]:w[1]] = value`` with nothing between ``h[0]`` and ``h[1]``.
 """
 
 from __future__ import annotations
@@ -25,13 +26,38 @@ def guards(scene: Scene) -> Iterator[Edit]:
         target = targets[0]
         if len(targets) != 1 or not isinstance(target, ast.Subscript) or not _alone(scene, node):
             continue
-        places = target.slice
-        if not isinstance(places, ast.Name):
+        if not is_all(scene.kind(target.value), "Tensor"):
             continue
-        if all(is_all(scene.kind(one), "Tensor") for one in (places, target.value)) and (
-            is_found(scene, places) or is_selection(scene, places)
-        ):
-            yield _guard(scene, target, places.id)
+        if _is_searched(scene, target.slice):
+            assert isinstance(target.slice, ast.Name)
+            yield _guard(scene, target, target.slice.id)
+        elif _has_bounds_of_data(target.slice):
+            yield _guard(scene, target, Piece(scene.source.span(target)))
+
+
+def _is_searched(scene: Scene, places: ast.expr) -> bool:
+    return (
+        isinstance(places, ast.Name)
+        and is_all(scene.kind(places), "Tensor")
+        and (is_found(scene, places) or is_selection(scene, places))
+    )
+
+
+def _has_bounds_of_data(index: ast.expr) -> bool:
+    """Whether an axis before the last is cut as pairs say that a loop goes through."""
+    axes = index.elts[:-1] if isinstance(index, ast.Tuple) else []
+    cuts = [one for one in axes if isinstance(one, ast.Slice)]
+    return any(_is_item(one.lower) and _is_item(one.upper) for one in cuts)
+
+
+def _is_item(bound: ast.expr | None) -> bool:
+    """``h[0]``"""
+    item = bound if isinstance(bound, ast.Subscript) else None
+    return (
+        item is not None
+        and isinstance(item.value, ast.Name)
+        and isinstance(item.slice, ast.Constant)
+    )
 
 
 def _alone(scene: Scene, node: ast.stmt) -> bool:
@@ -40,12 +66,15 @@ def _alone(scene: Scene, node: ast.stmt) -> bool:
     return begins_line(scene, node) and not after.strip().startswith(b";")
 
 
-def _guard(scene: Scene, target: ast.Subscript, places: str) -> Edit:
+def _guard(scene: Scene, target: ast.Subscript, places: str | Piece) -> Edit:
     """It takes the target along, so that a comment on the statement comes before both."""
     source = scene.source
     span = source.span(target)
     indent = source.data[source.line_start(target.lineno) : span.start].decode("utf-8")
     step = "\t" if indent.startswith("\t") else "    "
-    text = f"if {places}.size:{source.newline}{indent}{step}"
     site = scene.site("empty index", target)
-    return Edit(site, Outcome.CONVERTED, (text, Piece(span)))
+    return Edit(
+        site,
+        Outcome.CONVERTED,
+        ("if ", places, f".size:{source.newline}{indent}{step}", Piece(span)),
+    )
