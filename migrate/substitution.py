@@ -46,7 +46,20 @@ def piece(source: Source, node: ast.expr, tight: bool) -> Piece:
     if isinstance(node, ast.Tuple):
         bare = source.data[source.span(node).start : source.span(node).start + 1] != b"("
         return Piece(source.span(node), bare)
-    return Piece(source.span(node), tight and not isinstance(node, _ATOMS))
+    loose = not isinstance(node, _ATOMS) or is_split(source, node)
+    return Piece(source.span(node), tight and loose)
+
+
+def is_split(source: Source, node: ast.expr) -> bool:
+    """Whether lines end in it outside of any bracket of its own: those around it held it."""
+    text = source.text(source.span(node))
+    if "\n" not in text:
+        return False
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return True
+    return False
 
 
 class Substitution:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.outcomes import Piece
-from migrate.substitution import Argument, Parts, Substitution, piece
+from migrate.substitution import Argument, Parts, Substitution, is_split, piece
 from migrate.table import Param, Signature
 from migrate.template_text import NO_VALUE, constant, dotted, parse
 
@@ -34,7 +34,9 @@ class Renderer(Substitution):
         node = parse(template)
         if isinstance(node, ast.Call):
             return self._call(node)
-        parts = self.expression(node, tight)
+        given = self._given(node.id) if isinstance(node, ast.Name) else None
+        split = isinstance(given, ast.expr) and is_split(self.source, given)
+        parts = self.expression(node, tight or split)
         return Rendering(tuple(parts), frozenset(self.needs))
 
     # -- one call -------------------------------------------------------------------------------

@@ -117,7 +117,8 @@ def is_unpacking(statement: ast.stmt, backward: ast.FunctionDef, forward: ast.Fu
         targets = target.elts
     else:
         attribute = value.attr if isinstance(value, ast.Attribute) else ""
-        kept = next((s.value for s in forward.body if stored(s, theirs) == attribute), None)  # type: ignore[attr-defined]
+        named = (s for s in forward.body if attribute and stored(s, theirs) == attribute)
+        kept = next((s.value for s in named), None)  # type: ignore[attr-defined]
         names = [getattr(kept, "id", "")]
         saved_all = attribute in SAVED
         targets = [] if saved_all or not attribute else [target]
