@@ -1,4 +1,5 @@
-"""In: random projects of several files. Out: neither their order nor the hash seed counts."""
+"""In: random projects of several files. Out: neither their order nor the hash seed counts, nor how
+many processes convert them."""
 
 from __future__ import annotations
 
@@ -10,10 +11,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate import rewrite, table
+from migrate.assembly import Conversion
+from migrate.project import Request, convert
 from migrate.rewrite import Options
 from migrate.source import read
 
@@ -88,6 +92,28 @@ def test_the_order_of_files_is_irrelevant(
     for data in converted(files).values():
         compile(data, "after.py", "exec")
     assert converted({path: files[path] for path in order}) == converted(files)
+
+
+def by_processes(folder: Path, jobs: int) -> Conversion:
+    """The conversion of a folder; nothing is written."""
+    return convert(Request(folder, folder.parent / "out", jobs=jobs))
+
+
+@pytest.mark.parametrize("first", range(0, len(PIECES), 2))
+def test_the_number_of_processes_is_irrelevant(tmp_path: Path, first: int) -> None:
+    chosen = [
+        (PIECES[(first + k) % len(PIECES)], NAMES[k], USES[(first + k) % len(USES)])
+        for k in range(len(FILES))
+    ]
+    for path, text in project(chosen).items():
+        place = tmp_path / "in" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    alone = by_processes(tmp_path / "in", 1)
+    assert len(alone.outputs) >= len(FILES) and not alone.failures
+    for jobs in (2, 3):
+        shared = by_processes(tmp_path / "in", jobs)
+        assert (shared.outputs, shared.record) == (alone.outputs, alone.record)
 
 
 def digests() -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from migrate.following.installed import Installed
 from migrate.source import Source, Unreadable, read
+from migrate.syntax import within
 
 Place = tuple[str, str]  # (module, name in it); the name is "" for the module itself
 
@@ -190,7 +191,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def loaded(node: ast.stmt) -> frozenset[str]:
     """Every variable that a statement names."""
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in within(node) if isinstance(n, ast.Name))
 
 
 def bound_by(node: ast.stmt) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from migrate.following.library import absolute
+from migrate.syntax import children, within
 
 STAR = "*"
 
@@ -31,7 +32,7 @@ def uses(tree: ast.AST, module: str, is_package: bool, roots: Collection[str]) -
     """
     found: set[Use] = set()
     variables: dict[str, set[Use]] = {}
-    for node in ast.walk(tree):
+    for node in within(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] in roots:
@@ -61,7 +62,9 @@ def chains(tree: ast.AST) -> list[tuple[str, tuple[str, ...]]]:
         if isinstance(node, ast.Attribute):
             pending.append((node.value, (node.attr, *after)))
             continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.append((node.id, after))
-        pending += [(child, ()) for child in ast.iter_child_nodes(node)]
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                found.append((node.id, after))
+            continue
+        pending += [(child, ()) for child in children(node)]
     return found
