@@ -19,6 +19,7 @@ from migrate.rules import (
     each_module,
     empty_index,
     fields,
+    full_slices,
     global_settings,
     graph_flags,
     graph_forms,
@@ -144,6 +145,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from lambdas.named(scene)
     yield from launch.variables(scene)
     yield from strided.slices(scene)
+    yield from full_slices.cuts(scene)
     yield from empty_index.guards(scene)
 
 

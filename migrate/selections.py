@@ -86,6 +86,11 @@ def _keeps_none(index: ast.expr) -> bool:
     return not isinstance(_indices(index)[0], ast.Constant) or len(_indices(index)) > 1
 
 
+def may_choose(scene: Scene, index: ast.expr) -> bool:
+    """Whether an index may be a mask; what counts or orders is none."""
+    return _counts_unknown(scene, index)
+
+
 def _counts_unknown(scene: Scene, index: ast.expr) -> bool:
     """Whether an index is a mask, or positions that were searched for."""
     if isinstance(index, ast.Compare):
