@@ -6,6 +6,7 @@ import ast
 
 from migrate.buffer_gradients import BUFFER, decide_buffer, loses_gradient
 from migrate.late_children import CHILD, GONE, decide_child, late_child
+from migrate.module_members import family
 from migrate.outcomes import Edit, Refusal
 from migrate.receivers.kinds import Atom, without_none
 from migrate.scene import Scene
@@ -30,6 +31,8 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
         held, attribute = node.value, node.attr
         if loses_gradient(scene, node):
             return BUFFER
+        if _as_built(scene, node):
+            return ""
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
     else:
@@ -39,12 +42,37 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
-    layer = atom.kind == "Module" and atom.name.startswith("torch.nn.") and "::" not in atom.name
-    if not layer or attribute in _FREE:
+    if atom.kind != "Module" or attribute in _FREE:
         return ""
-    signatures = scene.table.signatures(atom.name)
-    known = any(param.name == attribute for one in signatures for param in one.params)
-    return f"{atom.name}.{attribute}" if known else ""
+    layers: tuple[str, ...] = (atom.name,)
+    if "::" in atom.name:
+        layers = () if _computes(scene, atom.name) else scene.inference.torch_bases(atom.name)
+    for layer in layers:
+        signatures = scene.table.signatures(layer) if layer.startswith("torch.nn.") else ()
+        if any(param.name == attribute for one in signatures for param in one.params):
+            return f"{layer}.{attribute}"
+    return ""
+
+
+def _computes(scene: Scene, key: str) -> bool:
+    """Whether a class of the project has a ``forward`` of its own that leaves its base's alone:
+    what it writes on itself then means what that says."""
+    own = [c.methods["forward"].node for c in family(scene, key) if "forward" in c.methods]
+    nodes = (n for method in own for n in ast.walk(method))
+    return bool(own) and not any(getattr(n, "attr", "") == "forward" for n in nodes)
+
+
+def _as_built(scene: Scene, node: ast.Attribute) -> bool:
+    """``self.stride = stride`` where ``super().__init__(..., stride)`` gets the same."""
+    statement, function = scene.statement(node), scene.function(node)
+    name = getattr(getattr(statement, "value", None), "id", None)
+    if function is None or name is None:
+        return False
+    calls = (c for c in ast.walk(function.node) if isinstance(c, ast.Call))
+    builds = [c for c in calls if getattr(c.func, "attr", "") == "__init__"]
+    named = ((k.arg, k.value) for c in builds for k in c.keywords)
+    given = [*named, *((node.attr, a) for c in builds for a in c.args if name == node.attr)]
+    return any(a == node.attr and getattr(value, "id", None) == name for a, value in given)
 
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:

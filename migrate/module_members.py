@@ -57,6 +57,8 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
     bases: tuple[str, ...] = (atom.name,) if atom.name else ()
     if "::" in atom.name:
         if attribute != "forward" and defined(scene, atom.name, attribute):
+            if inherited := _written_over(scene, atom.name, attribute):
+                return inherited
             return TRAIN if attribute == "train" and chooses(scene, atom.name) else ""
         bases = inference.torch_bases(atom.name)
     for base in bases:
@@ -75,6 +77,22 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
         or (table.rows(full))
         else ""
     )
+
+
+def _written_over(scene: Scene, key: str, attribute: str) -> str:
+    """torch's name for ``self.weight = ...`` in a class derived from one of torch's layers.
+
+    It is the layer's own attribute that is written, under the name that the Cell has for it:
+    what the layer computes goes by that one.
+    """
+    if any(attribute in c.methods for c in family(scene, key)):
+        return ""
+    for base in scene.inference.torch_bases(key):
+        for row in scene.table.rows(base):
+            renamed = row.attrs.get(attribute, "").removeprefix("self.").isidentifier()
+            if row.weights.get(attribute) or renamed:
+                return f"{base}.{attribute}"
+    return ""
 
 
 def is_own(scene: Scene, node: ast.Attribute) -> bool:
