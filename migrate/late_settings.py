@@ -57,8 +57,8 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
 def _computes(scene: Scene, key: str) -> bool:
     """Whether a class of the project has a ``forward`` of its own that leaves its base's alone:
     what it writes on itself then means what that says."""
-    own = [c.methods["forward"].node for c in family(scene, key) if "forward" in c.methods]
-    nodes = (n for method in own for n in ast.walk(method))
+    own = [c.methods["forward"] for c in family(scene, key) if "forward" in c.methods]
+    nodes = (n for method in own for n in method.nodes)
     return bool(own) and not any(getattr(n, "attr", "") == "forward" for n in nodes)
 
 
@@ -68,7 +68,7 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
     name = getattr(getattr(statement, "value", None), "id", None)
     if function is None or name is None:
         return False
-    calls = (c for c in ast.walk(function.node) if isinstance(c, ast.Call))
+    calls = (c for c in function.nodes if isinstance(c, ast.Call))
     builds = [c for c in calls if getattr(c.func, "attr", "") == "__init__"]
     named = ((k.arg, k.value) for c in builds for k in c.keywords)
     given = [*named, *((node.attr, a) for c in builds for a in c.args if name == node.attr)]
