@@ -4,10 +4,13 @@ from migrate.helpers.keeping import is_pynative
 
 
 class Subscripted:
-    """A record whose fields are read as those of a dict: ``out["logits"]``."""
+    """A record whose fields are read and written as those of a dict: ``out["logits"]``."""
 
     def __getitem__(self, name):
         return getattr(self, name)
+
+    def __setitem__(self, name, value):
+        setattr(self, name, value)
 
 
 def record(kind, **fields):
@@ -15,6 +18,18 @@ def record(kind, **fields):
     if is_pynative():
         return kind(**fields)
     return fields
+
+
+def is_record(value, kind, *fields):
+    """isinstance(value, kind): in graph mode, whether it is a dict of these fields."""
+    if is_pynative():
+        return isinstance(value, kind)
+    if not isinstance(value, dict):
+        return False
+    found = True
+    for name in fields:
+        found = found and name in value
+    return found
 
 
 def named_record(kind, *fields):

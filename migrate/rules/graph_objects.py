@@ -2,8 +2,8 @@
 
 Graph mode makes no objects, but it has dicts and tuples. PyNative goes on making the object: its
 class learns ``out["logits"]``. A NamedTuple is a tuple in graph mode: ``pair.left`` is ``pair[0]``.
-Where code could tell the difference (``isinstance``, ``hasattr``, a method, a field that is
-written), the class stays as it is, and where it is made is flagged.
+Where code could tell the difference (``hasattr``, a method, a field that is written in a way that
+graph mode does not have), the class stays as it is, and where it is made is flagged.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Span
-from migrate.rules import graph_scope
+from migrate.rules import graph_scope, record_writes
 from migrate.rules.graph_scope import Rewriting
-from migrate.rules.record_classes import Record, records
+from migrate.rules.record_classes import Record, asked_class, records
 from migrate.scene import Scene
 from migrate.substitution import piece
 
@@ -32,7 +32,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
             yield Rewriting(owner.node, (_subscripted(scene, owner.node),))
     for node in graph_scope.nodes(scene):
         if isinstance(node, ast.Call):
-            made = _made(scene, node, known) or _named(scene, node)
+            made = _made(scene, node, known) or _named(scene, node) or _asked(scene, node, known)
             if made is not None:
                 yield made
         elif isinstance(node, ast.Attribute):
@@ -99,6 +99,37 @@ def _named(scene: Scene, node: ast.Call) -> Rewriting | None:
     edit = graph_scope.edit(scene, node, scene.source.span(node), *parts, ")")
     edit = replace(edit, outcome=Outcome.HELPER, needs=frozenset((root,)))
     return Rewriting(node, (edit,), NAMED, ast.unparse(node.func))
+
+
+def _asked(scene: Scene, node: ast.Call, known: dict[str, Record]) -> Rewriting | None:
+    """``isinstance(out, Output)`` is ``is_record(out, Output, "logits", "hidden")``."""
+    record = known.get(asked_class(scene.inference, node, known))
+    if record is None:
+        return None
+    text, root = scene.spelling.local("helpers.is_record")
+    source = scene.source
+    value, kind = (piece(source, a, False) for a in node.args)
+    fields = "".join(f', "{name}"' for name in record.fields)
+    made = graph_scope.edit(
+        scene, node, source.span(node), f"{text}(", value, ", ", kind, fields, ")"
+    )
+    return Rewriting(node, (replace(made, outcome=Outcome.HELPER, needs=frozenset((root,))),))
+
+
+def handed_on(scene: Scene) -> list[ast.expr]:
+    """Where a record goes before it is written: who has it then does not see that in graph mode."""
+    known = records(scene.inference)
+    functions = graph_scope.compiled(scene.inference).values()
+    written = {
+        atom.name
+        for function in functions
+        for node in function.nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        for atom in scene.kind(node.value)
+        if atom.kind == "Object" and atom.name in known
+    }
+    here = [f for f in functions if written and f.path == scene.file.path]
+    return [n for f in here for n in record_writes.handed_on(scene.inference, f, written)]
 
 
 def _fields(scene: Scene, name: str) -> tuple[str, ...]:

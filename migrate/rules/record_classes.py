@@ -10,10 +10,13 @@ from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import UNKNOWN, Kind
 from migrate.rules.graph_scope import compiled
+from migrate.rules.record_writes import is_own
 from migrate.syntax import within
 
 _ASKS = ("isinstance", "issubclass", "hasattr", "getattr", "setattr", "delattr", "vars", "type",
          "dir", "id", "len", "iter", "list", "tuple", "dict", "callable")  # fmt: skip
+_COPIES = ("copy.copy", "copy.deepcopy")  # graph mode refuses these
+_OUTSIDE = ("__init__", "__copy__", "__deepcopy__", "__repr__", "__str__")
 _MAPPINGS = ("dict", "Mapping", "MutableMapping", "OrderedDict")
 
 
@@ -68,7 +71,7 @@ def _described(inference: Inference, owner: Class, of_tensors: bool) -> Record |
         return None
     body = [s for s in owner.node.body if not _is_text(s)]
     names = [getattr(b, "attr", getattr(b, "id", "")) for b in owner.node.bases]
-    if owner.node.keywords or any(m.startswith("__") and m != "__init__" for m in owner.methods):
+    if owner.node.keywords or any(m.startswith("__") and m not in _OUTSIDE for m in owner.methods):
         return None
     marks = [_mark(d) for d in owner.node.decorator_list]
     declared = [s for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
@@ -137,7 +140,7 @@ def _told(inference: Inference, functions: list[Function], found: dict[str, Reco
     for function in functions:
         for node in function.nodes:
             if isinstance(node, ast.Attribute):
-                told |= _read_otherwise(inference, node, found)
+                told |= _read_otherwise(inference, function, node, found)
             elif isinstance(node, ast.Call):
                 told |= _asked(inference, node, found) | _called(inference, node, found)
     for function in inference.program.functions.values():
@@ -159,7 +162,7 @@ def _built(inference: Inference, where: Iterable[ast.AST]) -> set[str]:
 
 
 def _read_otherwise(
-    inference: Inference, node: ast.Attribute, found: dict[str, Record]
+    inference: Inference, function: Function, node: ast.Attribute, found: dict[str, Record]
 ) -> set[str]:
     kind = _kind(inference, node.value)
     objects = {a.name for a in kind if a.kind == "Object" and a.name in found}
@@ -169,14 +172,19 @@ def _read_otherwise(
     fields = all(node.attr in found[k].fields for k in objects)
     if objects and any(found[k].named for k in objects):
         alike = alike and len({found[k].fields.index(node.attr) for k in objects if fields}) < 2
-    fine = isinstance(node.ctx, ast.Load) and not others and fields and alike
+    named = any(found[k].named for k in objects)
+    own = isinstance(node.ctx, ast.Load) or (not named and is_own(inference, function, node))
+    fine = own and not others and fields and alike
     return set() if fine else objects
 
 
 def _asked(inference: Inference, node: ast.Call, found: dict[str, Record]) -> set[str]:
     """``isinstance(out, Output)``, ``hasattr(out, "logits")``, also of what is not known."""
     name = getattr(node.func, "id", "")
-    library = any(a.kind == "foreign" for a in _kind(inference, node.func))
+    kind = _kind(inference, node.func)
+    library = any(a.kind == "foreign" and a.name not in _COPIES for a in kind)
+    if asked_class(inference, node, found):
+        return set()
     if name not in _ASKS and not library:
         return set()
     told: set[str] = set()
@@ -194,6 +202,18 @@ def _asked(inference: Inference, node: ast.Call, found: dict[str, Record]) -> se
         asked = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(node.args[1])}
         told |= dicts if not asked.isdisjoint(_MAPPINGS) else set()
     return told
+
+
+def asked_class(inference: Inference, node: ast.Call, found: dict[str, Record]) -> str:
+    """The record class in ``isinstance(out, Output)``, if the fields of no other one tell it."""
+    if getattr(node.func, "id", "") != "isinstance" or len(node.args) != 2:
+        return ""
+    (atom, *others) = _kind(inference, node.args[1]) or [None]
+    if atom is None or others or atom.kind != "class" or atom.name not in found:
+        return ""
+    record = found[atom.name]
+    alike = [r for r in found.values() if set(record.fields) <= set(r.fields)]
+    return "" if record.named or len(record.fields) < 2 or len(alike) > 1 else record.key
 
 
 def _called(inference: Inference, node: ast.Call, found: dict[str, Record]) -> set[str]:
