@@ -19,6 +19,14 @@ weight bias inplace device dtype training
 """.split()
 )
 
+# What nobody but a layer is likely to call so, where its class is not known.
+_LAYERS_ONLY = frozenset(
+    """
+stride padding dilation groups kernel_size output_padding padding_mode ceil_mode count_include_pad
+momentum eps track_running_stats negative_slope align_corners
+""".split()
+)
+
 
 def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     """The torch name of what ``bn.momentum = 0.03`` and ``setattr(bn, "momentum", 0.03)`` set,
@@ -31,19 +39,22 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
         held, attribute = node.value, node.attr
         if loses_gradient(scene, node):
             return BUFFER
-        if _as_built(scene, node):
-            return ""
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
     else:
         return late_child(scene, node)
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
+    if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
+        return ""
     return min(names, default="") or late_child(scene, node)
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
     if atom.kind != "Module" or attribute in _FREE:
         return ""
+    if atom.name in ("", "torch.nn.Module"):
+        own = attribute not in _LAYERS_ONLY or attribute in scene.inference.program.holders
+        return "" if own else f"torch.nn.Module.{attribute}"
     layers: tuple[str, ...] = (atom.name,)
     if "::" in atom.name:
         layers = () if _computes(scene, atom.name) else scene.inference.torch_bases(atom.name)
@@ -82,6 +93,7 @@ def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
+    layer = "layer" if layer == "Module" else layer
     return Refusal(
         scene.site(name, node),
         "API114",

@@ -206,6 +206,9 @@ def may_be_any_module(value: Kind) -> bool:
     return value >= UNKNOWN or any(some)
 
 
+_OF_MODULES = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList"))
+
+
 def element(value: Kind) -> Kind:
     """What iterating over the value, or indexing it by a number, gives."""
     found: list[Kind] = []
@@ -213,7 +216,8 @@ def element(value: Kind) -> Kind:
         if atom.kind in ("Tensor", "str"):
             found.append(frozenset((atom,)))
         elif atom.kind in ("list", "tuple", "Size", "Module", "iterator"):
-            found.append(join(*atom.items) if atom.items else UNKNOWN)
+            unknown = MODULE if atom.name in _OF_MODULES else UNKNOWN
+            found.append(join(*atom.items) if atom.items else unknown)
         elif atom.kind in ("dict", "text"):
             found.append(STR)
         elif atom.kind == "torch" and atom.items:
