@@ -49,7 +49,11 @@ class Classes:
                 self.world.flow(owner.parent)
             else:
                 self.world.module(owner.path)
-            self._bases[key] = [self._base(owner, b) for b in owner.node.bases]
+            del self._bases[key]
+            found = [self._base(owner, b) for b in owner.node.bases]
+            if UNKNOWN in found:  # asked while a module is on its way: it may be known later
+                return found
+            self._bases[key] = found
         return self._bases[key]
 
     def _base(self, owner: Class, node: ast.expr) -> Kind:

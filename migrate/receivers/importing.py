@@ -1,12 +1,28 @@
-"""In: an import of a file. Out: the kind of what it binds."""
+"""In: a file, or an import of it. Out: the kinds of the names that its top level binds."""
 
 from __future__ import annotations
 
+import ast
+
 from migrate.names import root_of
+from migrate.program import Class, File
 from migrate.receivers import values
+from migrate.receivers.flow import Flow
 from migrate.receivers.followed import kind_along
 from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, kind
 from migrate.receivers.world import World
+
+
+def bind(file: File, flow: Flow) -> None:
+    """Bind in the walk of a file's top level what its definitions and imports say."""
+    for name, item in file.top.items():
+        flow.variables[name] = kind("class" if isinstance(item, Class) else "function", item.key)
+    for node in file.imports:
+        top = node in file.source.tree.body
+        if isinstance(node, ast.Import) and top:
+            flow._Import(node)
+        elif isinstance(node, ast.ImportFrom) and top and node.names[0].name != "*":
+            flow._ImportFrom(node)
 
 
 def imported(world: World, path: str, module: str, level: int, name: str | None) -> Kind:

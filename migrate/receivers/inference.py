@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.names import covered_roots
-from migrate.program import Class, File, Function, Program
+from migrate.program import Class, Function, Program
 from migrate.receivers import importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
@@ -21,7 +21,6 @@ from migrate.receivers.kinds import (
     Atom,
     Kind,
     indirect,
-    kind,
     unknown_but_for,
 )
 from migrate.receivers.parameters import Parameters
@@ -52,6 +51,8 @@ class Inference:
     _modules: dict[str, Flow] = field(default_factory=dict)
     _words: dict[bytes, bool] = field(default_factory=dict)
     _walking: list[Function] = field(default_factory=list)
+    _begun: set[str] = field(default_factory=set)
+    _naming: bool = False
     _early: Early = field(default_factory=Early)
 
     def __post_init__(self) -> None:
@@ -64,6 +65,10 @@ class Inference:
 
     def everything(self) -> None:
         """Walk the whole program, so that no answer depends on what is asked first."""
+        self._naming = True
+        for path in self.program.files:
+            self.module(path)
+        self._naming = False
         self._every_file()
         again = late_functions(self.program, self._parameters, self._given)
         for _ in range(ROUNDS):
@@ -89,29 +94,24 @@ class Inference:
             self.flow(function)
 
     def module(self, path: str) -> Flow:
-        """The walk of a file's top level."""
+        """The walk of a file's top level; what its definitions and imports bind is known before."""
         if path not in self._modules:
-            file = self.program.files[path]
-            flow = self._modules[path] = Flow(self, path, None)
-            self._hoist(file, flow)
-            flow.run(file.source.tree.body)
-            if flow.traced:
-                again = self._modules[path] = Flow(self, path, None, known=flow.traced)
-                self._hoist(file, again)
-                again.run(file.source.tree.body)
+            self._named(path)
+        if not self._naming and path not in self._begun:
+            self._begun.add(path)
+            body = self.program.files[path].source.tree.body
+            self._named(path).run(body)
+            if traced := self._modules[path].traced:
+                self._named(path, traced).run(body)
         return self._modules[path]
 
-    def _hoist(self, file: File, flow: Flow) -> None:
-        """Definitions and imports are known before the walk, for functions it meets early."""
-        for node in file.imports:
-            top = node in file.source.tree.body
-            if isinstance(node, ast.Import) and top:
-                flow._Import(node)
-            elif isinstance(node, ast.ImportFrom) and top and node.names[0].name != "*":
-                flow._ImportFrom(node)
-        for name, item in file.top.items():
-            what = "class" if isinstance(item, Class) else "function"
-            flow.variables.setdefault(name, kind(what, item.key))
+    def _named(self, path: str, traced: Mapping[int, Kind] | None = None) -> Flow:
+        """A walk that begins: other files and functions that it meets early see these names."""
+        file, before = self.program.files[path], self._modules.get(path)
+        flow = self._modules[path] = Flow(self, path, None, known=dict(traced or {}))
+        flow.variables |= before.variables if before is not None else {}
+        importing.bind(file, flow)
+        return flow
 
     def global_kind(self, path: str, name: str) -> Kind:
         if name == "__name__":

@@ -41,7 +41,7 @@ def free_name(scene: Scene, name: str) -> str:
 
 def _span(scene: Scene, node: ast.AST, name: str) -> Span:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return name_span(scene, node)  # type: ignore[arg-type]
+        return name_span(scene, node)
     span = scene.source.span(node)
     return Span(span.end - len(name.encode()), span.end)
 

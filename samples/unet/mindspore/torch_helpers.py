@@ -5,6 +5,13 @@ import mindspore as ms
 from mindspore import nn, ops
 
 
+def relink(chain):
+    """A SequentialCell calls the children that it has now, not those that it was built with."""
+    late = len(chain._cells) - len(chain._is_dynamic_name)
+    chain._is_dynamic_name.extend([False] * late)
+    chain.cell_list = list(chain._cells.values())
+
+
 class Sequential(nn.SequentialCell):
     """Reproduces torch.nn.Sequential exactly; also as a base class.
 
@@ -15,8 +22,13 @@ class Sequential(nn.SequentialCell):
     def insert_child_to_cell(self, child_name, child_cell):
         super().insert_child_to_cell(child_name, child_cell)
         if "cell_list" in self.__dict__:
-            self._is_dynamic_name.append(False)
-            self.cell_list = list(self._cells.values())
+            relink(self)
+
+    def __delattr__(self, name):
+        if name in self._cells:
+            del self._is_dynamic_name[list(self._cells).index(name)]
+        super().__delattr__(name)
+        self.cell_list = list(self._cells.values())
 
     def update_parameters_name(self, prefix="", recurse=True):
         self._names_below = prefix
