@@ -239,3 +239,42 @@ def test_inline_helpers_end_their_lines_as_the_file_does() -> None:
     built = rewrite.analyse({"f.py": read("f.py", data)}, rows())
     made = rewrite.convert(built, "f.py", Options()).data
     assert made.count(b"\r\n") == made.count(b"\n") > 5
+
+
+@pytest.mark.parametrize(("base", "name"), [("nn.Module", "construct"), ("object", "forward")])
+def test_base_is_known_while_its_file_is_being_walked(base: str, name: str) -> None:
+    """The import of encoders walks net, whose last line asks who calls ``width_of``: Encoder."""
+    made = together(
+        {
+            "encoders.py": """\
+from net import Net, width_of
+
+
+class Encoder(Net):
+    def forward(self, x):
+        return self.layer(x) + width_of(self)
+""",
+            "net.py": f"""\
+from torch import nn
+
+
+def width_of(net):
+    return net.width
+
+
+class Net({base}):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.layer = nn.ReLU()
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+default = width_of(Net(3))
+""",
+        }
+    )
+    assert f"    def {name}(self, x):" in text(made["encoders.py"])
+    assert f"    def {name}(self, x):" in text(made["net.py"])

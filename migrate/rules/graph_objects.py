@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Span
+from migrate.receivers.inference import Inference
 from migrate.rules import graph_scope, record_writes
 from migrate.rules.graph_scope import Rewriting
 from migrate.rules.record_classes import Record, asked_class, records
@@ -118,18 +119,28 @@ def _asked(scene: Scene, node: ast.Call, known: dict[str, Record]) -> Rewriting 
 
 def handed_on(scene: Scene) -> list[ast.expr]:
     """Where a record goes before it is written: who has it then does not see that in graph mode."""
-    known = records(scene.inference)
-    functions = graph_scope.compiled(scene.inference).values()
-    written = {
-        atom.name
-        for function in functions
-        for node in function.nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-        for atom in scene.kind(node.value)
-        if atom.kind == "Object" and atom.name in known
-    }
-    here = [f for f in functions if written and f.path == scene.file.path]
+    written = _written(scene.inference)
+    functions = graph_scope.compiled(scene.inference).values() if written else ()
+    here = [f for f in functions if f.path == scene.file.path]
     return [n for f in here for n in record_writes.handed_on(scene.inference, f, written)]
+
+
+def _written(inference: Inference) -> set[str]:
+    """The classes of records of which compiled code writes a field; found once for a program."""
+    notes = inference.program.notes
+    if "written records" not in notes:
+        known = records(inference)
+        functions = graph_scope.compiled(inference).values() if known else ()
+        notes["written records"] = {
+            atom.name
+            for function in functions
+            for node in function.nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            for atom in inference.kinds.get(id(node.value), ())
+            if atom.kind == "Object" and atom.name in known
+        }
+    found: set[str] = notes["written records"]
+    return found
 
 
 def _fields(scene: Scene, name: str) -> tuple[str, ...]:
