@@ -20,7 +20,7 @@ def edits(
 
     ``bindings`` maps the id of a flagged alias to the assignment that takes its place.
     """
-    gone = {id(r.node) for r in references if r.form is Form.IMPORT} | _reexported(scene)
+    gone = {id(r.node) for r in references if r.form is Form.IMPORT} | reexported(scene)
     gone |= bindings.keys()
     along = {id(r.node) for r in references if r.form is Form.FOLLOWED} - gone
     statements = [n for n in scene.file.imports if _changes(n, gone, along)]
@@ -65,7 +65,7 @@ def _renamed(scene: Scene, along: set[int], replaced: Sequence[ast.stmt]) -> lis
     return found
 
 
-def _reexported(scene: Scene) -> set[int]:
+def reexported(scene: Scene) -> set[int]:
     """Names imported from a file of the project that are torch's own."""
     found = set()
     for node in scene.file.imports:

@@ -71,7 +71,7 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
 
 def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:
     """A complex operand and one that may be real, or a complex number of Python's: no kernel."""
-    if not isinstance(node.op, _ARITHMETIC) or not scene.inference.mentions(b"torch"):
+    if not isinstance(node.op, _ARITHMETIC) or not scene.inference.program.mentions(b"torch"):
         return False
     sides, other = (node.left, node.right), ("int", "float", "bool")
     if any(is_all(scene.kind(side), *other) for side in sides):

@@ -195,6 +195,13 @@ class Program:
                 found.setdefault(name, []).extend((file, call, where) for call, where in some)
         return found
 
+    def mentions(self, word: bytes) -> bool:
+        """Whether the text of any file holds the word."""
+        known: dict[bytes, bool] = self.notes.setdefault("words", {})
+        if word not in known:
+            known[word] = any(word in file.source.data for file in self.files.values())
+        return known[word]
+
     @cached_property
     def holders(self) -> dict[str, tuple[Class, ...]]:
         """The classes that have a method, or store an attribute, of a name."""

@@ -106,7 +106,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     bare = Scene(file, inference, Spelling(frozenset()), options.target)
     references = plan.everything(bare) if inference.has_torch else []
     scene = replace(bare, spelling=_spelling(bare, references, options.along))
-    if not inference.has_torch or (not references and not _has_module_classes(scene)):
+    if not inference.has_torch or not (references or _has_more(scene)):
         return _unchanged(scene)
     made = plan.plan(scene, references)
     if staged is not None:
@@ -129,8 +129,10 @@ def _unchanged(scene: Scene) -> Rewritten:
     return Rewritten(source.encode(source.data), (), Ledger(), frozenset(), (), frozenset())
 
 
-def _has_module_classes(scene: Scene) -> bool:
-    return any(scene.is_module_class(c) for c in scene.file.classes.values())
+def _has_more(scene: Scene) -> bool:
+    """Whether a file without references has Modules, or names of torch from another file."""
+    modules = any(scene.is_module_class(c) for c in scene.file.classes.values())
+    return modules or bool(import_edits.reexported(scene))
 
 
 def _spelling(scene: Scene, references: Sequence[Reference], along: str) -> Spelling:

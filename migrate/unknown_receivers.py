@@ -35,7 +35,7 @@ _IMPORTS = (b"import torch", b"from torch ", b"from torch.")
 def of_training(scene: Scene, node: ast.Attribute) -> str:
     """The full name of what only optimizers and schedules have, or are given by Modules."""
     if node.attr in OF_OPTIMIZERS:
-        ours = any(map(scene.inference.mentions, _IMPORTS))
+        ours = any(map(scene.inference.program.mentions, _IMPORTS))
         return OF_OPTIMIZERS[node.attr] if ours else ""
     if node.attr != "parameters":
         return ""
@@ -56,7 +56,7 @@ def asking_for_reset(scene: Scene, node: ast.Call) -> str:
     if not isinstance(asked, ast.Constant) or asked.value != "reset_parameters":
         return ""
     kinds = scene.kind_names(node.args[0])
-    ours = "unknown" in kinds and any(map(scene.inference.mentions, _IMPORTS))
+    ours = "unknown" in kinds and any(map(scene.inference.program.mentions, _IMPORTS))
     return name if ours or "Module" in kinds else ""
 
 

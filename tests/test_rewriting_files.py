@@ -278,3 +278,25 @@ default = width_of(Net(3))
     )
     assert f"    def {name}(self, x):" in text(made["encoders.py"])
     assert f"    def {name}(self, x):" in text(made["net.py"])
+
+
+def test_name_of_torch_that_a_file_without_torch_hands_on() -> None:
+    """What takes its place has no such name: the package could not be imported."""
+    made = together(
+        {
+            "net/__init__.py": "from .checks import _assert, whole\n",
+            "net/checks.py": """\
+try:
+    from torch import _assert
+except ImportError:
+    def _assert(condition, message):
+        assert condition, message
+
+
+def whole(x):
+    return int(x)
+""",
+        }
+    )
+    assert text(made["net/__init__.py"]) == "from .checks import whole\n"
+    assert "torch" not in text(made["net/checks.py"])

@@ -49,9 +49,8 @@ class Inference:
     _flows: dict[int, Flow] = field(default_factory=dict)
     _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
     _modules: dict[str, Flow] = field(default_factory=dict)
-    _words: dict[bytes, bool] = field(default_factory=dict)
     _walking: list[Function] = field(default_factory=list)
-    _begun: set[str] = field(default_factory=set)
+    _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _naming: bool = False
     _early: Early = field(default_factory=Early)
 
@@ -67,7 +66,7 @@ class Inference:
         """Walk the whole program, so that no answer depends on what is asked first."""
         self._naming = True
         for path in self.program.files:
-            self.module(path)
+            self._named(path)
         self._naming = False
         self._every_file()
         again = late_functions(self.program, self._parameters, self._given)
@@ -81,11 +80,11 @@ class Inference:
             if not again:
                 return
 
+    # -- files ----------------------------------------------------------------------------------
+
     def _every_file(self) -> None:
         for path in self.program.files:
             self.file(path)
-
-    # -- files ----------------------------------------------------------------------------------
 
     def file(self, path: str) -> None:
         """Walk everything in a file."""
@@ -94,29 +93,34 @@ class Inference:
             self.flow(function)
 
     def module(self, path: str) -> Flow:
-        """The walk of a file's top level; what its definitions and imports bind is known before."""
-        if path not in self._modules:
-            self._named(path)
-        if not self._naming and path not in self._begun:
-            self._begun.add(path)
-            body = self.program.files[path].source.tree.body
-            self._named(path).run(body)
-            if traced := self._modules[path].traced:
-                self._named(path, traced).run(body)
+        """The walk of a file's top level."""
+        if path not in self._modules and (traced := self._top_level(path, {})):
+            self._top_level(path, traced)
         return self._modules[path]
 
-    def _named(self, path: str, traced: Mapping[int, Kind] | None = None) -> Flow:
-        """A walk that begins: other files and functions that it meets early see these names."""
-        file, before = self.program.files[path], self._modules.get(path)
-        flow = self._modules[path] = Flow(self, path, None, known=dict(traced or {}))
-        flow.variables |= before.variables if before is not None else {}
-        importing.bind(file, flow)
-        return flow
+    def _top_level(self, path: str, known: dict[int, Kind]) -> dict[int, Kind]:
+        flow = self._modules[path] = Flow(self, path, None, known=known)
+        importing.bind(self.program.files[path], flow)
+        flow.run(self.program.files[path].source.tree.body)
+        flow.done = True
+        return flow.traced
+
+    def _named(self, path: str) -> dict[str, Kind]:
+        """What definitions and imports of a file bind: known before anything is walked."""
+        if path not in self._names:
+            flow = Flow(self, path, None)
+            self._names[path] = flow.variables
+            importing.bind(self.program.files[path], flow)
+        return self._names[path]
 
     def global_kind(self, path: str, name: str) -> Kind:
         if name == "__name__":
             return STR
-        return self.module(path).variables.get(name, NOTHING)
+        if self._naming:
+            return self._named(path).get(name, NOTHING)
+        flow = self.module(path)
+        found = flow.variables.get(name, NOTHING)
+        return found if found or flow.done else self._named(path).get(name, NOTHING)
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
@@ -281,13 +285,6 @@ class Inference:
     def only_modules_have(self, attribute: str) -> bool:
         """Whether no class of the project that is not a Module has such a method or attribute."""
         return all(self.is_module(c.key) for c in self.program.holders.get(attribute, ()))
-
-    def mentions(self, word: bytes) -> bool:
-        """Whether the text of any file holds the word."""
-        files = self.program.files.values()
-        if word not in self._words:
-            self._words[word] = any(word in file.source.data for file in files)
-        return self._words[word]
 
     def only_tensors_have(self, asked: Question) -> str:
         """Why nothing but a Tensor can be meant by the call of a method, or ""."""

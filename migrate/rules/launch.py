@@ -18,7 +18,7 @@ _GETTERS = ("os.environ.get", "os.getenv")
 
 def variables(scene: Scene) -> Iterator[Edit]:
     """The names in ``os.environ["RANK"]``, ``os.getenv("RANK")`` and ``"RANK" in os.environ``."""
-    if not scene.inference.mentions(b"torch.distributed"):
+    if not scene.inference.program.mentions(b"torch.distributed"):
         return
     file = scene.file
     for node in (*file.of(ast.Subscript), *file.of(ast.Call), *file.of(ast.Compare)):
