@@ -44,6 +44,24 @@ def chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit 
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
 
 
+def spelled_out(scene: Scene, name: str, call: ast.Call) -> tuple[ast.Call, str]:
+    """``getattr(getattr(torch, "compiler", None), "disable", None)``: the outer call, and
+    "torch.compiler.disable"; "" where the name is no plain text."""
+    full = name
+    while True:
+        text = call.args[1] if len(call.args) in (2, 3) and not call.keywords else None
+        if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+            return call, ""
+        full = f"{full}.{text.value}"
+        outer = scene.parent(call)
+        if getattr(getattr(outer, "func", None), "id", "") != "getattr":
+            return call, full
+        assert isinstance(outer, ast.Call)
+        if outer.args[:1] != [call]:
+            return call, full
+        call = outer
+
+
 def _origins(scene: Scene, node: ast.expr) -> list[ast.expr]:
     """The values that a function binds a variable to; the node itself where there are none."""
     function = scene.function(node)

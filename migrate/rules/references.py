@@ -10,9 +10,10 @@ from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
 from migrate.rules import built_layers, decorators, filled_parts, inplace
 from migrate.rules.calling import decide_call
-from migrate.rules.chosen_by_text import chosen_by_text
+from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
+from migrate.substitution import piece
 from migrate.table import Row, Table
 from migrate.template_text import dotted, parse
 
@@ -166,10 +167,22 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
         if listed is not None:
             return listed
     if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
-        why = "its attribute is chosen when the program runs"
-        chosen = chosen_by_text(scene, site, name, parent)
-        return chosen or Refusal(site, "API111", why, "name the functions that are meant")
+        return _by_text(scene, site, name, parent)
     return value_of(scene, name, node)
+
+
+def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
+    """``getattr(torch, "compile", None)`` is torch.compile, and None where torch has no such."""
+    outer, full = spelled_out(scene, name, call)
+    if scene.table.kind(full):
+        return value_of(scene, full, outer)
+    if full and len(outer.args) == 3:
+        place = Site(name, scene.source.span(outer), site.line, site.column)
+        default = piece(scene.source, outer.args[2], False)
+        return Edit(place, Outcome.CONVERTED, (default,), note="answered as torch 2.13 does")
+    why = "its attribute is chosen when the program runs"
+    chosen = chosen_by_text(scene, site, name, call)
+    return chosen or Refusal(site, "API111", why, "name the functions that are meant")
 
 
 def _listed(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
