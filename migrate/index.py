@@ -12,8 +12,13 @@ from migrate.source import Source
 from migrate.syntax import LEAVES, FunctionNode, all_parameters, children
 
 
-def build(sources: Mapping[str, Source], followed: Followed | None = None) -> Program:
-    """Index the files, those of packages that are converted along included; nothing is decided."""
+def build(
+    sources: Mapping[str, Source], followed: Followed | None = None, root: str = ""
+) -> Program:
+    """Index the files, those of packages that are converted along included; nothing is decided.
+
+    ``root``: the name of the package whose folder is the root of the paths, if it is one.
+    """
     followed = followed or Followed()
     files: dict[str, File] = {}
     functions: dict[str, Function] = {}
@@ -28,7 +33,10 @@ def build(sources: Mapping[str, Source], followed: Followed | None = None) -> Pr
         functions.update((f.key, f) for f in file.functions.values())
         classes.update((c.key, c) for c in file.classes.values())
     _add_suffixes(modules)
-    return Program(files, modules, functions, classes, followed=followed)
+    if root:
+        modules |= {f"{root}.{module}": path for module, path in modules.items()}
+        modules[root] = modules["__init__"]
+    return Program(files, modules, functions, classes, followed=followed, root=root)
 
 
 def _module_name(path: str) -> str:

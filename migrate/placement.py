@@ -52,7 +52,9 @@ class Placement:
         return "." * (inner.count("/") + 2) if self.package else ""
 
 
-def place(sources: Mapping[str, Source], style: str, foreign: Collection[str] = ()) -> Placement:
+def place(
+    sources: Mapping[str, Source], style: str, foreign: Collection[str] = (), root: str = ""
+) -> Placement:
     """Decide for a folder.
 
     Args:
@@ -60,10 +62,11 @@ def place(sources: Mapping[str, Source], style: str, foreign: Collection[str] = 
         style: "inline": every file holds its helpers; "module": none does; "": a module, except for
             files that could not import it when run from their own folder.
         foreign: paths of files that the module of helpers must not replace.
+        root: the name of the package that the folder itself is, if it is one.
     """
     if style == "inline":
         return Placement("", {})
-    scans = {path: _Scan.of(source) for path, source in sources.items()}
+    scans = {path: _Scan.of(source, root) for path, source in sources.items()}
     packages = _packages(sources, scans)
     if len(packages) == 1:
         return _in_package(packages[0], scans, style, foreign)
@@ -86,7 +89,7 @@ class _Scan:
     torch: bool
 
     @staticmethod
-    def of(source: Source) -> _Scan:
+    def of(source: Source, own: str) -> _Scan:
         roots: set[str] = set()
         relative = False
         for node in _imports(source.tree):
@@ -96,7 +99,9 @@ class _Scan:
                 relative = True
             else:
                 roots.add((node.module or "").split(".")[0])
-        return _Scan(frozenset(roots - sys.stdlib_module_names), relative, b"torch" in source.data)
+        relative |= own in roots
+        roots -= {*sys.stdlib_module_names, own}
+        return _Scan(frozenset(roots), relative, b"torch" in source.data)
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -176,7 +176,8 @@ class File:
 class Program:
     """All files of a conversion, keyed by their path below the root, with forward slashes.
 
-    ``followed``: which of them are installed packages that are converted along.
+    ``followed``: which of them are installed packages that are converted along. ``root``: the name
+    of the package whose folder is the root of the paths, if it is one.
     """
 
     files: dict[str, File]
@@ -185,6 +186,7 @@ class Program:
     classes: dict[str, Class]
     notes: dict[str, Any] = field(default_factory=dict)  # what rules found out about the whole
     followed: Followed = field(default_factory=Followed)
+    root: str = ""
 
     @cached_property
     def calls(self) -> dict[str, list[tuple[File, ast.Call, Function | None]]]:

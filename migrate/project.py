@@ -81,7 +81,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         lost = found.failures[0]
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
     rows, placement = _load(request.mappings, request.target), _place(request, tree, found)
-    followed = follow(sources, rows, request.wish, placement.home)
+    followed = follow(sources, rows, request.wish, placement.home, _root(request, sources))
     if followed.sources:
         placement = _place_along(request, tree, found, followed)
         sources = {**sources, **followed.sources}
@@ -175,7 +175,14 @@ def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
     sources = {path: s for path, s in found.sources.items() if path not in found.notebooks}
     style = request.helpers or ("" if request.source.is_dir() else "inline")
     ours = {path for path, source in sources.items() if helper_copy.is_ours(source.data)}
-    return place(sources, style, {file.path for file in tree.files} - ours)
+    foreign = {file.path for file in tree.files} - ours
+    return place(sources, style, foreign, _root(request, sources))
+
+
+def _root(request: Request, sources: Mapping[str, Source]) -> str:
+    """The name of the package that the folder itself is: its files may import it by that."""
+    name = request.source.resolve().name
+    return name if "__init__.py" in sources and name.isidentifier() else ""
 
 
 def _place_along(request: Request, tree: Tree, found: Inputs, followed: Followed) -> Placement:
@@ -188,7 +195,8 @@ def _build(
     sources: Mapping[str, Source], rows: table.Table, request: Request, followed: Followed
 ) -> Analysed:
     try:
-        return rewrite.analyse(sources, rows, request.train_style, request.recorded, followed)
+        root = _root(request, sources)
+        return rewrite.analyse(sources, rows, request.train_style, request.recorded, followed, root)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),

@@ -67,20 +67,22 @@ def analyse(
     train_style: str = "cells",
     recorded: Recorded | None = None,
     followed: Followed | None = None,
+    root: str = "",
 ) -> Analysed:
     """Index the files, restructure training steps, and walk what came of it.
 
-    ``sources`` holds the files of packages in ``followed`` as well.
+    ``sources`` holds the files of packages in ``followed`` as well. ``root``: the name of the
+    package whose folder is the root of the paths, if it is one.
     """
     recorded = recorded or Recorded()
-    inference = Inference(index.build(sources, followed), table, recorded)
+    inference = Inference(index.build(sources, followed, root), table, recorded)
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
     staged = restructure(inference, train_style)
     if staged:
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
-        program = index.build(renewed, followed)
+        program = index.build(renewed, followed, root)
         inference = Inference(program, table, moved(recorded, staged))
         deeply(inference.everything)
     return Analysed(inference, staged)

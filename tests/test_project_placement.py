@@ -8,9 +8,11 @@ from migrate.source import read
 TORCH = "import torch\n"
 
 
-def placed(files: dict[str, str], style: str = "", foreign: tuple[str, ...] = ()) -> Placement:
+def placed(
+    files: dict[str, str], style: str = "", foreign: tuple[str, ...] = (), root: str = ""
+) -> Placement:
     sources = {path: read(path, text.encode()) for path, text in files.items()}
-    return place(sources, style, foreign)
+    return place(sources, style, foreign, root)
 
 
 def test_inline_style_has_no_module() -> None:
@@ -48,6 +50,12 @@ def test_the_root_itself_is_the_package() -> None:
     assert found.module == "torch_helpers.py"
     assert found.imports["a.py"] == "from .torch_helpers import"
     assert found.imports["sub/b.py"] == "from ..torch_helpers import"
+
+
+def test_the_root_is_a_package_that_imports_itself_by_its_name() -> None:
+    files = {"__init__.py": "from nets.nets import Net\n", "nets.py": TORCH}
+    assert placed(files, root="nets").imports["nets.py"] == "from .torch_helpers import"
+    assert placed(files).imports["nets.py"] == "from torch_helpers import"
 
 
 def test_a_root_with_init_whose_files_import_each_other_as_scripts() -> None:

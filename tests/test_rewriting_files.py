@@ -18,13 +18,13 @@ def rows() -> table.Table:
     return table.load(())
 
 
-def together(files: dict[str, str | bytes]) -> dict[str, Rewritten]:
+def together(files: dict[str, str | bytes], root: str = "") -> dict[str, Rewritten]:
     """Convert the files as one program, helpers in a module of their own."""
     sources = {
         path: read(path, text.encode() if isinstance(text, str) else text)
         for path, text in files.items()
     }
-    built = rewrite.analyse(sources, rows())
+    built = rewrite.analyse(sources, rows(), root=root)
     options = Options("portable", "module", "from torch_helpers import")
     made = {path: rewrite.convert(built, path, options) for path in sources}
     for result in made.values():
@@ -300,3 +300,23 @@ def whole(x):
     )
     assert text(made["net/__init__.py"]) == "from .checks import whole\n"
     assert "torch" not in text(made["net/checks.py"])
+
+
+@pytest.mark.parametrize(("root", "name"), [("nets", "construct"), ("others", "forward")])
+def test_package_that_is_the_root_imports_itself_by_its_name(root: str, name: str) -> None:
+    made = together(
+        {
+            "__init__.py": "from nets.nets import Net\n",
+            "base.py": "from torch import nn\n\n\nclass Base(nn.Module):\n    pass\n",
+            "nets.py": """\
+from nets.base import Base
+
+
+class Net(Base):
+    def forward(self, x):
+        return x
+""",
+        },
+        root,
+    )
+    assert f"    def {name}(self, x):" in text(made["nets.py"])

@@ -56,23 +56,27 @@ def _wants(known: Mapping[str, Policy], table: Table, name: str) -> bool:
     return not answered(table, name)
 
 
-def follow(sources: Mapping[str, Source], table: Table, wish: Wish, home: str = "") -> Followed:
+def follow(
+    sources: Mapping[str, Source], table: Table, wish: Wish, home: str = "", root: str = ""
+) -> Followed:
     """Find what the sources use of packages that may be followed, and take it from there.
 
     Args:
         sources: the project's files by path.
         home: the folder of the conversion that the packages are put into.
+        root: the name of the package whose folder is the root of the paths, if it is one.
     """
     known = {
         name: policy for name, policy in policies(table, wish).items()
         if any(name.encode() in one.data for one in sources.values())
-        and not _is_own(name, sources)
+        and name != root and not _is_own(name, sources)
     }  # fmt: skip
     packages = {name: found for name in known if (found := find(name, wish.paths)) is not None}
     absent = {name: one for name, one in known.items() if name not in packages}
     if not packages:
         return Followed(absent=absent)
-    library = Library(_with_others(packages, policies(table, wish), wish, sources))
+    others = {name: one for name, one in policies(table, wish).items() if name != root}
+    library = Library(_with_others(packages, others, wish, sources))
     every = {name: one for name, one in policies(table, wish).items() if name in library.packages}
     closure = Closure(library, every, lambda name: _wants(every, table, name))
     for path in sorted(sources):

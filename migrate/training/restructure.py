@@ -77,7 +77,8 @@ def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:
     if not found:
         return {}, inference
     sources = {path: found[path].source if path in found else f.source for path, f in files.items()}
-    renewed = Inference(index.build(sources, inference.program.followed), inference.table)
+    program = inference.program
+    renewed = Inference(index.build(sources, program.followed, program.root), inference.table)
     deeply(renewed.everything)
     return found, renewed
 
