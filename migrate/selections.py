@@ -26,6 +26,12 @@ _REDUCING = frozenset({"sum", "mean", "prod", "any", "all", "norm", "std", "var"
                        "count_nonzero", "nansum", "nanmean", "item", "dot", "vdot"})  # fmt: skip
 
 
+_TRUTH = frozenset(
+    "bool eq ne gt lt ge le isnan isinf isfinite isclose logical_and logical_or logical_not "
+    "logical_xor".split()
+)
+
+
 def is_selection(scene: Scene, node: ast.expr) -> bool:
     """Whether a Tensor may be one that a mask or a search chose, of a size known only then."""
     return _selects(scene, node, set())
@@ -89,6 +95,21 @@ def _keeps_none(index: ast.expr) -> bool:
 def may_choose(scene: Scene, index: ast.expr) -> bool:
     """Whether an index may be a mask; what counts or orders is none."""
     return _counts_unknown(scene, index)
+
+
+def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an index is a Tensor of truth values for sure."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+        return is_mask(scene, index.operand, seen)
+    if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return is_mask(scene, index.left, seen) and is_mask(scene, index.right, seen)
+    if isinstance(index, ast.Name) and index.id not in seen:
+        values = _bound(scene, scene.function(index)).get(index.id, ())
+        return bool(values) and all(is_mask(scene, v, seen | {index.id}) for v in values)
+    if "Tensor" not in scene.kind_names(index):
+        return False
+    compares = isinstance(index, ast.Compare)
+    return compares or (isinstance(index, ast.Call) and _called(index) in _TRUTH)
 
 
 def _counts_unknown(scene: Scene, index: ast.expr) -> bool:
