@@ -71,25 +71,30 @@ def _assigned(scene: Scene, node: ast.Attribute) -> ast.expr | None:
 
 def decide_child(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """The helper's call; a statement that does more than this one thing stays, and is flagged."""
-    helper, root = scene.spelling.local(_HELPERS[name])
+    return as_call(scene, node, name, _HELPERS[name]) or Refusal(
+        scene.site(name, node),
+        "API114",
+        "a SequentialCell calls the Cells it was built with: this one is not among them",
+        "give this name a statement of its own",
+        keep=True,
+    )
+
+
+def as_call(scene: Scene, node: ast.AST, name: str, helper: str) -> Edit | None:
+    """``owner.name = value`` and ``setattr(owner, "name", value)`` as a call of a helper; None for
+    a statement that does more."""
+    local, root = scene.spelling.local(helper)
     needs = frozenset({root})
     if isinstance(node, ast.Call):
-        site = scene.site(name, node.func)
-        return Edit(site, Outcome.HELPER, (helper,), "", needs)
+        return Edit(scene.site(name, node.func), Outcome.HELPER, (local,), "", needs)
     assert isinstance(node, ast.Attribute)
     statement = scene.statement(node)
-    site = scene.site(name, statement)
     alone = [node] == getattr(statement, "targets", None)
     if not alone or not isinstance(statement, (ast.Assign, ast.Delete)):
-        return Refusal(
-            scene.site(name, node),
-            "API114",
-            "a SequentialCell calls the Cells it was built with: this one is not among them",
-            "give this name a statement of its own",
-            keep=True,
-        )
+        return None
+    site = scene.site(name, statement)
     held = piece(scene.source, node.value, False)
-    head: tuple[str | Piece, ...] = (f"{helper}(", held, f', "{node.attr}"')
+    head: tuple[str | Piece, ...] = (f"{local}(", held, f', "{node.attr}"')
     if isinstance(statement, ast.Delete):
         return Edit(site, Outcome.HELPER, (*head, ")"), "", needs)
     value = piece(scene.source, statement.value, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate.buffer_gradients import BUFFER, decide_buffer, loses_gradient
-from migrate.late_children import CHILD, GONE, decide_child, late_child
+from migrate.late_children import CHILD, GONE, as_call, decide_child, late_child
 from migrate.module_members import family
 from migrate.outcomes import Edit, Refusal
 from migrate.receivers.kinds import Atom, without_none
@@ -26,6 +26,7 @@ stride padding dilation groups kernel_size output_padding padding_mode ceil_mode
 momentum eps track_running_stats negative_slope align_corners
 """.split()
 )
+_CONVOLUTION = frozenset(f"torch.nn.Conv2d.{name}" for name in ("stride", "padding", "dilation"))
 
 
 def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
@@ -46,6 +47,8 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
     if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
         return ""
+    if len(names) > 1:  # the helper is for a Conv2d alone
+        names -= _CONVOLUTION
     return min(names, default="") or late_child(scene, node)
 
 
@@ -87,11 +90,14 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The line stays: it harms nothing, but does nothing either. A late child has a helper."""
+    """The line stays: it harms nothing, but does nothing either. A late child has a helper, and so
+    have the settings of a Conv2d that change with what it is used for."""
     if name == BUFFER:
         return decide_buffer(scene, node)
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
+    if name in _CONVOLUTION and (made := as_call(scene, node, name, "helpers.set_convolution")):
+        return made
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
     layer = "layer" if layer == "Module" else layer
     return Refusal(

@@ -154,7 +154,9 @@ class Inference:
         alone = self._parameters.of(function, calls=False)
         flow = self._walk(function, alone)
         called = self._given[id(function)] = self._parameters.of(function)
-        return flow if called == alone else self._walk(function, called, flow.result)
+        if called == alone:
+            return flow
+        return self._walk(function, called, flow.result, shown=flow.shown)
 
     def settled(self, function: Function) -> bool:
         """Whether the last walk of a function, the one that knows its callers, has ended."""
@@ -173,9 +175,10 @@ class Inference:
         given: dict[str, Kind],
         before: Kind = NOTHING,
         last: Flow | None = None,
+        shown: Mapping[str, Kind] | None = None,
     ) -> Flow:
         flow = Flow(self, function.path, function, dict(given), before=before)
-        flow.variables, flow.fresh = dict(given), set(given)
+        flow.variables, flow.fresh, flow.shown = dict(given), set(given), dict(shown or {})
         if last is not None:
             flow.near, flow.assumed = last.near, last.assumed
             flow.known = {**last.known, **last.traced}

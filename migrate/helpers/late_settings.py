@@ -1,0 +1,36 @@
+"""In: a convolution that is built. Out: other settings of it, which count from then on."""
+
+from mindspore import nn, ops
+
+from migrate.helpers.convolution import conv_pads, per_axis
+
+
+def set_convolution(conv, name, value):
+    """``conv.stride = value`` as in torch, also for padding and dilation of a Conv2d.
+
+    A Cell is built for its settings. So the primitive that it calls is made anew; one that was
+    compiled before stays as it is. Raises TypeError for another layer of MindSpore.
+    """
+    if not isinstance(conv, nn.Conv2d):
+        if any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(conv).__mro__):
+            raise TypeError(
+                f"{type(conv).__name__}: its {name} cannot be changed after it is built"
+            )
+        setattr(conv, name, value)
+        return
+    pads = tuple(conv.conv2d.pad)
+    setattr(conv, name, value if isinstance(value, str) else per_axis(value, 2))
+    stride, dilation = per_axis(conv.stride, 2), per_axis(conv.dilation, 2)
+    renewed = name == "padding" or isinstance(conv.padding, str)
+    # in torch, too, borders that are no zeros stay as wide as they were at first
+    if renewed and getattr(conv, "padding_mode", "zeros") == "zeros":
+        pads = conv_pads(conv.padding, conv.kernel_size, dilation, 2)
+    conv.conv2d = ops.Conv2D(
+        conv.out_channels,
+        conv.kernel_size,
+        pad_mode="pad",
+        pad=pads,
+        stride=stride,
+        dilation=dilation,
+        group=conv.group,
+    )
