@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from migrate.program import Function
 from migrate.scene import Scene
+from migrate.syntax import all_parameters
 
 _KEY = "selections"
 # Names (with their function) that one question has come to. What they are bound to is looked at
@@ -104,12 +105,26 @@ def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -
     if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return is_mask(scene, index.left, seen) and is_mask(scene, index.right, seen)
     if isinstance(index, ast.Name) and index.id not in seen:
-        values = _bound(scene, scene.function(index)).get(index.id, ())
+        values = _all_bound(scene, index)
         return bool(values) and all(is_mask(scene, v, seen | {index.id}) for v in values)
     if "Tensor" not in scene.kind_names(index):
         return False
     compares = isinstance(index, ast.Compare)
     return compares or (isinstance(index, ast.Call) and _called(index) in _TRUTH)
+
+
+def _all_bound(scene: Scene, name: ast.Name) -> tuple[ast.expr, ...]:
+    """What a variable is bound to; nothing where a caller, a loop or the like binds it as well."""
+    function = scene.function(name)
+    values = _bound(scene, function).get(name.id, ())
+    nodes = function.nodes if function is not None else scene.file.nodes
+    stores = [
+        n for n in nodes
+        if isinstance(n, ast.Name) and n.id == name.id and not isinstance(n.ctx, ast.Load)
+    ]  # fmt: skip
+    given = all_parameters(function.node.args) if function is not None else []
+    alone = len(stores) == len(values) and all(a.arg != name.id for a in given)
+    return values if alone else ()
 
 
 def _counts_unknown(scene: Scene, index: ast.expr) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 if importlib.util.find_spec("mindspore") is None:
-    pytest.skip("needs MindSpore", allow_module_level=True)
+    pytest.skip("needs MindSpore: the helper itself runs here", allow_module_level=True)
 
 import mindspore as ms
 

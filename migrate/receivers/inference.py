@@ -32,7 +32,7 @@ from migrate.receivers.world import Asked
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
-ROUNDS = 4  # a function that calls itself never settles
+ROUNDS = 4  # functions that call each other may never settle
 
 
 @dataclass(eq=False)
