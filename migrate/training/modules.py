@@ -77,8 +77,13 @@ def _told(view: View) -> set[str]:
 
 
 def _root(node: ast.expr) -> str:
-    """``net`` of ``net[0].head``: a part that is a Module belongs to one; self is no Module."""
+    """``net`` of ``net[0].head``, ``self.net`` of ``self.net.head``.
+
+    A part that is a Module belongs to one; self is no Module.
+    """
     while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if dotted(node.value) == "self":
+            return dotted(node)
         node = node.value
     return node.id if isinstance(node, ast.Name) and node.id != "self" else ""
 
