@@ -15,6 +15,7 @@ from migrate.rules import (
     cell_names,
     class_texts,
     classes,
+    compiled_operators,
     dead_branches,
     each_module,
     empty_index,
@@ -59,7 +60,8 @@ def everything(scene: Scene) -> list[Reference]:
 
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
-    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene))
+    unused = compiled_operators.told_names(scene)
+    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused)
     made = (_dead(scene, r, dead) or _apart(scene, r) or decide(scene, r) for r in found)
     told = (advised(scene, decision) for decision in made)
     decisions = tuple(fitted(scene, r.node, d) for r, d in zip(found, told, strict=True))
@@ -68,14 +70,14 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
 
 
 def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | None:
-    """A reference in a branch that is gone asks for no decision."""
+    """A reference in a branch that is gone, or in what is left out, asks for no decision."""
     if not dead or isinstance(reference.node, ast.alias):
         return None
     span = scene.source.span(reference.node)
     if not any(d.start <= span.start and span.end <= d.end for d in dead):
         return None
     site = scene.site(reference.name, reference.node)
-    return Edit(site, Outcome.CONVERTED, None, note="in a branch that never runs in MindSpore")
+    return Edit(site, Outcome.CONVERTED, None, note="in code that never runs in MindSpore")
 
 
 def _apart(scene: Scene, reference: Reference) -> Decision | None:

@@ -15,6 +15,7 @@ RULES: Mapping[str, Rule] = {
     "autocast": autograd.autocast,
     "load_library": compiled_operators.load_library,
     "no_grad": autograd.no_grad,
+    "registration": compiled_operators.registration,
 }
 
 

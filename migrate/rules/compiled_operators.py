@@ -1,7 +1,7 @@
-"""In: a call that loads compiled operators. Out: code without it, where rows know some of them.
+"""In: a call that loads or registers operators. Out: code without it, where rows know some of them.
 
 What such a library registers is called as ``torch.ops.torchvision.nms``. Operators with a row need
-nothing to be loaded, and those without are flagged where they are called.
+nothing to be loaded or told to torch, and those without are flagged where they are called.
 """
 
 from __future__ import annotations
@@ -32,6 +32,44 @@ def load_library(
     first = removed_span(scene.source, path) if path is not None else last
     place = Site(site.name, Span(first.start, last.end), site.line, site.column)
     return Removal(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
+
+
+def registration(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """``torch.library.register_autograd(name, ...)``: our operators have their gradients."""
+    statement = scene.parent(call)
+    name = call.args[0] if call.args else None
+    text = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    space, _, operator = text.partition("::")
+    if not isinstance(statement, ast.Expr) or not operator or not _has_rows(scene, space):
+        return Refusal(
+            site,
+            "API104",
+            "it tells torch the gradient of an operator of its own",
+            "write both as a Cell with a bprop method, and call that",
+        )
+    place = removed_span(scene.source, statement)
+    place_of = Site(site.name, place, site.line, site.column)
+    return Removal(place_of, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
+
+
+def told_names(scene: Scene) -> list[Span]:
+    """What ``library.impl(getattr(torch.ops.torchvision, name), fn)`` names: it is left out."""
+    return [
+        scene.source.span(call.args[0])
+        for call in scene.file.of(ast.Call)
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "impl"
+        and call.args
+        and any(a.name == "torch.library.Library" for a in scene.kind(call.func.value))
+    ]
+
+
+def _has_rows(scene: Scene, space: str) -> bool:
+    """Whether operators of that namespace have rows of their own."""
+    prefix = f"torch.ops.{space}."
+    return any(n.startswith(prefix) and not is_pattern(n) for n in scene.table.names)
 
 
 def _some_are_known(scene: Scene) -> bool:
