@@ -91,12 +91,14 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """The line stays: it harms nothing, but does nothing either. A late child has a helper, and so
-    have the settings of a Conv2d that change with what it is used for."""
+    have the settings of a Conv2d that change with what it is used for, and ceil_mode."""
     if name == BUFFER:
         return decide_buffer(scene, node)
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
-    if name in _CONVOLUTION and (made := as_call(scene, node, name, "helpers.set_convolution")):
+    helper = "helpers.set_convolution" if name in _CONVOLUTION else ""
+    helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
+    if helper and (made := as_call(scene, node, name, helper)):
         return made
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
     layer = "layer" if layer == "Module" else layer

@@ -1,4 +1,4 @@
-"""In: a convolution that is built. Out: other settings of it, which count from then on."""
+"""In: a layer that is built. Out: other settings of it, which count from then on."""
 
 from mindspore import nn, ops
 
@@ -34,3 +34,24 @@ def set_convolution(conv, name, value):
         dilation=dilation,
         group=conv.group,
     )
+
+
+def set_ceil_mode(pool, name, value):
+    """``pool.ceil_mode = value`` as in torch: a MaxPool2d of MindSpore gets a primitive for it.
+
+    Raises TypeError for another layer of MindSpore, which would not look at it.
+    """
+    computes = next(kind for kind in type(pool).__mro__ if "construct" in vars(kind))
+    if computes is nn.MaxPool2d:
+        padded, old = pool.use_pad, pool.max_pool
+        pool.max_pool = ops.MaxPool3DWithArgmax(
+            ksize=(1, *per_axis(pool.kernel_size, 2)),
+            strides=(1, *per_axis(pool.stride, 2)),
+            pads=old.pads if padded else 0,
+            dilation=old.dilation if padded else (1, 1, 1),
+            ceil_mode=value,
+        )
+        pool.use_pad = True
+    elif computes.__module__.startswith("mindspore.nn.layer"):
+        raise TypeError(f"{type(pool).__name__}: its {name} cannot be changed after it is built")
+    setattr(pool, name, value)

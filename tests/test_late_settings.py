@@ -1,0 +1,73 @@
+"""In: layers that are built. Out: that settings which change later count as they do in torch."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+if importlib.util.find_spec("mindspore") is None or importlib.util.find_spec("torch") is None:
+    pytest.skip("needs torch and MindSpore", allow_module_level=True)
+
+import mindspore as ms
+import torch
+from mindspore import nn
+
+from migrate.helpers import pooling
+from migrate.helpers.late_settings import set_ceil_mode, set_convolution
+
+
+def same(theirs: Any, mine: Any, cotangent: int = 1) -> None:
+    """Values and gradients of a layer of each side over the same numbers."""
+    x = np.random.RandomState(0).randn(2, 3, 7, 10).astype(np.float32)
+    given = torch.tensor(x, requires_grad=True)
+    wanted = theirs(given)
+    weights = np.random.RandomState(cotangent).randn(*wanted.shape).astype(np.float32)
+    (wanted * torch.tensor(weights)).sum().backward()
+    found = mine(ms.Tensor(x))
+    assert found.shape == tuple(wanted.shape)
+    np.testing.assert_allclose(found.asnumpy(), wanted.detach().numpy(), rtol=0, atol=1e-5)
+    grad = ms.grad(lambda x: (mine(x) * ms.Tensor(weights)).sum())(ms.Tensor(x))
+    np.testing.assert_allclose(grad.asnumpy(), given.grad.numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize(
+    ("settings", "pool"),
+    [
+        ((2, 2), lambda: nn.MaxPool2d(2, 2)),
+        ((3, 2, 1), lambda: nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)),
+        ((2, 2, 0, 2), lambda: nn.MaxPool2d(2, 2, pad_mode="pad", dilation=2)),
+        ((2, 3, 0, 1, False, True), lambda: nn.MaxPool2d(2, 3, pad_mode="pad", ceil_mode=True)),
+        (((3, 2), (2, 3)), lambda: pooling.MaxPool2d((3, 2), (2, 3))),
+    ],
+)
+def test_ceil_mode_counts_from_then_on(settings: Any, pool: Any, value: bool) -> None:
+    theirs, mine = torch.nn.MaxPool2d(*settings), pool()
+    theirs.ceil_mode = value
+    set_ceil_mode(mine, "ceil_mode", value)
+    same(theirs, mine)
+    assert mine.ceil_mode is value
+
+
+def test_what_has_no_such_setting_raises() -> None:
+    with pytest.raises(TypeError, match="AvgPool2d: its ceil_mode"):
+        set_ceil_mode(nn.AvgPool2d(2, 2), "ceil_mode", True)
+    own = pooling.AvgPool2d(2)
+    set_ceil_mode(own, "ceil_mode", True)
+    theirs = torch.nn.AvgPool2d(2, ceil_mode=True)
+    same(theirs, own)
+
+
+def test_a_convolution_goes_by_what_it_is_told_later() -> None:
+    theirs = torch.nn.Conv2d(3, 4, 3, padding=1, bias=False)
+    mine = nn.Conv2d(3, 4, 3, pad_mode="pad", padding=1)
+    mine.weight.set_data(ms.Tensor(theirs.weight.detach().numpy()))
+    for name, value in (("stride", (2, 1)), ("dilation", 2), ("padding", (2, 3))):
+        setattr(theirs, name, torch.nn.modules.utils._pair(value))
+        set_convolution(mine, name, value)
+        same(theirs, mine)
+    with pytest.raises(TypeError, match="MaxPool2d: its stride"):
+        set_convolution(nn.MaxPool2d(2), "stride", 1)
