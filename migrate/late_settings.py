@@ -26,6 +26,7 @@ stride padding dilation groups kernel_size output_padding padding_mode ceil_mode
 momentum eps track_running_stats negative_slope align_corners
 """.split()
 )
+_NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
 _CONVOLUTION = frozenset(f"torch.nn.Conv2d.{name}" for name in ("stride", "padding", "dilation"))
 
 
@@ -91,13 +92,16 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """The line stays: it harms nothing, but does nothing either. A late child has a helper, and so
-    have the settings of a Conv2d that change with what it is used for, and ceil_mode."""
+    have the settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm
+    goes by."""
     if name == BUFFER:
         return decide_buffer(scene, node)
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
     helper = "helpers.set_convolution" if name in _CONVOLUTION else ""
     helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
+    if name.startswith(_NORMS) and name.endswith((".eps", ".momentum")):
+        helper = "helpers.set_norm"
     if helper and (made := as_call(scene, node, name, helper)):
         return made
     layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")

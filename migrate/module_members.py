@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.program import Class
-from migrate.receivers.kinds import Atom, without_none
+from migrate.receivers.kinds import Atom, is_all, without_none
 from migrate.receivers.own_names import chooses_modes
 from migrate.scene import Scene
 
@@ -17,6 +17,7 @@ RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 TRAIN = "torch.nn.Module.train"
 EVAL = "torch.nn.Module.eval"
 RESET = "torch.nn.Module.reset_parameters"
+ENTRY = "torch.nn.ModuleDict.__getattr__"
 
 
 def of_super(scene: Scene, atom: Atom, attribute: str) -> str:
@@ -61,6 +62,8 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
                 return inherited
             return TRAIN if attribute == "train" and chooses(scene, atom.name) else ""
         bases = inference.torch_bases(atom.name)
+    if atom.name == "torch.nn.ModuleDict" and attribute in atom.keys:
+        return ENTRY
     for base in bases:
         for row in table.rows(base):
             if attribute in row.weights or attribute in row.attrs:
@@ -93,6 +96,25 @@ def _written_over(scene: Scene, key: str, attribute: str) -> str:
             if row.weights.get(attribute) or renamed:
                 return f"{base}.{attribute}"
     return ""
+
+
+def of_some_layer(scene: Scene, node: ast.Attribute, names: set[str]) -> str:
+    """torch's name for ``m.weight = p`` where one of several layers is meant, or nobody knows
+    which: MindSpore's norms and Embedding would keep p beside the Parameter they compute with."""
+    statement = scene.statement(node)
+    full = f"torch.nn.Module.{node.attr}"
+    if node.attr not in RENAMED or not isinstance(statement, ast.Assign):
+        return ""
+    if len(names) > 1:
+        return full
+    if names or any(a.kind != "unknown" for a in scene.kind(node.value)):
+        return ""
+    given = statement.value
+    passed_on = isinstance(given, ast.Attribute) and given.attr in RENAMED
+    if isinstance(node.ctx, ast.Load):
+        targets = [t for t in statement.targets if isinstance(t, ast.Attribute)]
+        return full if node is given and any(t.attr == node.attr for t in targets) else ""
+    return full if passed_on or is_all(scene.kind(given), "Tensor") else ""
 
 
 def is_own(scene: Scene, node: ast.Attribute) -> bool:

@@ -168,6 +168,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     if names and all(name.startswith(SCHEDULES) for name in names):
         names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
     if not names:
+        if some := module_members.of_some_layer(scene, node, names):
+            return [Reference(node, some, Form.MEMBER)]
         unsure = not atoms or any(a.kind == "unknown" for a in atoms)
         return _unsure(scene, node, atoms) if unsure else []
     if all(a.kind == "Module" for a in atoms):
@@ -231,6 +233,8 @@ def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
         return [Reference(node, setting, Form.LATE)]
     atoms = without_none(scene.kind(node.value))
     names = {name for atom in atoms if (name := _member(scene, atom, node.attr))}
+    if some := module_members.of_some_layer(scene, node, names):
+        return [Reference(node, some, Form.MEMBER)]
     if len(names) != 1:
         return []
     name = next(iter(names))

@@ -15,8 +15,9 @@ import mindspore as ms
 import torch
 from mindspore import nn
 
-from migrate.helpers import pooling
-from migrate.helpers.late_settings import set_ceil_mode, set_convolution
+from migrate.helpers import norm, pooling
+from migrate.helpers.late_settings import set_ceil_mode, set_convolution, set_norm
+from migrate.helpers.layer_parts import give_part, layer_part
 
 
 def same(theirs: Any, mine: Any, cotangent: int = 1) -> None:
@@ -71,3 +72,49 @@ def test_a_convolution_goes_by_what_it_is_told_later() -> None:
         same(theirs, mine)
     with pytest.raises(TypeError, match="MaxPool2d: its stride"):
         set_convolution(nn.MaxPool2d(2), "stride", 1)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "settings"),
+    [
+        (torch.nn.BatchNorm2d(3), nn.BatchNorm2d(3), {"eps": 0.5, "momentum": 0.4}),
+        (torch.nn.BatchNorm2d(3), norm.BatchNorm2d(3), {"momentum": 1, "eps": 0.5}),
+        (torch.nn.GroupNorm(3, 3), nn.GroupNorm(3, 3), {"eps": 0.5}),
+        (torch.nn.LayerNorm(10), nn.LayerNorm((10,), epsilon=1e-5), {"eps": 0.5}),
+        (torch.nn.InstanceNorm2d(3), norm.InstanceNorm2d(3), {"eps": 0.5}),
+    ],
+)
+def test_a_norm_goes_by_what_it_is_told_later(theirs: Any, mine: Any, settings: Any) -> None:
+    for name, value in settings.items():
+        setattr(theirs, name, value)
+        set_norm(mine, name, value)
+    x = np.random.RandomState(1).randn(2, 3, 7, 10).astype(np.float32)
+    theirs.train()(torch.tensor(x))
+    mine.set_train()(ms.Tensor(x))
+    for name, moved in theirs.named_buffers():
+        if name.startswith("running"):
+            found = layer_part(mine, name).asnumpy()
+            np.testing.assert_allclose(found, moved.numpy(), rtol=0, atol=1e-5)
+    theirs.eval()
+    mine.set_train(False)
+    same(theirs, mine)
+
+
+def test_what_a_norm_cannot_be_told_raises() -> None:
+    with pytest.raises(TypeError, match="Dropout: its momentum"):
+        set_norm(nn.Dropout(p=0.5), "momentum", 0.1)
+    with pytest.raises(TypeError, match="BatchNorm2d: its momentum"):
+        set_norm(nn.BatchNorm2d(3), "momentum", None)
+
+
+def test_parts_of_layers_go_by_torchs_names() -> None:
+    embedding, dense, bn = nn.Embedding(4, 3), nn.Dense(3, 4), norm.BatchNorm2d(3)
+    give_part(embedding, "weight", dense.weight)
+    assert embedding.embedding_table is dense.weight
+    assert layer_part(embedding, "weight") is layer_part(dense, "weight") is dense.weight
+    assert layer_part(nn.Dense(3, 4, has_bias=False), "bias") is None
+    give_part(bn, "bias", ms.Parameter(ms.Tensor([1.0, 2.0, 3.0])))
+    assert layer_part(bn, "bias") is bn.beta
+    assert layer_part(bn, "running_var") is bn.moving_variance
+    with pytest.raises(AttributeError, match="weight"):
+        layer_part(nn.ReLU(), "weight")

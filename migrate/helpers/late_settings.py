@@ -1,6 +1,7 @@
 """In: a layer that is built. Out: other settings of it, which count from then on."""
 
 from mindspore import nn, ops
+from mindspore.nn.layer.normalization import _BatchNorm
 
 from migrate.helpers.convolution import conv_pads, per_axis
 
@@ -55,3 +56,26 @@ def set_ceil_mode(pool, name, value):
     elif computes.__module__.startswith("mindspore.nn.layer"):
         raise TypeError(f"{type(pool).__name__}: its {name} cannot be changed after it is built")
     setattr(pool, name, value)
+
+
+def set_norm(norm, name, value):
+    """``bn.eps = value`` as in torch, also for momentum; of a BatchNorm, GroupNorm or LayerNorm.
+
+    The Cells' primitives have read both when they were built, and are made anew. momentum weighs
+    the new value, as in torch. Raises TypeError for another layer of MindSpore.
+    """
+    if isinstance(norm, _BatchNorm) and value is not None:
+        setattr(norm, name, float(value))
+        norm.bn_train = ops.BatchNorm(True, norm.eps, norm.momentum, norm.format)
+        norm.bn_infer = ops.BatchNorm(False, norm.eps, data_format=norm.format)
+        return
+    if isinstance(norm, nn.LayerNorm) and name == "eps":
+        norm.epsilon = value
+        norm.layer_norm = ops.LayerNorm(norm.begin_norm_axis, norm.begin_params_axis, value)
+    elif not isinstance(norm, nn.GroupNorm) or name != "eps":
+        computes = next((kind for kind in type(norm).__mro__ if "construct" in vars(kind)), object)
+        if computes.__module__.startswith("mindspore.nn.layer") or value is None:
+            raise TypeError(
+                f"{type(norm).__name__}: its {name} cannot be changed after it is built"
+            )
+    setattr(norm, name, value)

@@ -73,8 +73,11 @@ class Binding(Frame):
             )
             if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
                 self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
-            elif isinstance(test.ops[0], ast.In) and holds:
-                self._narrow_member(test.left, test.comparators[0])
+            elif isinstance(test.ops[0], (ast.Is, ast.Eq, ast.In)) and holds:
+                if isinstance(test.left, ast.Call):
+                    self._narrow_type(test.left, test.comparators[0])
+                elif isinstance(test.ops[0], ast.In):
+                    self._narrow_member(test.left, test.comparators[0])
         elif isinstance(test, ast.Call):
             self._narrow_isinstance(test, holds)
         elif isinstance(test, ast.Name) and holds:
@@ -98,17 +101,31 @@ class Binding(Frame):
         else:
             self.env[subject.id] = narrowing.failing(value, tested, self.world)
 
+    def _narrow_type(self, call: ast.Call, classes: ast.expr) -> None:
+        """``type(m) is nn.ReLU``, ``type(m) in (nn.ReLU, nn.SiLU)``: m is one of them."""
+        subject = call.args[0] if getattr(call.func, "id", "") == "type" and call.args else None
+        if not isinstance(subject, ast.Name) or subject.id not in self.env:
+            return
+        tested = self.kind(classes)
+        if any(a.kind in ("list", "tuple") for a in tested):
+            tested = element(tested)
+        value = self.env[subject.id]
+        self.env[subject.id] = narrowing.holding(value, tested, self.world) or value
+
     def _narrow_class(self, tests: tuple[class_texts.Asked, ...]) -> None:
         """``"Conv" in m.__class__.__name__``: of a Module that may be any, it is such a layer."""
         subject = tests[0].subject
         value, table, program = self.env.get(subject, NOTHING), self.world.table, self.world.program
         if not may_be_any_module(value):
             return
+        layers = sorted(class_texts.meant(tests, table, program))
         own = [c for c in program.classes.values() if any(a.meets(c.name) for a in tests)]
         bases = [row for c in own for b in self.world.torch_bases(c.key) for row in table.rows(b)]
-        if any("weight" in c.stores for c in own) or any(row.weights for row in bases):
+        keeping = any("weight" in c.stores for c in own)
+        renaming = any(row.weights for name in layers for row in table.rows(name))
+        if (keeping and renaming) or any(row.weights for row in bases):
             return  # that class says what its weights are called
-        found = [kind("Module", n) for n in sorted(class_texts.meant(tests, table, program))]
+        found = [kind("Module", n) for n in layers]
         if subject in self.env and found:
             self.env[subject] = join(*found)
 

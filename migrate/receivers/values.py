@@ -38,8 +38,7 @@ _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
                "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
 _CONTAINED = ("append", "extend", "insert", "keys", "items", "values", "update", "pop", "clear")
-_OF_MODULES = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
-_DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
+_DICTS = (_CONTAINERS[2], _CONTAINERS[4])
 
 
 def torch_name(name: str, world: World, direct: bool) -> Kind:
@@ -140,6 +139,8 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
         return frozenset((Atom("dict", items=(_REGISTRIES[name],)),))
     if name == "module" and atom.name in _WRAPPERS and atom.items:
         return atom.items[0]
+    if atom.name in _DICTS and name in atom.keys:
+        return join(*atom.items)
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
     if atom.name in _CONTAINERS and name in _CONTAINED:
         return frozenset((Atom("method", f"{atom.name}.{name}", (frozenset((atom,)),)),))
@@ -177,9 +178,8 @@ def resolved(value: Kind, world: World) -> Kind:
             found.append(instance_of(Atom("class", atom.name), (), world))
         else:
             items = tuple(resolved(i, world) for i in atom.items)
-            found.append(
-                frozenset((Atom(atom.kind, atom.name, items, atom.keys, False, atom.fixed),))
-            )
+            one = Atom(atom.kind, atom.name, items, atom.keys, False, atom.fixed)
+            found.append(frozenset((one,)))
     return join(*found)
 
 
@@ -193,9 +193,10 @@ def container(name: str, args: tuple[Kind, ...]) -> Kind:
             else:
                 found.append(frozenset((atom,)))
     held = [join(*found)] if found else []
-    if name in _OF_MODULES:
+    if name in _CONTAINERS[:3]:  # those of Modules
         held = [alike(MODULE, h) if unknown_but_for(MODULE, h) else h for h in held]
-    return frozenset((Atom("Module", name, tuple(held)),))
+    keys = tuple(k for arg in args for a in arg for k in a.keys) if name in _DICTS else ()
+    return frozenset((Atom("Module", name, tuple(held), keys),))
 
 
 def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:

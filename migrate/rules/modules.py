@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from migrate.module_members import RENAMED
+from migrate.late_children import as_call
+from migrate.module_members import ENTRY, RENAMED
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -14,7 +15,9 @@ from migrate.templates import Renderer
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
-    if name == "torch.nn.Module.forward" or (owner == "torch.nn.Module" and last in RENAMED):
+    if name in ("torch.nn.Module.forward", ENTRY) or (
+        owner == "torch.nn.Module" and last in RENAMED
+    ):
         return True
     return any(last in row.weights or last in row.attrs for row in scene.table.rows(owner))
 
@@ -25,8 +28,15 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     owner, _, last = name.rpartition(".")
     if last == "forward":
         return _renamed(scene, node, name, "construct")
+    if name == ENTRY:  # a ModuleDict is a dict to graph mode, which has no attributes
+        if not isinstance(node.ctx, ast.Load):
+            return Edit(site, Outcome.KEPT, None)
+        parts = (piece(scene.source, node.value, False), f'["{node.attr}"]')
+        return Edit(site, Outcome.CONVERTED, parts)
     classes = scene.module_classes(node.value)
     if owner == "torch.nn.Module":
+        if made := _by_helper(scene, node, name):
+            return made
         why = (
             f"nothing tells which Module it is, and some Cells name {last} "
             "otherwise (gamma, beta, embedding_table)"
@@ -35,6 +45,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     known = [c for c in classes if c not in ("", "torch.nn.Module")]
     targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:
+        if last in RENAMED and (made := _by_helper(scene, node, name)):
+            return made
         return Refusal(
             site,
             "API109",
@@ -50,6 +62,16 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
     rendering = renderer.render(target, scene.is_tight(node))
     return Edit(site, Outcome.CONVERTED, rendering.parts, owner, rendering.needs)
+
+
+def _by_helper(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
+    """``m.weight`` of one of several layers: a helper looks what the Cell calls it; None for a
+    statement that does more than giving it one value."""
+    if not isinstance(node.ctx, ast.Load):
+        return as_call(scene, node, name, "helpers.give_part")
+    text, root = scene.spelling.local("helpers.layer_part")
+    parts = (f"{text}(", piece(scene.source, node.value, False), f', "{node.attr}")')
+    return Edit(scene.site(name, node), Outcome.HELPER, parts, "", frozenset((root,)))
 
 
 def _target(scene: Scene, owner: str, attribute: str) -> str:

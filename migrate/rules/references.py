@@ -109,10 +109,19 @@ def _is_type_use(scene: Scene, node: ast.expr, named: bool = True) -> bool:
         return parent.func.id in _CLASS_USES and len(parent.args) > 1 and parent.args[1] is child
     if isinstance(parent, ast.Compare):
         sides = [parent.left, *parent.comparators]
-        return any(isinstance(s, ast.Call) and getattr(s.func, "id", "") == "type" for s in sides)
+        return any(_is_type(scene, side) for side in sides)
     if isinstance(parent, ast.Assign) and child is not node and named:
         return _names_types(scene, parent)
     return isinstance(parent, (ast.ExceptHandler, ast.MatchClass))
+
+
+def _is_type(scene: Scene, node: ast.expr) -> bool:
+    """``type(x)``, or a variable of the function that holds nothing else."""
+    if isinstance(node, ast.Name) and (function := scene.function(node)):
+        assigned = (n for n in function.nodes if isinstance(n, ast.Assign))
+        given = [a.value for a in assigned for t in a.targets if getattr(t, "id", "") == node.id]
+        return bool(given) and all(isinstance(g, ast.Call) and _is_type(scene, g) for g in given)
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type"
 
 
 def _names_types(scene: Scene, node: ast.Assign) -> bool:
