@@ -115,7 +115,7 @@ def test_right_in_pynative_and_right_or_loud_in_graph_mode(path: Path, tmp_path:
 
 
 # Flagged for what may happen: where it is wrong depends on the values.
-MAY_COMPILE = {"TryKey", "RaisedInBranch"}
+MAY_COMPILE = {"TryKey", "RaisedInBranch", "SeenThrough"}
 # Flagged, and graph mode gives another value without a word: only the flag tells.
 QUIET = {"HandedOn", "IntAsked", "NamedTupleAsked", "RecordMade", "TextEnumAsked"}
 

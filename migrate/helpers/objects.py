@@ -12,6 +12,10 @@ class Subscripted:
     def __setitem__(self, name, value):
         setattr(self, name, value)
 
+    def update(self, fields):
+        for name, value in fields.items():
+            setattr(self, name, value)
+
 
 def record(kind, **fields):
     """``kind(**fields)``; in graph mode, which makes no objects, the dict of the fields."""

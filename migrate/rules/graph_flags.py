@@ -162,6 +162,8 @@ def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
     for held in graph_objects.handed_on(scene) if nodes else ():
         why = "it is written later on, and who holds it does not see that in graph mode"
         yield held, ("GRF603", ast.unparse(held), why, "write its fields before it is put anywhere")
+    for held, why in graph_objects.left(scene) if nodes else ():
+        yield held, ("GRF603", ast.unparse(held), why, "write and read it where it is made")
     for name, _, uses in graph_state.kept(scene) if nodes else ():
         for use in uses:
             if isinstance(use.ctx, ast.Store) and not graph_state.is_parameter(scene, use):

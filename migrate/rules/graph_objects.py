@@ -11,16 +11,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from migrate.outcomes import Edit, Outcome, Piece, Span
+from migrate.program import Function
 from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope, record_writes
 from migrate.rules.graph_scope import Rewriting
-from migrate.rules.record_classes import Record, asked_class, records
+from migrate.rules.record_classes import asked_class, records
+from migrate.rules.record_fields import Record, field_of, record_keys
 from migrate.scene import Scene
 from migrate.substitution import piece
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
+_STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")
 NAMED = "graph mode makes no objects: there it is a plain tuple, PyNative makes the NamedTuple"
 
 
@@ -36,10 +41,25 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
             made = _made(scene, node, known) or _named(scene, node) or _asked(scene, node, known)
             if made is not None:
                 yield made
-        elif isinstance(node, ast.Attribute):
-            atoms = [a for a in scene.kind(node.value) if a.kind == "Object"]
-            if atoms and atoms[0].name in known:
-                yield Rewriting(node, (_read(scene, node, known[atoms[0].name]),))
+    for node, record, why in _fields_of(scene):
+        if not why:
+            yield _updated(scene, node) or Rewriting(node, (_read(scene, node, record),))
+
+
+def _fields_of(scene: Scene) -> Iterator[tuple[ast.Attribute, Record, str]]:
+    """The attributes of what may be a record in compiled code, and why one is not rewritten."""
+    known = records(scene.inference)
+    for node in graph_scope.nodes(scene) if known else ():
+        if isinstance(node, ast.Attribute):
+            function = scene.function(node)
+            found = function and field_of(scene.inference, function, node, known)
+            if found:
+                yield node, *found
+
+
+def left(scene: Scene) -> list[tuple[ast.Attribute, str]]:
+    """The fields that stay attributes, which graph mode refuses, and why."""
+    return [(node, why) for node, _, why in _fields_of(scene) if why]
 
 
 def _subscripted(scene: Scene, node: ast.ClassDef) -> Edit:
@@ -117,12 +137,32 @@ def _asked(scene: Scene, node: ast.Call, known: dict[str, Record]) -> Rewriting 
     return Rewriting(node, (replace(made, outcome=Outcome.HELPER, needs=frozenset((root,))),))
 
 
+def _updated(scene: Scene, node: ast.Attribute) -> Rewriting | None:
+    """``out.name = None`` is ``out.update({"name": None})``: graph mode stores no texts and no None
+    by an index."""
+    statement = scene.parent(node)
+    if not isinstance(statement, ast.Assign) or statement.targets != [node]:
+        return None
+    handed = isinstance(statement.value, (ast.Name, ast.Constant, ast.Attribute, ast.Subscript))
+    if not handed and is_all(scene.kind(statement.value), *_STORED):
+        return None
+    source = scene.source
+    holder, value = piece(source, node.value, True), piece(source, statement.value, False)
+    parts = (holder, f'.update({{"{node.attr}": ', value, "})")
+    return Rewriting(node, (graph_scope.edit(scene, statement, source.span(statement), *parts),))
+
+
 def handed_on(scene: Scene) -> list[ast.expr]:
     """Where a record goes before it is written: who has it then does not see that in graph mode."""
-    written = _written(scene.inference)
-    functions = graph_scope.compiled(scene.inference).values() if written else ()
+    inference, known = scene.inference, records(scene.inference)
+    written = _written(inference)
+
+    def is_record(function: Function, node: ast.AST) -> bool:
+        return not written.isdisjoint(record_keys(inference, function, node, known))
+
+    functions = graph_scope.compiled(inference).values() if written else ()
     here = [f for f in functions if f.path == scene.file.path]
-    return [n for f in here for n in record_writes.handed_on(scene.inference, f, written)]
+    return [n for f in here for n in record_writes.handed_on(inference, f, partial(is_record, f))]
 
 
 def _written(inference: Inference) -> set[str]:
@@ -130,14 +170,13 @@ def _written(inference: Inference) -> set[str]:
     notes = inference.program.notes
     if "written records" not in notes:
         known = records(inference)
-        functions = graph_scope.compiled(inference).values() if known else ()
         notes["written records"] = {
-            atom.name
-            for function in functions
+            field[0].key
+            for function in (graph_scope.compiled(inference).values() if known else ())
             for node in function.nodes
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            for atom in inference.kinds.get(id(node.value), ())
-            if atom.kind == "Object" and atom.name in known
+            for field in [field_of(inference, function, node, known)]
+            if field is not None
         }
     found: set[str] = notes["written records"]
     return found

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import UNKNOWN, Kind
+from migrate.receivers.kinds import Kind
 from migrate.rules.graph_scope import compiled
-from migrate.rules.record_writes import is_own
-from migrate.syntax import within
+from migrate.rules.record_fields import Record, field_of, record_keys
+from migrate.syntax import all_parameters, within
 
+# len, iter, list and so on are no questions: torch's code would fail with an object
 _ASKS = ("isinstance", "issubclass", "hasattr", "getattr", "setattr", "delattr", "vars", "type",
-         "dir", "id", "len", "iter", "list", "tuple", "dict", "callable")  # fmt: skip
+         "dir", "id")  # fmt: skip
 _COPIES = ("copy.copy", "copy.deepcopy")  # graph mode refuses these
 _OUTSIDE = ("__init__", "__copy__", "__deepcopy__", "__repr__", "__str__")
+_TAKEN = ("kind", "update")  # a parameter of the helper, and a method that its objects get
 _MAPPINGS = ("dict", "Mapping", "MutableMapping", "OrderedDict")
-
-
-@dataclass(frozen=True)
-class Record:
-    """The fields of a class in their order, and the text of what they are where none is given."""
-
-    key: str
-    fields: tuple[str, ...]
-    defaults: dict[str, str] = field(default_factory=dict)
-    named: bool = False
 
 
 def records(inference: Inference) -> dict[str, Record]:
@@ -128,8 +119,8 @@ def _holder(owner: Class, init: Function) -> Record | None:
 
 def _record(owner: Class, pairs: list[tuple[str, ast.expr | None]], named: bool) -> Record | None:
     constant = {n: ast.unparse(v) for n, v in pairs if isinstance(v, ast.Constant)}
-    if len({n for n, _ in pairs}) < len(pairs) or "kind" in {n for n, _ in pairs}:
-        return None  # kind is what the helper calls the class
+    if len({n for n, _ in pairs}) < len(pairs) or not {n for n, _ in pairs}.isdisjoint(_TAKEN):
+        return None
     return Record(owner.key, tuple(n for n, _ in pairs), constant, named)
 
 
@@ -139,10 +130,10 @@ def _told(inference: Inference, functions: list[Function], found: dict[str, Reco
     kept = {f.key for f in functions}
     for function in functions:
         for node in function.nodes:
-            if isinstance(node, ast.Attribute):
-                told |= _read_otherwise(inference, function, node, found)
-            elif isinstance(node, ast.Call):
-                told |= _asked(inference, node, found) | _called(inference, node, found)
+            if isinstance(node, ast.Call):
+                told |= _asked(inference, function, node, found)
+                told |= _called(inference, node, found)
+        told |= _read_of_dict(inference, function, found)
     for function in inference.program.functions.values():
         if function.owner is not None and function.key in kept:
             told |= {function.owner.key} & found.keys()  # a method of an object
@@ -161,47 +152,81 @@ def _built(inference: Inference, where: Iterable[ast.AST]) -> set[str]:
     return {a.name for c in calls for a in _kind(inference, c.func) if a.kind == "class"}
 
 
-def _read_otherwise(
-    inference: Inference, function: Function, node: ast.Attribute, found: dict[str, Record]
+def _read_of_dict(inference: Inference, function: Function, found: dict[str, Record]) -> set[str]:
+    """``out.values`` where it is not rewritten: a dict has that as well, and it is never None."""
+    told: set[str] = set()
+    methods = {id(n.func) for n in function.nodes if isinstance(n, ast.Call)}
+    for node in function.nodes:
+        if not isinstance(node, ast.Attribute) or not (
+            hasattr(dict, node.attr) or hasattr(tuple, node.attr)
+        ):
+            continue
+        kind = _kind(inference, node.value)
+        field = field_of(inference, function, node, found)
+        if field is None and _may_be_any(kind) and id(node) not in methods:
+            told |= {k for k, r in found.items() if node.attr in r.fields}
+        elif field is not None and field[1] and isinstance(node.ctx, ast.Load):
+            told |= set(record_keys(inference, function, node.value, found))
+    return told
+
+
+def _asked(
+    inference: Inference, function: Function, node: ast.Call, found: dict[str, Record]
 ) -> set[str]:
-    kind = _kind(inference, node.value)
-    objects = {a.name for a in kind if a.kind == "Object" and a.name in found}
-    others = [a for a in kind if a.kind not in ("Object", "None") or
-              (a.kind == "Object" and a.name not in found)]  # fmt: skip
-    alike = len({found[k].named for k in objects}) < 2
-    fields = all(node.attr in found[k].fields for k in objects)
-    if objects and any(found[k].named for k in objects):
-        alike = alike and len({found[k].fields.index(node.attr) for k in objects if fields}) < 2
-    named = any(found[k].named for k in objects)
-    own = isinstance(node.ctx, ast.Load) or (not named and is_own(inference, function, node))
-    fine = own and not others and fields and alike
-    return set() if fine else objects
-
-
-def _asked(inference: Inference, node: ast.Call, found: dict[str, Record]) -> set[str]:
     """``isinstance(out, Output)``, ``hasattr(out, "logits")``, also of what is not known."""
     name = getattr(node.func, "id", "")
-    kind = _kind(inference, node.func)
-    library = any(a.kind == "foreign" and a.name not in _COPIES for a in kind)
-    if asked_class(inference, node, found):
-        return set()
-    if name not in _ASKS and not library:
+    library = [a for a in _kind(inference, node.func) if a.kind == "foreign"]
+    library = [a for a in library if a.name not in _COPIES]
+    if asked_class(inference, node, found) or (name not in _ASKS and not library):
         return set()
     told: set[str] = set()
-    for argument in node.args:
-        for part in ast.walk(argument):
-            kind = _kind(inference, part)
-            told |= {a.name for a in kind if a.kind in ("Object", "class") and a.name in found}
-    dicts = {k for k, r in found.items() if not r.named}
-    first = _kind(inference, node.args[0]) if node.args else UNKNOWN
-    unknown = not first or any(a.kind == "unknown" for a in first)
-    if unknown and name in ("hasattr", "getattr") and len(node.args) > 1:
-        text = getattr(node.args[1], "value", None)
+    for part in _handed([*node.args, *(k.value for k in node.keywords)]):
+        kind = _kind(inference, part)
+        inner = [a for atom in kind for items in atom.items for a in items] if library else []
+        told |= {a.name for a in (*kind, *inner) if a.kind in ("Object", "class")} & found.keys()
+    if not node.args or not _may_be_any(_kind(inference, node.args[0])):
+        return told
+    if name in ("hasattr", "getattr") and len(node.args) > (name == "getattr") + 1:
+        text = getattr(node.args[1], "value", None)  # getattr of two fails, as it should
         told |= {k for k, r in found.items() if text is None or text in r.fields}
-    if unknown and name == "isinstance" and len(node.args) > 1:
+    if name == "isinstance" and len(node.args) > 1:
         asked = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(node.args[1])}
-        told |= dicts if not asked.isdisjoint(_MAPPINGS) else set()
+        if not asked.isdisjoint(_MAPPINGS):
+            declared = _declared(function, node.args[0])
+            told |= {k for k, r in found.items() if not r.named and _admits(declared, k)}
     return told
+
+
+def _handed(values: list[ast.expr]) -> Iterator[ast.expr]:
+    """The values that a call gets, and what stands in displays and comprehensions among them."""
+    for value in values:
+        yield value
+        if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+            yield from _handed(value.elts)
+        elif isinstance(value, ast.Dict):
+            yield from _handed(value.values)
+        elif isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            yield from _handed([value.elt])
+        elif isinstance(value, (ast.Starred, ast.DictComp)):
+            yield from _handed([value.value])
+
+
+def _may_be_any(kind: Kind) -> bool:
+    return not kind or any(a.kind == "unknown" for a in kind)
+
+
+def _declared(function: Function, node: ast.expr) -> str:
+    """What the annotation of a parameter says that it is; "" where there is none."""
+    own = [a for a in all_parameters(function.node.args) if a.arg == getattr(node, "id", "")]
+    note = own[0].annotation if own and own[0].arg not in function.stores else None
+    return ast.unparse(note) if note is not None else ""
+
+
+def _admits(declared: str, key: str) -> bool:
+    """Whether an annotation leaves room for an object of the class."""
+    words = set("".join(c if c.isalnum() or c == "_" else " " for c in declared).split())
+    name = key.rpartition("::")[2].rpartition(".")[2]
+    return not words or bool(words & {name, "Any", "object"})
 
 
 def asked_class(inference: Inference, node: ast.Call, found: dict[str, Record]) -> str:

@@ -8,7 +8,7 @@ the record before it is written is flagged.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from migrate.program import Function
 from migrate.receivers.inference import Inference
@@ -16,6 +16,7 @@ from migrate.receivers.kinds import Atom, Kind
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _THROUGH = (ast.Tuple, ast.keyword, ast.BoolOp, ast.IfExp)
+_HELD = (ast.Attribute, ast.Subscript)
 _ASKING = (ast.Attribute, ast.Compare, ast.UnaryOp, ast.If, ast.IfExp, ast.While, ast.Assert)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -34,22 +35,25 @@ def is_own(inference: Inference, function: Function, node: ast.Attribute) -> boo
     written = any(t is node for s in plain for t in s.targets)
     inner = [n for n in ast.walk(function.node) if isinstance(n, _FUNCTIONS)]
     closed = any(part is node for n in inner if n is not function.node for part in ast.walk(n))
-    made = all(_is_made(inference, s) for s in given)
+    known = any(a.kind == "Object" for a in _kind(inference, name))
+    made = all(_is_made(inference, s, known) for s in given)
     return written and not closed and made and all(id(b) in found for b in bound)
 
 
-def handed_on(inference: Inference, function: Function, keys: set[str]) -> Iterator[ast.expr]:
+def handed_on(
+    inference: Inference, function: Function, is_record: Callable[[ast.AST], bool]
+) -> Iterator[ast.expr]:
     """Where a record goes that is written below, in the same loop, or by those who call."""
     for part in _returned(function):
-        held = isinstance(part, (ast.Attribute, ast.Subscript))
-        if held and any(_is_record(a, keys) for a in _kind(inference, part)):
+        held = isinstance(part, _HELD)
+        if held and is_record(part):
             yield part
-    writes = [n for n in function.nodes if _writes(inference, n, keys)]
+    writes = [n for n in function.nodes if _stores(n) and is_record(n.value)]  # type: ignore[attr-defined]
     names = {n.value.id for n in writes if isinstance(n.value, ast.Name)}  # type: ignore[attr-defined]
     given = {p.arg for p in function.parameters}
     returned = {n.id for n in _returned(function) if isinstance(n, ast.Name)}
     for node, parent in _leaving(inference, function):
-        if not any(_is_record(a, keys) for a in _kind(inference, node)):
+        if not is_record(node):
             continue
         if isinstance(parent, ast.Return):
             if node.id in given:
@@ -73,25 +77,37 @@ def _flat(targets: list[ast.expr]) -> list[ast.expr]:
     return found
 
 
-def _is_made(inference: Inference, statement: ast.Assign) -> bool:
+def _is_made(inference: Inference, statement: ast.Assign, known: bool) -> bool:
     """What a function gives, a new object, or nothing: no other name for what is there already."""
     value = statement.value
     if len(statement.targets) != 1 or not isinstance(value, (ast.Call, ast.Constant)):
         return False
-    if isinstance(value, ast.Constant) or _is_known(inference, value):
+    if isinstance(value, ast.Constant) or (known and _is_known(inference, value)):
         return True
-    kind = _kind(inference, value.func)
-    return bool(kind) and all(a.kind == "class" for a in kind)
+    return all(_gives_new(inference, value.func, atom) for atom in _kind(inference, value.func))
 
 
-def _writes(inference: Inference, node: ast.AST, keys: set[str]) -> bool:
-    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store):
+def _gives_new(inference: Inference, func: ast.expr, atom: Atom) -> bool:
+    """A class does, and what is called without being known, if it takes nothing out of a list or
+    dict; of a function of the project it is looked at what it returns."""
+    program = inference.program
+    if atom.kind in ("class", "partial"):
+        return True
+    if atom.kind == "unknown":
+        name = getattr(func, "attr", "")
+        return not any(hasattr(t, name) for t in (list, dict, set, tuple))
+    owner = program.classes.get(atom.name) if atom.kind == "Module" else None
+    target = owner.methods.get("forward") if owner else program.functions.get(atom.name)
+    if atom.kind not in ("Module", "function", "method") or (atom.kind != "Module" and not target):
         return False
-    return any(_is_record(a, keys) for a in _kind(inference, node.value))
+    given = {p.arg for p in target.parameters} if target else set()
+    held = [p for p in (_returned(target) if target else ()) if isinstance(p, _HELD)
+            or getattr(p, "id", "") in given]  # fmt: skip
+    return not any(a.kind == "unknown" for p in held for a in _kind(inference, p))
 
 
-def _is_record(atom: Atom, keys: set[str]) -> bool:
-    return atom.kind == "Object" and atom.name in keys
+def _stores(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _returned(function: Function) -> Iterator[ast.expr]:
@@ -130,9 +146,23 @@ def _before(function: Function, node: ast.Name, writes: list[ast.AST]) -> bool:
     own = [w for w in writes if getattr(w.value, "id", "") == node.id]  # type: ignore[attr-defined]
     if any(w.lineno > node.lineno for w in own):  # type: ignore[attr-defined]
         return True
-    loops = [n for n in function.nodes if isinstance(n, _LOOPS)]
+    first = min((w.lineno for w in own), default=0)  # type: ignore[attr-defined]
+    loops = [
+        n for n in function.nodes
+        if isinstance(n, _LOOPS) and not _binds_first(n, node.id, min(first, node.lineno))
+    ]  # fmt: skip
     inside = [{id(n) for n in ast.walk(loop)} for loop in loops]
     return any(id(node) in found and id(w) in found for found in inside for w in own)
+
+
+def _binds_first(loop: ast.AST, name: str, line: int) -> bool:
+    """Whether each round of a loop binds a variable anew before a line."""
+    return any(
+        isinstance(s, ast.Assign)
+        and s.lineno < line
+        and any(_binds(t, name) for t in _flat(s.targets))
+        for s in loop.body  # type: ignore[attr-defined]
+    )
 
 
 def _kind(inference: Inference, node: ast.AST) -> Kind:

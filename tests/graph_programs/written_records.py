@@ -5,6 +5,7 @@
 
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import List, Optional
 
 import torch
@@ -88,3 +89,67 @@ class HandedOn(nn.Module):
         kept.append(late)
         late.other = self.a(x)
         return kept[0].value if kept[0].other is None else kept[0].other
+
+
+@dataclass
+class Seen:
+    numbers: Tensor = None
+    letter: Optional[str] = None
+    extra: Optional[Tensor] = None
+
+    def __copy__(self):
+        return Seen(self.numbers, self.letter, self.extra)
+
+
+@dataclass
+class All:
+    seen: Optional[List[Seen]] = None
+    length: int = 0
+
+
+class SeenLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 6)
+
+    def forward(self, x, full=False):
+        y = self.a(x)
+        if not full:
+            return y
+        return y, Seen(numbers=torch.tanh(y))
+
+
+class SeenThrough(nn.Module):
+    """What a partial, a nested function and a comprehension give is a record; a loop writes none."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([SeenLayer() for _ in range(2)])
+
+    def run(self, x, late=False):
+        found, last, prev = [], None, None
+        for layer, letter in zip(self.layers, ("a", "b")):
+            block = partial(layer, full=True)
+            if last is not None:
+                prev = last.numbers
+            out, seen = block(x)
+            seen.letter = letter
+            seen.extra = out if prev is None else out * prev
+            found.append(seen)
+            last = seen
+            x = x + out
+        if late:
+            for one in found:
+                one.extra = None
+        return x, All(seen=found, length=len(found))
+
+    def forward(self, x):
+        def inner(y, **kwargs):
+            return self.run(y, **kwargs)
+
+        y, every = inner(x)
+        total = sum([s.numbers for s in every.seen])
+        first, second = every.seen[0], every.seen[1]
+        if first.letter == "a":
+            total = total * every.length
+        return y, total + second.extra
