@@ -16,7 +16,7 @@ _WHEN = {
     "int": {"int"}, "Tensor": {"Tensor"}, "float": {"float"}, "str": {"str"}, "None": {"None"},
     "dtype": {"dtype"}, "device": {"device", "str"}, "tuple": {"tuple", "list", "Size"},
     "list": {"tuple", "list", "Size"}, "plain list": {"list"}, "data": {"tuple", "list"},
-    "bool": {"bool"}, "number": {"int", "float", "bool"},
+    "bool": {"bool"}, "range": {"iterator"}, "number": {"int", "float", "bool"},
 }  # fmt: skip
 SELECTION = "selection"  # the condition: an operand may have no elements
 WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
@@ -179,6 +179,7 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
                 return calls.NO  # an empty CellList forgets its name: later Parameters lack it
             wanted = "plain list"  # CellList takes no tuple
         allowed = _WHEN.get(wanted, {wanted})
+        kinds -= {"holding None"}  # a list is one, whatever it holds
         if kinds and kinds <= allowed:
             continue
         if wanted == CLASS or (not kinds & allowed and not kinds & _UNSURE):

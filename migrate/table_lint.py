@@ -19,7 +19,7 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal", "list without None", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
-        *("plain list", "number", "selection", "made whole", "data", "Size", "ref"),
+        *("plain list", "number", "selection", "made whole", "data", "Size", "ref", "range"),
     }
 )
 

@@ -11,6 +11,9 @@ from mindspore import Parameter, Tensor, ops
 from mindspore.experimental import optim
 from mindspore.experimental.optim.optimizer import Optimizer
 
+from migrate.helpers.optimizers_by_value import undifferentiable
+from migrate.helpers.parameter_groups import trainable
+
 
 def shortfall(beta, step):
     """1 - beta ** step, without the cancellation that float32 has near 1."""
@@ -34,9 +37,14 @@ class Adam(Optimizer):
         weight_decay=0.0,
         amsgrad=False,
         *,
+        foreach=None,
         maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
         decoupled_weight_decay=False,
     ):
+        undifferentiable(differentiable)
         settings = {
             "lr": lr,
             "betas": betas,
@@ -46,7 +54,7 @@ class Adam(Optimizer):
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
         }
-        super().__init__(params, settings)
+        super().__init__(trainable(params), settings)
         self.exp_avg = self.parameters.clone(prefix="exp_avg", init="zeros")
         self.exp_avg_sq = self.parameters.clone(prefix="exp_avg_sq", init="zeros")
         self.max_exp_avg_sq = self.parameters.clone(prefix="max_exp_avg_sq", init="zeros")
@@ -95,6 +103,10 @@ class AdamW(Adam):
         amsgrad=False,
         *,
         maximize=False,
+        foreach=None,
+        capturable=False,
+        differentiable=False,
+        fused=None,
     ):
         super().__init__(
             params,
@@ -104,6 +116,7 @@ class AdamW(Adam):
             weight_decay,
             amsgrad,
             maximize=maximize,
+            differentiable=differentiable,
             decoupled_weight_decay=True,
         )
 
@@ -140,9 +153,13 @@ class NAdam(optim.NAdam):
         momentum_decay=4e-3,
         decoupled_weight_decay=False,
         *,
+        foreach=None,
         maximize=False,
+        capturable=False,
+        differentiable=False,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, momentum_decay)
+        undifferentiable(differentiable)
+        super().__init__(trainable(params), lr, betas, eps, float(weight_decay), momentum_decay)
         self.maximize = maximize
         self.decays = decay_kept_apart(self, decoupled_weight_decay)
 
@@ -163,9 +180,13 @@ class RAdam(optim.RAdam):
         weight_decay=0.0,
         decoupled_weight_decay=False,
         *,
+        foreach=None,
         maximize=False,
+        capturable=False,
+        differentiable=False,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay)
+        undifferentiable(differentiable)
+        super().__init__(trainable(params), lr, betas, eps, float(weight_decay))
         self.maximize = maximize
         self.decays = decay_kept_apart(self, decoupled_weight_decay)
 

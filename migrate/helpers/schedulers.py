@@ -17,6 +17,35 @@ def last_lr(scheduler):
     return numbers(scheduler.get_last_lr())
 
 
+def whole_epochs(number):
+    """A number of epochs as int: torch takes 1.0 as well. Raises ValueError for a fraction."""
+    if number != int(number):
+        raise ValueError(f"a rate changes after whole epochs, not after {number}")
+    return int(number)
+
+
+def restart_at(scheduler, epoch):
+    """Reproduces ``step(epoch)`` of torch's CosineAnnealingWarmRestarts; a part of an epoch counts.
+
+    MindSpore's raises where ``T_mult`` is more than 1. Raises ValueError for a negative epoch.
+    """
+    if epoch < 0:
+        raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+    first, factor = int(number(scheduler.T_0)), scheduler.T_mult
+    length, done = first, epoch
+    if epoch >= first and factor == 1:
+        done = epoch % first
+    elif epoch >= first:
+        cycle = int(math.log(epoch / first * (factor - 1) + 1, factor))
+        done = epoch - first * (factor**cycle - 1) / (factor - 1)
+        length = first * factor**cycle
+    ops.assign(scheduler.T_i, Tensor(length, scheduler.T_i.dtype))
+    ops.assign(scheduler.T_cur, Tensor(done, scheduler.T_cur.dtype))
+    ops.assign(scheduler.last_epoch, Tensor(math.floor(epoch), scheduler.last_epoch.dtype))
+    for group, rate in zip(scheduler.optimizer.param_groups, scheduler.get_lr()):
+        ops.assign(group["lr"], rate)
+
+
 def of_epoch(function):
     """A factor for LambdaLR or MultiplicativeLR that is given the epoch as an int, as in torch."""
     if isinstance(function, (list, tuple)):

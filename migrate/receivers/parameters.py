@@ -139,7 +139,7 @@ class Parameters:
 
     def _from_calls(self, function: Function, name: str, index: int) -> Kind:
         """What the calls in the project pass for a parameter."""
-        called_as = function.name
+        called_as = self._bound_as(function) or function.name
         shift = 0
         if function.owner is not None and not function.decorated("staticmethod"):
             shift = 1
@@ -156,6 +156,14 @@ class Parameters:
             if self._means(file, call, caller, function):
                 found.append(self._passed(call, name, index - shift))
         return join(*found)
+
+    def _bound_as(self, function: Function) -> str:
+        """The variable that a lambda is bound to: ``halve = lambda x: x / 2``."""
+        if not isinstance(function.node, ast.Lambda):
+            return ""
+        around = self.world.program.files[function.path].parents.get(id(function.node))
+        targets = around.targets if isinstance(around, ast.Assign) else ()
+        return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
 
     def _sites(self, path: str, called_as: str) -> Iterator[tuple[File, ast.Call, Function | None]]:
         """The calls of a name, those of one file first: many files may call something ``train``."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
-from migrate.rules import built_layers, decorators, filled_parts, inplace
+from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
 from migrate.rules.calling import decide_call
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
@@ -40,6 +40,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     if _is_hasattr(parent, node):
         assert isinstance(parent, ast.Call)
         return _hasattr(scene, site, name, parent)
+    if (answered := signature_questions.decide(scene, node, name)) is not None:
+        return answered
     if scene.in_annotation(node):
         return _annotation(scene, site, name, node)
     if _is_type_use(scene, node):

@@ -14,7 +14,7 @@ from migrate.module_members import RENAMED
 from migrate.neighbours import mentions, neighbours
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
-from migrate.rules.autograd import STOPPING
+from migrate.rules.stopped import is_stopped, outwards
 from migrate.scene import Scene
 from migrate.sites import direct_name
 
@@ -56,7 +56,9 @@ def _is_plain(scene: Scene, owner: Class) -> bool:
 def _decays(scene: Scene, call: ast.Call) -> bool:
     given = next((k.value for k in call.keywords if k.arg == "weight_decay"), None)
     if given is None:
-        return direct_name(scene, call.func) in _DECAYING or len(call.args) > 2
+        built = {atom.name for atom in scene.kind(call.func)}
+        spread = any(k.arg is None for k in call.keywords)
+        return spread or not built.isdisjoint(_DECAYING) or len(call.args) > 2
     return not (isinstance(given, ast.Constant) and not given.value)
 
 
@@ -105,15 +107,6 @@ def _only_looked_at(file: File, node: ast.expr) -> bool:
 
 def _stopped(scene: Scene, file: File, owner: Class, node: ast.Attribute) -> bool:
     """Whether the member is called under no_grad, in a method of its own class."""
-    current: ast.AST | None = file.parents.get(id(node))
-    called = isinstance(current, ast.Call) and current.func is node
-    stopped = False
-    while current is not None and current is not owner.node:
-        contexts: list[ast.expr] = getattr(current, "decorator_list", [])
-        if isinstance(current, ast.With):
-            contexts = [item.context_expr for item in current.items]
-        for context in contexts:
-            func = context.func if isinstance(context, ast.Call) else context
-            stopped = stopped or direct_name(scene, func) in STOPPING
-        current = file.parents.get(id(current))
-    return called and stopped and current is owner.node
+    call = file.parents.get(id(node))
+    called = isinstance(call, ast.Call) and call.func is node
+    return called and is_stopped(scene, file, node) and owner.node in outwards(file, node)

@@ -84,6 +84,22 @@ def register_buffer(cell, name, tensor, persistent=True):
     cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
 
 
+def undifferentiable(differentiable):
+    """Refuses a step that is to be differentiated. Raises NotImplementedError."""
+    if differentiable:
+        raise NotImplementedError("a step that can be differentiated")
+
+
+def trainable(params):
+    """Of parameters, or groups of them, those that require a gradient: what torch would train."""
+    if isinstance(params, Parameter):
+        return [params] if params.requires_grad else []
+    if isinstance(params, dict):
+        return {**params, "params": trainable(params["params"])}
+    kept = [trainable(one) if isinstance(one, dict) else one for one in params]
+    return [one for one in kept if isinstance(one, dict) or one.requires_grad]
+
+
 def shortfall(beta, step):
     """1 - beta ** step, without the cancellation that float32 has near 1."""
     if isinstance(beta, Tensor):
@@ -106,9 +122,14 @@ class Adam(Optimizer):
         weight_decay=0.0,
         amsgrad=False,
         *,
+        foreach=None,
         maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
         decoupled_weight_decay=False,
     ):
+        undifferentiable(differentiable)
         settings = {
             "lr": lr,
             "betas": betas,
@@ -118,7 +139,7 @@ class Adam(Optimizer):
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
         }
-        super().__init__(params, settings)
+        super().__init__(trainable(params), settings)
         self.exp_avg = self.parameters.clone(prefix="exp_avg", init="zeros")
         self.exp_avg_sq = self.parameters.clone(prefix="exp_avg_sq", init="zeros")
         self.max_exp_avg_sq = self.parameters.clone(prefix="max_exp_avg_sq", init="zeros")

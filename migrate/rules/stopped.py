@@ -1,0 +1,34 @@
+"""In: a place of a file. Out: whether torch records no gradient there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.program import File
+from migrate.rules.autograd import STOPPING
+from migrate.scene import Scene
+from migrate.sites import direct_name
+
+
+def is_stopped(scene: Scene, file: File, node: ast.AST) -> bool:
+    """Whether it lies in a ``with`` of no_grad, or in a function that is decorated with it."""
+    return any(
+        direct_name(scene, c.func if isinstance(c, ast.Call) else c) in STOPPING
+        for around in outwards(file, node)
+        for c in _contexts(around)
+    )
+
+
+def outwards(file: File, node: ast.AST) -> Iterator[ast.AST]:
+    """What stands around a node, nearest first."""
+    current = file.parents.get(id(node))
+    while current is not None:
+        yield current
+        current = file.parents.get(id(current))
+
+
+def _contexts(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.With):
+        return [item.context_expr for item in node.items]
+    return getattr(node, "decorator_list", [])
