@@ -8,7 +8,7 @@ from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.receivers.recorded import is_plain
-from migrate.rules import inplace, rebound_data
+from migrate.rules import asked_gradient, inplace, rebound_data
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -79,6 +79,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if not isinstance(node.ctx, ast.Load):
         return _store(scene, site, node, name)
     kept = rebound_data.decide(scene, site, node) if name == "torch.Tensor.data" else None
+    if name == asked_gradient.NAME:
+        kept = asked_gradient.decide(scene, site, node)
     if kept is not None:
         return kept
     return _property(scene, site, node, name)
