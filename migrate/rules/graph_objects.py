@@ -9,7 +9,7 @@ graph mode does not have), the class stays as it is, and where it is made is fla
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -105,7 +105,7 @@ def _made(scene: Scene, node: ast.Call, known: dict[str, Record]) -> Rewriting |
 
 def _named(scene: Scene, node: ast.Call) -> Rewriting | None:
     """``Outputs(x, y)`` of ``Outputs = namedtuple("Outputs", "x y")`` is a tuple in graph mode."""
-    fields = _fields(scene, node.func.id) if isinstance(node.func, ast.Name) else ()
+    fields = _fields(scene, node, node.func.id) if isinstance(node.func, ast.Name) else ()
     given = dict(zip(fields, node.args, strict=False))
     given |= {k.arg: k.value for k in node.keywords if k.arg}
     spread = any(isinstance(a, ast.Starred) for a in node.args)
@@ -182,10 +182,15 @@ def _written(inference: Inference) -> set[str]:
     return found
 
 
-def _fields(scene: Scene, name: str) -> tuple[str, ...]:
-    """The fields of the namedtuple that is the only thing bound to a name of the file."""
-    bound = scene.file.stores.get(name, [])
-    if len(bound) != 1 or any(arg.arg == name for arg in scene.file.of(ast.arg)):
+def _fields(scene: Scene, node: ast.Call, name: str) -> tuple[str, ...]:
+    """The fields of the namedtuple that is all that a function, or the file, binds to a name."""
+    nodes: Sequence[ast.AST] = scene.file.nodes
+    function = scene.function(node)
+    if function is not None and name in function.locals:  # another function may have one as well
+        nodes = function.nodes
+    stored = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    bound = [n for n in stored if n.id == name]
+    if len(bound) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
         return ()
     statement = scene.parent(bound[0])
     call = statement.value if isinstance(statement, ast.Assign) else None

@@ -84,8 +84,7 @@ def _may_be(
     atom: Atom,
 ) -> bool:
     """Whether something else has all that the function asks of the variable."""
-    name = _variables(inference, function).get(id(node.value), "")
-    asked = _asked(inference, function).get(name, {node.attr})
+    asked = asked_of(inference, function, node)
     if atom.kind in _PYTHON:
         return all(hasattr(_PYTHON[atom.kind], a) for a in asked)
     if atom.kind == "Tensor":
@@ -93,7 +92,13 @@ def _may_be(
     if atom.kind != "unknown":
         return True
     records = set(record_keys(inference, function, node.value, known))
-    return any(asked <= names for k, names in _members(inference).items() if k not in records)
+    return any(asked <= names for k, names in members(inference).items() if k not in records)
+
+
+def asked_of(inference: Inference, function: Function, node: ast.Attribute) -> set[str]:
+    """All that the function asks of the variable of which it asks this attribute."""
+    name = _variables(inference, function).get(id(node.value), "")
+    return _asked(inference, function).get(name, {node.attr})
 
 
 def eliminated(
@@ -114,7 +119,7 @@ def _only(inference: Inference, asked: set[str], known: dict[str, Record]) -> st
     fits = [r for r in known.values() if asked and asked <= set(r.fields)]
     if len(fits) != 1 or fits[0].named:
         return ""
-    others = (n for k, n in _members(inference).items() if k != fits[0].key)
+    others = (n for k, n in members(inference).items() if k != fits[0].key)
     library = inference.table.torch.names
     torchs = (all(f"{owner}.{a}" in library for a in asked) for owner in _TORCH)
     pythons = (all(hasattr(t, a) for a in asked) for t in _PYTHON.values())
@@ -154,7 +159,7 @@ def _asked(inference: Inference, function: Function) -> dict[str, set[str]]:
     return found
 
 
-def _members(inference: Inference) -> dict[str, frozenset[str]]:
+def members(inference: Inference) -> dict[str, frozenset[str]]:
     """What the objects of each class of the program have, by the class."""
     notes = inference.program.notes
     if "members of classes" not in notes:
