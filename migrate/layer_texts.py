@@ -1,4 +1,4 @@
-"""In: a file. Out: the texts in it that the name of a Module's class is held against."""
+"""In: a file. Out: the texts in it that name Modules: those a class is held against, and code."""
 
 from __future__ import annotations
 
@@ -46,6 +46,33 @@ def _is_listed(scene: Scene, node: ast.Constant) -> bool:
         return type(parent).__name__ == "MatchValue"
     targets = getattr(scene.parent(parent), "targets", ())
     return not any(getattr(target, "id", "") == "__all__" for target in targets)
+
+
+def evaluated(scene: Scene) -> list[ast.Call]:
+    """``eval(m)`` in a file that imports of torch: a text of a configuration is code like this."""
+    spaces = _imported(scene)
+    calls = (c for c in scene.file.of(ast.Call) if getattr(c.func, "id", "") == "eval")
+    return [c for c in calls if spaces and c.args and _may_name(c.args[0], spaces)]
+
+
+def _imported(scene: Scene) -> frozenset[str]:
+    """The names that the file's imports bind to torch and its modules: ``nn``, ``torch``, ``F``."""
+    found: set[str] = set()
+    for node in (*scene.file.of(ast.Import), *scene.file.of(ast.ImportFrom)):
+        origin = getattr(node, "module", "") or ""
+        for alias in getattr(node, "names", ()):
+            full = f"{origin}.{alias.name}".lstrip(".")
+            if full.partition(".")[0] == "torch" and not getattr(node, "level", 0):
+                found.add(alias.asname or alias.name.partition(".")[0])
+    return frozenset(found)
+
+
+def _may_name(text: ast.expr, spaces: frozenset[str]) -> bool:
+    """Whether the text is not known here, or names one of them."""
+    if not isinstance(text, ast.Constant):
+        return True
+    node = parse(text.value) if isinstance(text.value, str) else None
+    return node is not None and any(getattr(n, "id", "") in spaces for n in ast.walk(node))
 
 
 def renamed(scene: Scene) -> dict[object, str]:

@@ -90,6 +90,8 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
     if reference.form is Form.CLASS_TEXT:
         assert isinstance(reference.node, ast.Constant)
         return class_texts.decide(scene, reference.node, reference.name)
+    if reference.form is Form.EVALUATED:
+        return class_texts.evaluated(scene, reference.node, reference.name)
     if reference.form is not Form.GRAPH:
         return None
     return graph_flags.decide(scene, reference.node, reference.name)

@@ -41,6 +41,7 @@ class Form(Enum):
     FOLLOWED = "followed"
     LATE = "setting of a layer"
     CLASS_TEXT = "text of a class's name"
+    EVALUATED = "evaluated text"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
     found: list[Reference] = [*_own(scene), *_switches(scene)]
     found += [Reference(text, CLASS, Form.CLASS_TEXT) for text in layer_texts.find(scene)]
+    found += [Reference(call, "torch.nn", Form.EVALUATED) for call in layer_texts.evaluated(scene)]
     for node in scene.file.nodes:
         for finder in _FINDERS.get(type(node), ()):
             found += finder(scene, node)

@@ -59,3 +59,14 @@ def _tells(question: Asked, text: str, pairs: tuple[tuple[str, str], ...]) -> bo
     """Whether a text holds of the Cells of the same layers."""
     new = replace(question, text=ast.Constant(text))
     return all(new.meets(cell) == question.meets(layer) for layer, cell in pairs)
+
+
+def evaluated(scene: Scene, node: ast.AST, name: str) -> Refusal:
+    """The line stays: most texts name what the program has itself, or a number."""
+    return Refusal(
+        scene.site(name, node),
+        "API111",
+        "its text is not converted: nn.X is MindSpore's there, with other arguments and defaults",
+        "look the text up in a dictionary of the classes that are meant",
+        keep=True,
+    )
