@@ -81,7 +81,7 @@ class Embedding(nn.Embedding):
         return self.embedding_table
 
     def construct(self, ids):
-        out = super().construct(ids)
+        out = nn.Embedding.construct(self, ids)  # super() never ends in a graph for a subclass
         if self.padding_idx is None:
             return out
         padded = (ids == self.padding_idx).expand_dims(-1)
@@ -164,7 +164,7 @@ class Dropout(nn.Dropout):
     def construct(self, x):
         if self.p == 1 and self.training:
             return x * 0.0
-        return super().construct(x)
+        return nn.Dropout.construct(self, x)  # super() never ends in a graph for a subclass
 
 
 class ChannelDropout(nn.Cell):

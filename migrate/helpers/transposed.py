@@ -196,5 +196,6 @@ class ConvTranspose3d(nn.Conv3dTranspose):
     def construct(self, x, output_size=None):
         if output_size is not None:
             raise ValueError("ConvTranspose3d: give output_padding, not output_size")
-        out = super().construct(x if x.ndim == 5 else x.expand_dims(0))
+        images = x if x.ndim == 5 else x.expand_dims(0)
+        out = nn.Conv3dTranspose.construct(self, images)  # super() never ends in a graph
         return out if x.ndim == 5 else out.squeeze(0)
