@@ -60,6 +60,15 @@ def test_a_threshold_is_not_rounded_to_float32() -> None:
     assert detection.nms(ms.Tensor(boxes), ms.Tensor(scores), 0.1).asnumpy().tolist() == [0]
 
 
+def test_boxes_without_area_stay_as_in_the_kernel() -> None:
+    """Two of them overlap by 0 / 0, which is more than no threshold."""
+    boxes = np.array([[0, 8, 0, 8], [0, 8, 0, 8], [1, 1, 4, 4], [1, 1, 4, 4]], np.float32)
+    scores = np.array([4, 3, 2, 1], np.float32)
+    with np.errstate(invalid="ignore"):
+        assert kernel(boxes, scores, 0.5) == [0, 1, 2]
+    assert detection.nms(ms.Tensor(boxes), ms.Tensor(scores), 0.5).asnumpy().tolist() == [0, 1, 2]
+
+
 def test_a_chain_of_boxes_loses_every_other_one() -> None:
     left = np.arange(40, dtype=np.float32)
     boxes = np.stack([left, left * 0, left + 2, left * 0 + 1], 1)
