@@ -13,7 +13,7 @@ from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
 from migrate.module_members import is_own
 from migrate.receivers.calling import bound_to
-from migrate.receivers.kinds import Atom, is_all, ordered, without_none
+from migrate.receivers.kinds import Atom, having, is_all, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
 
@@ -164,7 +164,7 @@ def direct_name(scene: Scene, node: ast.AST) -> str | None:
 
 
 def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
-    atoms = without_none(scene.kind(node.value))
+    atoms = having(scene.kind(node.value), node.attr)
     forms = [_member(scene, atom, node.attr) for atom in atoms]
     names = {name for name in forms if name}
     if names and all(name.startswith(SCHEDULES) for name in names):

@@ -8,7 +8,7 @@ from migrate.program import Function
 from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, without_none
+from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, having, without_none
 from migrate.receivers.moves import INSIDE
 
 _NAMED = (ast.Name, ast.Attribute)
@@ -38,7 +38,7 @@ class Given(Binding):
 
     def _chained(self, node: ast.Call, func: ast.Attribute) -> None:
         """``x.reshape(2, -1).permute(1, 0)``: what gives a Tensor here is asked of a Tensor."""
-        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
+        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN), func.attr):
             return
         question = Question(func.attr, node, True, False, self.names_of, chained=True)
         why = self.world.only_tensors_have(question)
@@ -49,7 +49,7 @@ class Given(Binding):
 
     def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
         """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
-        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN)):
+        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN), func.attr):
             return False
         if self.world.recorded.at(self.path, func.value) is not None:
             return False  # a run has shown something else, or several types
@@ -114,9 +114,10 @@ class Given(Binding):
             self.saw_tensor(node)
 
 
-def _may_be_tensor(value: Kind) -> bool:
-    """Something of it is unknown, or some object gave it when it was called; no other kind."""
-    rest = without_none(value)
+def _may_be_tensor(value: Kind, asked: str) -> bool:
+    """Something of it is unknown, or some object gave it when it was called; no other kind that
+    has the attribute which is asked for."""
+    rest = having(value, asked)
     return rest <= UNKNOWN | GIVEN | TENSOR and rest != TENSOR
 
 

@@ -118,13 +118,19 @@ def _merge_lists(alternatives: Kind) -> Kind:
     return alternatives
 
 
-_NUMBERS = {"int": int, "float": float, "bool": bool}
+_PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "tuple": tuple,
+          "dict": dict}  # fmt: skip
 
 
 def may_have(atom: Atom, name: str) -> bool:
-    """Whether an attribute may be asked of it: not of None, of a number only what numbers have."""
-    plain = _NUMBERS.get(atom.kind)
-    return atom.kind != "None" and (plain is None or hasattr(plain, name))
+    """Whether an attribute may be asked of it: not of None, of a list only what lists have."""
+    plain = _PLAIN.get(atom.kind)
+    return atom.kind != "None" and (plain is None or name in atom.keys or hasattr(plain, name))
+
+
+def having(value: Kind, name: str) -> Kind:
+    """The alternatives that may have an attribute; all but None where none of them may."""
+    return frozenset(a for a in value if may_have(a, name)) or value - NONE
 
 
 def sequence(what: str, element: Kind) -> Kind:

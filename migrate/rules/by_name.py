@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from migrate.choice import Chosen
 from migrate.outcomes import Edit, Refusal, Site
-from migrate.rules import autograd, compiled_operators
+from migrate.rules import autograd, compiled_operators, type_names
 from migrate.scene import Scene
 
 Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
@@ -16,6 +16,7 @@ RULES: Mapping[str, Rule] = {
     "load_library": compiled_operators.load_library,
     "no_grad": autograd.no_grad,
     "registration": compiled_operators.registration,
+    "type_name": type_names.type_name,
 }
 
 
