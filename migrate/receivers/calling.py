@@ -27,6 +27,7 @@ from migrate.receivers.kinds import (
     ordered,
     sequence,
 )
+from migrate.receivers.results import OF_STEPS
 from migrate.syntax import is_super
 from migrate.table import Signature, Table
 
@@ -162,8 +163,8 @@ class Calling(Given):
     def _from_callback(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """What Model hands on: the batch, or what a call of the step gave."""
         steps = [a for a in ordered(args[1] if len(args) > 1 else NOTHING) if a.kind == "Step"]
-        found = join(*(self._stepped(a, node, (TENSOR,) * 8) for a in steps))
-        return found or sequence("tuple", TENSOR)
+        found = (self._stepped(a, node, (TENSOR,) * 8) for a in steps)
+        return join(*found) or sequence("tuple", TENSOR)
 
     def _measured(self, model: Kind, node: ast.Call) -> Kind:
         """What Model.eval gives: that of its Metric's eval()."""
@@ -180,9 +181,9 @@ class Calling(Given):
             return self._from_callback(node, args)
         if name == "torch2ms.EvalModel":
             return frozenset((Atom("Step", name, args[2:3]),))
-        if name.startswith("torch2ms."):
-            norm = tuple(k.arg for k in node.keywords if k.arg == "returns_norm")
-            return frozenset((Atom("Step", name, args[:1], norm),))
+        if name.startswith("torch2ms.") and name not in OF_STEPS:
+            norm = [k.arg for k in node.keywords if k.arg == "returns_norm"]
+            return frozenset((Atom("Step", name, args[:1], tuple(norm)),))
         named = {k.arg: self.world.kinds[id(k.value)] for k in node.keywords if k.arg}
         dataset = datasets.made(name, named, args, self.world)
         if dataset is not None:
@@ -292,9 +293,7 @@ def _keyed(value: Kind, key: str) -> Kind:
 
 
 def _result(signature: Signature) -> Kind:
-    found = from_text(signature.result)
-    if signature.fields:
-        return frozenset(
-            Atom(a.kind, a.name, a.items, signature.fields, a.direct, a.fixed) for a in found
-        )
+    found, fields = from_text(signature.result), signature.fields
+    if fields:
+        return frozenset(Atom(a.kind, a.name, a.items, fields, a.direct, a.fixed) for a in found)
     return found

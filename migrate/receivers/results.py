@@ -89,6 +89,14 @@ _MODULE_METHODS = {
     "forward": TENSOR,
     "__call__": TENSOR,
 }
+# what restructured training steps ask for; every other name of theirs makes or calls a step
+OF_STEPS = {
+    "torch2ms.clip_gradients": TENSOR,
+    "torch2ms.gradient_of": TENSOR,
+    "torch2ms.group_weights": sequence("list", TENSOR),
+    "torch2ms.leaf": TENSOR,
+    "torch2ms.own_groups": UNKNOWN,
+}
 _FUNCTIONS = {
     "torch.is_tensor": BOOL,
     "torch.is_floating_point": BOOL,
@@ -108,6 +116,7 @@ _FUNCTIONS = {
     "torch.autograd.Variable": TENSOR,
     "torch.broadcast_shapes": SIZE,
     "torch.meshgrid": sequence("tuple", TENSOR),
+    **OF_STEPS,
     "einops.pack": fixed_tuple((TENSOR, sequence("list", SIZE))),
     "einops.unpack": sequence("list", TENSOR),
     "einops.parse_shape": frozenset((Atom("dict", items=(INT,)),)),

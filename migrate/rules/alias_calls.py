@@ -10,7 +10,7 @@ from migrate.program import Function
 from migrate.receivers.kinds import Atom
 from migrate.rules.alias_writes import Writes
 from migrate.rules.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
-from migrate.rules.torch_sharing import METADATA, shares
+from migrate.rules.torch_sharing import METADATA, layer_shares, shares
 from migrate.rules.written import Holder, Target, is_chain, target_of, works_inplace, written_by
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
@@ -23,6 +23,8 @@ _SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter
 _ONE_ELEMENT = frozenset(("next", "max", "min"))
 _HELD = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
                   "named_modules children named_children".split())  # fmt: skip
+_FIELDS = {"torch2ms.gradient_of": "grad", "torch2ms.group_weights": "['params']",
+           "torch2ms.own_groups": "param_groups"}  # fmt: skip
 _ASKING = frozenset(
     "isinstance len range print int float bool str repr hasattr id type callable sum abs round "
     "issubclass any all ord chr hash format divmod pow".split()
@@ -170,10 +172,14 @@ class Calls(Writes):
         if atom.kind == "Step":
             return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
-            shared = made_as(handed, VIEW) if _layer_shares(atom) else NO_REFS
+            shared = made_as(handed, VIEW) if layer_shares(atom) else NO_REFS
             return shared | self.made(node)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, [*args, *named.values()])
+        if atom.name in _FIELDS:
+            return self.state.get(args[0], _FIELDS[atom.name])
+        if atom.name == "torch2ms.leaf":
+            return self._torch("torch.nn.Parameter", node, receiver, handed)
         if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
@@ -205,7 +211,7 @@ class Calls(Writes):
     def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:
         last = name.rpartition(".")[2]
         if last in _HELD:
-            held = self.state.get(receiver, "parameters")
+            held = self.state.held(receiver, layers=last.endswith(("modules", "children")))
             if not last.startswith("named_"):
                 made = self.made(node)
                 self.state.put(made, ELEMENTS, held)
@@ -214,6 +220,7 @@ class Calls(Writes):
         if self.scene.table.kind(name) == "class":
             made = self.made(node)
             if last in ("Parameter", "Buffer"):
+                self.state.leaves.add(id(node))
                 return made | made_as(frozenset(r for r in given if self._is_known(r)), VIEW)
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
@@ -288,13 +295,3 @@ class Calls(Writes):
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(id(node), name)
         self.state.write(refs, id(node), assigns)
-
-
-def _layer_shares(atom: Atom) -> bool:
-    """Whether a layer of torch may hand on its input; a Sequential, when all its layers may."""
-    if not atom.name.startswith("torch.nn."):
-        return True
-    inner = [a for kind in atom.items for a in kind]
-    if atom.name == "torch.nn.Sequential" and inner:
-        return all(a.kind == "Module" and _layer_shares(a) for a in inner)
-    return shares(atom.name)

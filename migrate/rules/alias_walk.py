@@ -123,6 +123,9 @@ class _Walk(Flow):
     def __init__(self, scene: Scene, function: Function | None) -> None:
         super().__init__(scene, lambda f: summary(scene, f))
         self.function = function
+        owner = function.owner if function is not None else None
+        bases = scene.inference.torch_bases(owner.key) if owner is not None else ()
+        self.apart = "torch2ms.OptimizerWithStep" in bases
 
     def all(self) -> Findings:
         if self.function is None:
@@ -198,7 +201,7 @@ class _Walk(Flow):
                 self.state.put(refs, ELEMENTS, self.elements(added))
             return
         self.flight.clear()
-        if isinstance(target, ast.Attribute):
+        if isinstance(target, ast.Attribute) and target.attr != "data":
             self.note_given(item, frozenset(r for r in refs if r.region[0] == "param"))
             self.state.write(refs, id(item))
             new = frozenset((self.state.make(id(item)),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from migrate.rules.alias_values import Values, key_of
+from migrate.rules.stopped import is_stopped
 from migrate.rules.storage import (
     ELEMENTS,
     MAYBE,
@@ -23,7 +24,13 @@ from migrate.rules.written import Holder, target_of
 
 
 class Writes(Values):
-    """Binds names, and changes tensors."""
+    """Binds names, and changes tensors.
+
+    ``apart``: in an optimizer no gradient is recorded; there a tensor that some object may hold
+    (``state["mean"]``, made here in the first round) is changed itself as well.
+    """
+
+    apart = False
 
     # -- binding and writing --------------------------------------------------------------------
 
@@ -68,9 +75,12 @@ class Writes(Values):
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(key, name)
         known = [r for r in refs if r.how < MAYBE]
-        held = bool(known) and all(is_held(r.region) and not r.how for r in refs)
+        same = bool(known) and not any(r.how for r in refs)
+        held = same and all(self.state.is_object(r.region) for r in refs)
+        held = held or (same and self.apart and any(is_held(r.region) for r in refs))
         places = target.holder in (Holder.OUTER, Holder.PLACE)
-        if _changes_object(by, expr) and (places or (held and mode != "item")):
+        collected = target.holder is Holder.ELEMENT and self._keeps_no_gradient(by, refs)
+        if _changes_object(by, expr) and (places or collected or (held and mode != "item")):
             self.found.assigned.add(key)
             self.state.write(refs, key, assigned=True)
             return refs
@@ -82,6 +92,14 @@ class Writes(Values):
             again = -key if mode == "again" else 0
             self.state.names[target.name] = frozenset((new._replace(stale=again),))
         return frozenset((new,))
+
+    def _keeps_no_gradient(self, by: ast.AST, refs: Refs) -> bool:
+        """Whether whole tensors that were made here are changed where nothing is differentiated.
+
+        A value can then be put into the very object, whichever of them it is.
+        """
+        whole = bool(refs) and all(r.how == SAME and r.region[0] in ("new", "old") for r in refs)
+        return whole and is_stopped(self.scene, self.scene.file, by)
 
     def note_given(self, by: ast.AST, refs: Refs) -> None:
         """The parameters whose storage a write changes, and whether it may change a part only."""

@@ -252,9 +252,10 @@ def missed(site: Site, receiver: ast.expr, why: Missed, keep: bool = False) -> R
 
 def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Refusal:
     """``p.data = x`` sets the value; ``p.requires_grad = False`` is the same in MindSpore."""
-    if name.endswith(".requires_grad"):
-        return Edit(site, Outcome.KEPT, None)
     parent = scene.parent(node)
+    added = name.endswith(".data") and isinstance(parent, ast.AugAssign)  # shared_storage.py
+    if name.endswith(".requires_grad") or added:
+        return Edit(site, Outcome.KEPT, None)
     if name.endswith(".data") and isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         text, root = scene.spelling.local("helpers.assign")
         place = Site(site.name, scene.source.span(parent), site.line, site.column)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules.callers import Missed, fate
 from migrate.rules.inplace import is_closed_over, missed
@@ -37,6 +37,8 @@ def decide(
     if isinstance(node, ast.Subscript):
         return Edit(site, Outcome.KEPT, None)
     if isinstance(node, ast.AugAssign):
+        if _is_data(node.target):
+            return _augmented(scene, site, node)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
         return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
     if found.assigned:
@@ -55,14 +57,27 @@ def _kept(site: Site) -> Edit:
 
 
 def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
-    """Somebody else holds the object: ``assign(p, p + y)`` changes it for everyone."""
+    """Somebody else holds the object: ``assign(p, p + y)`` changes it for everyone.
+
+    So does ``p.data += y``, which binds no name.
+    """
     text, root = scene.spelling.local("helpers.assign")
     held = piece(scene.source, node.target, False)
+    if _is_data(node.target):
+        assert isinstance(node.target, ast.Attribute)
+        whole = piece(scene.source, node.target.value, False)
+        value = (held, f" {_SIGNS[type(node.op)]} ", piece(scene.source, node.value, True))
+        parts: tuple[str | Piece, ...] = (f"{text}(", whole, ", ", *value, ")")
+        return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
     added = piece(scene.source, node.value, True)
     # a sum that starts as the number 0 is bound to the first Tensor that is added
-    again = () if _is_always_tensor(scene, node.target) else (held, " = ")
+    again: tuple[str | Piece, ...] = () if _is_always_tensor(scene, node.target) else (held, " = ")
     parts = (*again, f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
+
+
+def _is_data(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "data"
 
 
 def _is_always_tensor(scene: Scene, target: ast.expr) -> bool:

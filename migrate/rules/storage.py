@@ -8,7 +8,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 Region = tuple[Hashable, ...]
@@ -93,17 +93,19 @@ class State:
     """What the names and the containers hold at one point of a function.
 
     ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
-    regions made anywhere in it, ``roots`` remembers the outermost regions of sets of references.
+    regions made anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the
+    outermost regions of sets of references.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     made: set[Region] = field(default_factory=set, compare=False)
+    leaves: set[Hashable] = field(default_factory=set, compare=False)
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
 
     def copy(self) -> State:
-        return State(dict(self.names), dict(self.inside), self.steps, self.made, self.roots)
+        return replace(self, names=dict(self.names), inside=dict(self.inside))
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -158,6 +160,10 @@ class State:
         if self.steps[0] > MOST_STEPS:
             raise Intricate
 
+    def is_object(self, region: Region) -> bool:
+        """Whether the very object is meant: somebody else holds it, or it is a Parameter."""
+        return is_held(region) or (region[0] in ("new", "old") and region[1] in self.leaves)
+
     # -- containers and objects -------------------------------------------------------------
 
     def get(self, holders: Refs, name: str) -> Refs:
@@ -179,6 +185,12 @@ class State:
                     continue
             found |= self._first_seen(holder, name)
         return frozenset(found)
+
+    def held(self, modules: Refs, layers: bool) -> Refs:
+        """What Modules hold; where Parameters are meant, not the layers a container is made of."""
+        found = self.get(modules, "parameters")
+        made = {r for r in found if r.region[0] in ("new", "old")}
+        return found if layers else found - {r for r in made if not self.is_object(r.region)}
 
     def _first_seen(self, holder: Ref, name: str) -> Refs:
         """What an object that was not made here holds from the beginning."""
@@ -246,7 +258,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = State(steps=alive[0].steps, made=alive[0].made, roots=alive[0].roots)
+    result = replace(alive[0], names={}, inside={})
     for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run
         refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
         if refs or all(name in s.names for s in alive):  # else it may be that of outside

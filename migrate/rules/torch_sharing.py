@@ -7,6 +7,8 @@ an input as it is when nothing is to be done. Every other torch function makes a
 
 from __future__ import annotations
 
+from migrate.receivers.kinds import Atom
+
 _VIEWS = frozenset(
     """
 adjoint alias as_strided broadcast_to chunk coalesce conj contiguous detach diagonal dsplit expand
@@ -61,3 +63,13 @@ def is_written(method: str) -> bool:
         and not method.startswith("_")
         and (not method.endswith("__") and method not in NOT_WRITING)
     )
+
+
+def layer_shares(atom: Atom) -> bool:
+    """Whether a layer of torch may hand on its input; a Sequential, when all its layers may."""
+    if not atom.name.startswith("torch.nn."):
+        return True
+    inner = [a for kind in atom.items for a in kind]
+    if atom.name == "torch.nn.Sequential" and inner:
+        return all(a.kind == "Module" and layer_shares(a) for a in inner)
+    return shares(atom.name)

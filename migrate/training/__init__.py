@@ -5,6 +5,6 @@ what computes the loss becomes a class of its own, the update a call of a train 
 is still torch code (but for names of ``torch2ms``, which rows of the table explain), so that the
 ordinary rules convert it.
 
-effects -> marks -> groups -> changes -> slices -> variables -> texts -> eval_loops -> evaluation
--> restructure; each imports only from those before it.
+effects -> marks -> groups -> by_hand -> changes -> slices -> variables -> texts -> eval_loops ->
+evaluation -> restructure; each imports only from those before it.
 """

@@ -21,7 +21,8 @@ class Group:
     """The marks of one training step.
 
     ``fused``: loss, gradient and update are one call. ``apart``: the gradients of each backward
-    are fresh, but the update comes later.
+    are fresh, but the update comes later. ``by_hand``: only the backward, its gradients stay with
+    the weights (by_hand.py).
     """
 
     backwards: tuple[Mark, ...]
@@ -30,6 +31,7 @@ class Group:
     zeros: tuple[Mark, ...]
     fused: bool
     apart: bool = False
+    by_hand: bool = False
 
     @property
     def optimizers(self) -> tuple[str, ...]:

@@ -22,6 +22,9 @@ CLIP_NORM = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
 CLIP_VALUE = ("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_value")
 
 
+_PARAMETERS = {"torch2ms.leaf", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
+
+
 class Act(Enum):
     """What a statement does in a training step."""
 
@@ -93,6 +96,13 @@ class View:
                 if isinstance(call.func, ast.Attribute):
                     found.add(dotted(call.func.value))
         return (called["step"] & called["zero_grad"]) - {""}
+
+    @cached_property
+    def leaves(self) -> set[str]:
+        """Names that are bound to Parameters of no Module."""
+        bound = (n for n in self.file.of(ast.Assign) if isinstance(n.value, ast.Call))
+        made = [n for n in bound if self.torch_names(n.value.func) & _PARAMETERS]  # type: ignore[attr-defined]
+        return {dotted(t) for n in made for t in n.targets} - {""}
 
     def is_optimizer(self, node: ast.AST) -> bool:
         found = self.atoms(node)
@@ -232,3 +242,8 @@ def bodies(view: View) -> Iterator[tuple[Function | None, list[ast.stmt]]]:
     for function in view.file.functions.values():
         if isinstance(function.node.body, list):
             yield function, function.node.body
+
+
+def all_marks(view: View) -> list[Mark]:
+    """The marks of a file."""
+    return [m for _, body in bodies(view) for m in marks(view, body)]

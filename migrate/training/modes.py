@@ -25,11 +25,18 @@ def lines(
     nodes = [*region.again, *region.inside, *region.losses]
     said = set() if place.behind else _said(view, region, build, function)
     if not said:
-        hidden = sorted(set(_hidden(view, nodes, own)))
-        return [f"{place.variable}.set_train()", *(f"{m}.set_train()" for m in hidden)]
+        hidden = hidden_modules(view, region, own)
+        modules = [m for m in hidden if m not in view.leaves]
+        return [f"{place.variable}.set_train()", *(f"{m}.set_train()" for m in modules)]
     updated = {m for o in region.group.optimizers for m in models_of(view, o)}
     rest = sorted(m for m in models(view, nodes, own) & updated if not _covered(m, said))
     return [f"{m}.set_train()" for m in rest]
+
+
+def hidden_modules(view: View, region: Region, own: str) -> list[str]:
+    """The Modules by which methods compute that the step calls: no part of its Cell."""
+    nodes = [*region.again, *region.inside, *region.losses]
+    return sorted(set(_hidden(view, nodes, own)))
 
 
 def _said(view: View, region: Region, build: str, function: Function | None) -> set[str]:
@@ -52,8 +59,8 @@ def _covered(module: str, said: set[str]) -> bool:
 
 
 def _hidden(view: View, nodes: list[ast.AST], own: str) -> Iterator[str]:
-    """The Modules by which methods compute that the step calls: no part of its Cell."""
     for use in (u for n in nodes for u in uses(n, own)):
+        yield from _enclosed(view, use.node)
         for atom in without_none(view.kind(use.node)):
             method = view.inference.function_of(atom.name) if atom.kind == "method" else None
             if method is None or "::" not in atom.name or not isinstance(method.node.body, list):
@@ -63,3 +70,16 @@ def _hidden(view: View, nodes: list[ast.AST], own: str) -> Iterator[str]:
             for name in models(there, method.node.body, its):
                 if name.startswith(f"{its}."):
                     yield f"{own}.{name.removeprefix(f'{its}.')}"
+
+
+def _enclosed(view: View, node: ast.AST) -> Iterator[str]:
+    """The Modules and weights around a function that is called: ``lambda x: x @ w``."""
+    for atom in without_none(view.kind(node)):
+        function = view.inference.function_of(atom.name) if atom.kind == "function" else None
+        if function is None or function.path != view.file.path or "::" not in atom.name:
+            continue
+        body = function.node.body
+        items: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+        for name in models(view, items, "-"):
+            if name in view.leaves and name not in function.locals:
+                yield name

@@ -21,6 +21,7 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
     for use in (u for n in nodes for u in uses(n, own)):
         atoms = view.atoms(use.node)
         known = atoms == {"Module"} and not _weightless(view, use.node)
+        known = known or (use.name in view.leaves and not use.stored)
         if known or (not atoms and use.name in _told(view)) or _computes(view, use.node):
             found.add(use.name)
     return found
@@ -94,7 +95,26 @@ def from_model(
     return bool(models(view, [*block[:end], *losses], own))
 
 
+def differentiates(view: View, node: ast.AST, depth: int = 4) -> bool:
+    """Whether a function of the program is called that holds a ``backward()`` of its own."""
+    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and depth):
+        for atom in without_none(view.kind(call.func)):
+            known = atom.kind in ("function", "method") and "::" in atom.name
+            function = view.inference.function_of(atom.name) if known else None
+            if function is None:
+                continue
+            inner = (n for n in ast.walk(function.node) if isinstance(n, ast.Attribute))
+            if any(n.attr == "backward" for n in inner):
+                return True
+            if differentiates(view, function.node, depth - 1):
+                return True
+    return False
+
+
 def quiet(view: View, item: ast.stmt) -> bool:
+    """Whether no gradient goes through what a statement computes."""
+    if differentiates(view, item):
+        return True  # its graph is used up
     return isinstance(item, ast.With) and _is_call_of(view, item.items[0].context_expr, QUIET)
 
 

@@ -61,10 +61,11 @@ def _first(region: Region) -> ast.stmt:
 
 def _names(group: Group, several: bool, taken: set[str]) -> tuple[str, str]:
     """Class and variable: NetWithLoss and train_net, or named after the optimizer's part."""
-    part = _part(group.optimizers[0]) if several else ""
+    part = _part(group.optimizers[0]) if several and not group.by_hand else ""
     short = part if part[:1].isupper() else part.capitalize()
     cell = f"{short}WithLoss" if part else "NetWithLoss"
     variable = f"train_{part.lower()}" if part else "train_net"
+    variable = "backward_net" if group.by_hand else variable
     found = []
     for name in (cell, variable):
         number, chosen = 2, name

@@ -13,14 +13,16 @@ from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.source import Source, read
-from migrate.training import modes
+from migrate.training import by_hand, modes
 from migrate.training.apart import apart
 from migrate.training.cells import OWN, LossCell, plain, written
+from migrate.training.connected import connected
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
+from migrate.training.leaves import made_parameters
 from migrate.training.lines import shares_line
-from migrate.training.marks import NAMES, Mark, View, bodies, marks
+from migrate.training.marks import NAMES, Mark, View, all_marks, bodies, marks
 from migrate.training.model_style import evaluated_by_model, run_by_model
 from migrate.training.modules import models
 from migrate.training.placing import Place, place
@@ -32,6 +34,7 @@ from migrate.training.wording import edits
 
 TORCH = "_torch2ms_torch"
 _WORDS = (b".backward(", b".eval(", b"no_grad", b"inference_mode")
+_HAND_WORDS = (*_WORDS, b".grad", b".step(", b".zero_grad(", b"clip_grad_")
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,42 @@ def restructure(inference: Inference, style: str = "cells") -> dict[str, Staged]
     """The files that hold training steps, by path; ``style`` "model": Model runs the epochs."""
     found: dict[str, Staged] = {}
     together, inference = _together(inference)
+    changed = _plain_or_by_hand(inference)
     for path, file in inference.program.files.items():
-        if any(word in file.source.data for word in _WORDS):
-            staged = _file(inference, file)
+        if path in changed or path in together:
+            staged = changed.get(path)
             before = together.get(path)
             made = staged.behind(before) if staged is not None and before is not None else staged
             made = _by_model(View(file, inference), made) if style == "model" else made
             if made is not None or before is not None:
                 found[path] = made or before  # type: ignore[assignment]
     return found
+
+
+def _plain_or_by_hand(inference: Inference) -> dict[str, Staged | None]:
+    """What each file becomes; where gradients are read, or a backward is in no step, by hand.
+
+    Files that imports connect go the same way: one may clear what the other adds.
+    """
+    files = inference.program.files
+    found = {p: _file(inference, f) for p, f in files.items() if _has(f, _WORDS)}
+    seen: set[str] = set()
+    for path in [p for p, f in files.items() if _WORDS[0] in f.source.data]:
+        if path in seen:
+            continue
+        near = [f.path for f in connected(View(files[path], inference))]
+        seen |= set(near)
+        asked = any(by_hand.asks(View(files[p], inference)) for p in near)
+        if not asked and not any(s is not None and s.unclear for p in near if (s := found.get(p))):
+            continue
+        other = {p: _file(inference, files[p], True) for p in near if _has(files[p], _HAND_WORDS)}
+        if not any(s is not None and s.unclear for s in other.values()):
+            found |= other
+    return found
+
+
+def _has(file: File, words: tuple[bytes, ...]) -> bool:
+    return any(word in file.source.data for word in words)
 
 
 def _by_model(view: View, staged: Staged | None) -> Staged | None:
@@ -71,7 +101,11 @@ def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:
     files = inference.program.files
     found = {}
     for path, file in files.items():
-        changes = inlined(View(file, inference)) if _WORDS[0] in file.source.data else []
+        if _WORDS[0] not in file.source.data:
+            continue
+        view = View(file, inference)
+        made = made_parameters(view, OWN)
+        changes = [*([_import(view)] if made else []), *made, *inlined(view)]
         if changes:
             found[path] = _rewritten(file.source, changes)
     if not found:
@@ -90,7 +124,7 @@ def _rewritten(source: Source, changes: list[Edit]) -> Staged:
     )
 
 
-def _file(inference: Inference, file: File) -> Staged | None:
+def _file(inference: Inference, file: File, hand: bool = False) -> Staged | None:
     view = View(file, inference)
     taken = set(file.names) | {n.id for n in file.of(ast.Name)}
     ready: list[_Ready] = []
@@ -98,7 +132,7 @@ def _file(inference: Inference, file: File) -> Staged | None:
     evaluated: list[Evaluation] = []
     for function, body in bodies(view):
         every = marks(view, body)
-        made = groups(view, every)
+        made = by_hand.alone(every) if hand else groups(view, every)
         several = sum(isinstance(m, Group) for m in made) > 1
         for group in made:
             item = (
@@ -109,9 +143,12 @@ def _file(inference: Inference, file: File) -> Staged | None:
             (unclear if isinstance(item, Unclear) else ready).append(item)  # type: ignore[arg-type]
         evaluated += evaluations(view, function, body, _own(function), taken)
     ready = list(_without_nested(ready, unclear))
-    if not ready and not unclear and not evaluated:
+    kept = all_marks(view) if hand else []
+    against = by_hand.reason_against(view, kept) if hand else None
+    unclear += [against] if against is not None else []
+    if not ready and not unclear and not evaluated and not kept and not by_hand.asks(view):
         return None
-    return _staged(view, ready, unclear, evaluated)
+    return _staged(view, ready, unclear, evaluated, kept if hand and not unclear else None)
 
 
 def _without_nested(ready: Sequence[_Ready], unclear: list[Unclear]) -> Iterator[_Ready]:
@@ -155,6 +192,8 @@ def _in_place(
     if isinstance(found, Unclear):
         return found
     group = found.group
+    if group.by_hand and by_hand.within(view, (*found.inside, *found.moved)):
+        return Unclear(group.backwards[0], "what computes its loss looks at gradients")
     shared = [
         s
         for s in (*found.inside, *(m.statement for m in group.marks))
@@ -166,13 +205,15 @@ def _in_place(
     if isinstance(names, Unclear):
         return names
     where = place(view, found, names, function, several, taken)
-    cell = plain(view, found, names, OWN) if group.fused or group.apart else None
+    alone = group.fused or group.apart or group.by_hand
+    cell = plain(view, found, names, OWN) if alone else None
     if cell is None:
         cell = written(view, found, names, own, where.cell, f"{TORCH}.nn.Module")
     carried = not where.behind and carries(group, names.loop, function)
     if isinstance(carried, Unclear):
         return carried
-    made = step(view, group, cell, names, own, OWN, carried)
+    hidden = modes.hidden_modules(view, found, own) if group.by_hand else []
+    made = step(view, group, cell, names, own, OWN, carried, hidden)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
 
 
@@ -190,9 +231,11 @@ def _staged(
     ready: Sequence[_Ready],
     unclear: Sequence[Unclear],
     evaluated: Sequence[Evaluation],
+    kept: Sequence[Mark] | None,
 ) -> Staged:
     source = view.file.source
-    changes = [_import(view)] if ready or evaluated else []
+    more = list(by_hand.edits(view, kept, OWN)) if kept is not None else []
+    changes = [*([_import(view)] if ready or evaluated or more else []), *more]
     for item in ready:
         changes += edits(view, item.region, item.cell, item.step, item.place)
         changes += _made(view, item)
@@ -203,7 +246,10 @@ def _staged(
         source,
         read(source.path, source.encode(emitted.data)),
         emitted,
-        tuple(_site(source, m) for m in marked),
+        (
+            *(_site(source, m) for m in marked),
+            *(by_hand.sites(view, kept) if kept is not None else ()),
+        ),
         tuple((u.mark.statement.lineno, u.reason) for u in unclear),
         frozenset(i.place.cell for i in ready if i.cell.text) | {e.cell for e in evaluated},
         single=frozenset(i.place.variable for i in ready if _networks(view, i) == 1),

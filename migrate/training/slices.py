@@ -209,6 +209,8 @@ def sort_out(
 
 def _tail(view: View, group: Group, own: str) -> str:
     """What stands between the backward and the update must not look at gradients or weights."""
+    if group.by_hand:
+        return ""
     marks = {id(m.statement) for m in group.marks}
     block, _ = block_of(view, group.backwards[-1].statement)
     step = group.steps[-1].statement

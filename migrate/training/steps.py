@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
@@ -30,8 +31,11 @@ def step(
     own: str,
     module: str,
     carried: bool = False,
+    hidden: Sequence[str] = (),
 ) -> Step | Unclear:
     """Which train step does it, with what it is built from."""
+    if group.by_hand:
+        return _backward(cell, module, hidden)
     optimizer = _optimizers(view, group)
     aux = ", has_aux=True" if len(cell.results) > 1 else ""
     if not group.fused:
@@ -54,6 +58,12 @@ def step(
         return Step(f"{module}.ClippedTrainStep({cell.build}, {optimizer}{given})", results)
     name = "TrainOneStep" if aux else "TrainOneStepCell"
     return Step(f"{module}.{name}({cell.build}, {optimizer})")
+
+
+def _backward(cell: LossCell, module: str, hidden: Sequence[str]) -> Step:
+    """The gradients stay with the weights: those that the Cell holds, and of ``hidden`` Modules."""
+    given = [cell.build, *hidden, *(["has_aux=True"] if len(cell.results) > 1 else [])]
+    return Step(f"{module}.BackwardNet({', '.join(given)})")
 
 
 def _accumulating(
@@ -92,7 +102,13 @@ def carries(group: Group, loop: ast.stmt | None, function: Function | None) -> b
 
     The optimizer comes from elsewhere, and nothing clears its gradients right before the loop.
     """
-    if group.fused or group.apart or function is None or not isinstance(function.node.body, list):
+    if (
+        group.fused
+        or group.apart
+        or group.by_hand
+        or function is None
+        or not isinstance(function.node.body, list)
+    ):
         return False
     if set(group.optimizers) & binds(function.node.body):
         return False

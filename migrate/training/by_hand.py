@@ -1,0 +1,230 @@
+"""In: a file whose program looks at gradients. Out: its backwards alone, and edits of the rest.
+
+Where a program reads ``p.grad``, changes weights itself, has an optimizer of its own or spreads a
+step over functions, gradients stay with the weights as in torch: each ``backward()`` becomes a
+call of ``BackwardNet``, and what reads, writes, clears or applies gradients stays where it stands.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.training.groups import Group, Unclear
+from migrate.training.lines import Parts
+from migrate.training.marks import NAMES, Act, Mark, View, all_marks, bodies, marks
+
+GRADIENT = "torch.Tensor.grad"
+_CALLS = {
+    Act.ZERO: "clear_gradients",
+    Act.STEP: "apply_gradients",
+    Act.CLIP_NORM: "clip_gradients",
+    Act.CLIP_VALUE: "clip_gradient_values",
+}
+_OPTIMIZERS = {"torch.optim.Optimizer", "torch.optim.optimizer.Optimizer"}
+_NOTHING = ("detach_", "requires_grad_")
+_VALUES = ("copy_", "fill_")
+
+
+def gradients(view: View) -> list[ast.Attribute]:
+    """The places ``weight.grad`` of a file, in the order of the text."""
+    found = [n for n in view.file.of(ast.Attribute) if n.attr == "grad" and _is_gradient(view, n)]
+    return sorted(found, key=lambda n: (n.lineno, n.col_offset))
+
+
+def _is_gradient(view: View, node: ast.Attribute) -> bool:
+    call = view.file.parents.get(id(node))
+    called = isinstance(call, ast.Call) and call.func is node
+    return not called and not view.torch_names(node) - {GRADIENT} and (
+        view.atoms(node.value) <= {"Tensor"}
+    )  # fmt: skip
+
+
+def asks(view: View) -> bool:
+    """Whether a file reads gradients but to clip them, or clips where no backward stands."""
+    for _, body in bodies(view):
+        acts = {m.act for m in marks(view, body)}
+        if acts & {Act.CLIP_NORM, Act.CLIP_VALUE} and Act.BACKWARD not in acts:
+            return True
+    clipped = {id(n) for m in all_marks(view) for n in ast.walk(m.statement)}
+    return any(id(n) not in clipped for n in gradients(view))
+
+
+def within(view: View, items: Iterable[ast.stmt]) -> bool:
+    """Whether statements look at gradients."""
+    inside = {id(n) for s in items for n in ast.walk(s)}
+    return any(id(n) in inside for n in gradients(view))
+
+
+def alone(found: Sequence[Mark]) -> list[Group | Unclear]:
+    """Each backward of a function; those that follow one another without more are one."""
+    drafts: list[list[Mark]] = []
+    last: Mark | None = None
+    for mark in found:
+        if mark.act is Act.BACKWARD:
+            if last is not None and last.act is Act.BACKWARD and last.on == mark.on:
+                drafts[-1].append(mark)
+            else:
+                drafts.append([mark])
+        last = mark
+    return [_group(d) for d in drafts]
+
+
+def _group(backwards: list[Mark]) -> Group | Unclear:
+    for mark in backwards:
+        given = {k.arg: k.value for k in mark.call.keywords}
+        graph = given.get("create_graph")
+        if graph is not None and not (isinstance(graph, ast.Constant) and not graph.value):
+            return Unclear(mark, "it builds a graph of the gradient itself (create_graph)")
+        if mark.call.args or set(given) - {"retain_graph", "create_graph"}:
+            return Unclear(mark, "backward() is given a gradient or inputs")
+        if mark.scaler:
+            return Unclear(mark, "its gradients are scaled, and the program reads them")
+    return Group(tuple(backwards), (), (), (), fused=False, by_hand=True)
+
+
+def reason_against(view: View, every: Sequence[Mark]) -> Unclear | None:
+    """What cannot be done with gradients that stay with the weights."""
+    for mark in every:
+        if mark.scaler or mark.act in (Act.UNSCALE, Act.UPDATE):
+            return Unclear(mark, "its gradients are scaled, and the program reads them")
+        if mark.act is Act.STEP and (mark.call.args or mark.call.keywords):
+            return Unclear(mark, "step() is given a closure, which computes the loss anew")
+    odd = next((n for n in gradients(view) if _is_odd(view, n)), None)
+    if odd is not None and every:
+        return Unclear(every[0], f"line {odd.lineno} changes a gradient in a way of its own")
+    if b"istributed" in view.file.source.data and every:
+        return Unclear(every[0], "several processes may share its gradients")
+    return None
+
+
+def _is_odd(view: View, node: ast.Attribute) -> bool:
+    """A change of a gradient within an expression, or its deletion."""
+    if isinstance(node.ctx, ast.Del):
+        return True
+    whole, around = _whole(view, node)
+    if isinstance(around, ast.Attribute) and around.value is whole and around.attr.endswith("_"):
+        return _written(view, node) is None
+    return isinstance(node.ctx, ast.Store) and not isinstance(around, (ast.Assign, ast.AugAssign))
+
+
+# -- edits --------------------------------------------------------------------------------------
+
+
+def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
+    """Marks other than backwards, and gradients, in words of ``own``."""
+    source = view.file.source
+    for mark in every:
+        if mark.act is Act.BACKWARD or _is_clamp(mark):
+            continue
+        name = f"{own}.{_CALLS[mark.act]}"
+        if mark.act in (Act.CLIP_NORM, Act.CLIP_VALUE):
+            yield _edit(view, mark.call.func, (name,))
+            continue
+        assert isinstance(mark.call.func, ast.Attribute)
+        owner = Piece(source.span(mark.call.func.value))
+        given = [*mark.call.args, *mark.call.keywords]
+        more: list[str | Piece] = [p for a in given for p in (", ", Piece(source.span(a)))]
+        yield _edit(view, mark.call, (f"{name}(", owner, *more, ")"))
+    for node in gradients(view):
+        yield from _gradient(view, node, own)
+    yield from _optimizers(view, own)
+
+
+def _optimizers(view: View, own: str) -> Iterator[Edit]:
+    """Classes that derive from torch's Optimizer: base, groups, and the weights in these."""
+    source = view.file.source
+    for item in view.file.of(ast.ClassDef):
+        bases = [b for b in item.bases if view.torch_names(b) & _OPTIMIZERS]
+        yield from (_edit(view, base, (f"{own}.OptimizerWithStep",)) for base in bases)
+        inside = [n for n in ast.walk(item) if bases and isinstance(n, ast.Subscript)]
+        for node in inside:
+            if isinstance(node.slice, ast.Constant) and node.slice.value == "params":
+                held = Piece(source.span(node.value))
+                if isinstance(node.ctx, ast.Load):
+                    yield _edit(view, node, (f"{own}.group_weights(", held, ")"))
+    for place in view.file.of(ast.Attribute):
+        if place.attr == "param_groups" and isinstance(place.ctx, ast.Load):
+            classes = [a.name for a in view.kind(place.value) if a.kind == "Object"]
+            if any(set(view.inference.torch_bases(c)) & _OPTIMIZERS for c in classes):
+                yield _edit(
+                    view, place, (f"{own}.own_groups(", Piece(source.span(place.value)), ")")
+                )
+
+
+def _is_clamp(mark: Mark) -> bool:
+    return isinstance(mark.call.func, ast.Attribute) and mark.call.func.attr == "clamp_"
+
+
+def sites(view: View, every: Sequence[Mark]) -> list[Site]:
+    """What the report calls a part of a training step."""
+    source = view.file.source
+    marked = [m for m in every if m.act is not Act.BACKWARD and not _is_clamp(m)]
+    found = [source.site(NAMES[m.act], m.statement) for m in marked]
+    return found + [source.site(GRADIENT, n) for n in gradients(view)]
+
+
+def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
+    source = view.file.source
+    weight = Piece(source.span(node.value))
+    read: Parts = (f"{own}.gradient_of(", weight, ")")
+    whole, around = _whole(view, node)
+    written = _written(view, node)
+    if isinstance(around, ast.AugAssign) and around.target is whole:
+        operator = source.text(Span(source.span(whole).end, source.span(around.value).start))
+        sign = operator.strip().removesuffix("=").strip()
+        value = (*read, f" {sign} ", Piece(source.span(around.value), parens=True))
+        yield _edit(view, around, (f"{own}.write_gradient(", weight, ", ", *value, ")"))
+    elif isinstance(around, ast.Assign) and whole in around.targets:
+        name = "keep_gradient" if whole is node else "write_gradient"
+        given = Piece(source.span(around.value))
+        yield _edit(view, around, (f"{own}.{name}(", weight, ", ", given, ")"))
+    elif written is not None:
+        yield _edit(view, written, _value(view, written, weight, read, own))
+    else:
+        yield _edit(view, node, read)
+
+
+def _value(view: View, call: ast.Call, weight: Piece, read: Parts, own: str) -> Parts:
+    """``p.grad.mul_(0.5)`` writes what ``mul`` gives."""
+    assert isinstance(call.func, ast.Attribute)
+    method, source = call.func.attr, view.file.source
+    if method in _NOTHING:
+        return read
+    head = (f"{own}.write_gradient(", weight, ", ")
+    if method == "zero_":
+        return (*head, "0)")
+    if method in _VALUES:
+        return (*head, Piece(source.span(call.args[0])), ")")
+    given = Piece(Span(source.span(call.func).end, source.span(call).end))
+    return (*head, *read, f".{method.removesuffix('_')}", given, ")")
+
+
+def _whole(view: View, node: ast.Attribute) -> tuple[ast.expr, ast.AST | None]:
+    """``p.grad`` or ``p.grad.data``, and what stands around it."""
+    around = view.file.parents.get(id(node))
+    if isinstance(around, ast.Attribute) and around.attr == "data":
+        return around, view.file.parents.get(id(around))
+    return node, around
+
+
+def _written(view: View, node: ast.Attribute) -> ast.Call | None:
+    """The call of a method in place on a gradient, where it is a statement."""
+    whole, method = _whole(view, node)
+    if not isinstance(method, ast.Attribute) or method.value is not whole:
+        return None
+    call = view.file.parents.get(id(method))
+    if not method.attr.endswith("_") or not isinstance(call, ast.Call) or call.func is not method:
+        return None
+    known = bool(view.inference.table.rows(f"torch.Tensor.{method.attr.removesuffix('_')}"))
+    simple = method.attr in _NOTHING or method.attr == "zero_"
+    simple = simple or (method.attr in _VALUES and len(call.args) == 1 and not call.keywords)
+    statement = isinstance(view.file.parents.get(id(call)), ast.Expr)
+    return call if statement and (simple or (known and method.attr not in _VALUES)) else None
+
+
+def _edit(view: View, node: ast.AST, parts: Parts) -> Edit:
+    span = view.file.source.span(node)
+    line = view.file.source.line_of(span.start)
+    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)
