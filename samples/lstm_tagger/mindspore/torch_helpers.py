@@ -82,7 +82,7 @@ class Embedding(nn.Embedding):
         return self.embedding_table
 
     def construct(self, ids):
-        out = super().construct(ids)
+        out = nn.Embedding.construct(self, ids)  # super() never ends in a graph for a subclass
         if self.padding_idx is None:
             return out
         padded = (ids == self.padding_idx).expand_dims(-1)
