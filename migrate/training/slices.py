@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from migrate.training.earlier import before_update, constants, made_again
 from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads
+from migrate.training.given_away import looks_through
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import from_model, models, quiet
@@ -191,6 +192,8 @@ def sort_out(
         if item in inside:
             found.inside.append(item)
             continue
+        if looks_through(view, item, own, binds([*before, *found.moved], own)):
+            return f"line {item.lineno} may read what {own} holds of the loss before its update"
         uses_results = reads([item], own) & (binds(before, own) | binds(found.moved, own))
         if uses_results or id(item) in touched:
             if models(view, [item], own):
