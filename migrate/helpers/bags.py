@@ -1,7 +1,8 @@
 """In: ids in bags, and a table of rows. Out: one row for each bag, as torch's embedding_bag."""
 
 import mindspore as ms
-from mindspore import ops
+from mindspore import nn, ops
+from mindspore.common.initializer import Normal, initializer
 
 
 def embedding_bag(
@@ -49,3 +50,42 @@ def bag_numbers(input, offsets, include_last_offset):
         kept, starts = place < starts[-1], starts[:-1]
     begun = (place >= starts.unsqueeze(1)).astype(ms.int32).sum(0)
     return ops.maximum(begun - 1, 0).astype(ms.int32), kept
+
+
+class EmbeddingBag(nn.Cell):
+    """Reproduces torch.nn.EmbeddingBag: ids of shape (N, L), or in turn with offsets.
+
+    Raises ValueError for max_norm and scale_grad_by_freq.
+    """
+
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        mode="mean",
+        sparse=False,
+        _weight=None,
+        include_last_offset=False,
+        padding_idx=None,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise ValueError("EmbeddingBag: max_norm and scale_grad_by_freq are not reproduced")
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        table = initializer(Normal(1.0), (num_embeddings, embedding_dim), dtype or ms.float32)
+        if padding_idx is not None and _weight is None:
+            kept = ops.arange(num_embeddings) != padding_idx % num_embeddings
+            table = table.init_data() * kept.astype(table.dtype).unsqueeze(1)
+        self.weight = ms.Parameter(table if _weight is None else _weight)
+
+    def construct(self, input, offsets=None, per_sample_weights=None):
+        return embedding_bag(
+            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+        )  # fmt: skip

@@ -88,47 +88,6 @@ class Embedding(nn.Embedding):
         return ops.where(padded, ops.stop_gradient(out), out)
 
 
-class EmbeddingBag(nn.Cell):
-    """Reproduces torch.nn.EmbeddingBag for bags of one length: ids of shape (N, L).
-
-    Ids with offsets are refused with a ValueError: they make bags of unequal length.
-    """
-
-    def __init__(
-        self,
-        num_embeddings,
-        embedding_dim,
-        max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        mode="mean",
-        sparse=False,
-        _weight=None,
-        include_last_offset=False,
-        padding_idx=None,
-        device=None,
-        dtype=None,
-    ):
-        super().__init__()
-        if max_norm is not None or scale_grad_by_freq or padding_idx is not None:
-            raise ValueError(
-                "EmbeddingBag: max_norm, scale_grad_by_freq and padding_idx are not reproduced"
-            )
-        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
-        table = initializer(Normal(1.0), (num_embeddings, embedding_dim), dtype or ms.float32)
-        self.weight = ms.Parameter(table if _weight is None else _weight)
-
-    def construct(self, input, offsets=None, per_sample_weights=None):
-        if offsets is not None or input.ndim != 2:
-            raise ValueError("EmbeddingBag: give ids of shape (N, L), without offsets")
-        rows = ops.gather(self.weight, input, 0)
-        if per_sample_weights is not None:
-            rows = rows * per_sample_weights.expand_dims(-1)
-        if self.mode == "sum":
-            return rows.sum(1)
-        return ops.max(rows, 1)[0] if self.mode == "max" else rows.mean(1)
-
-
 class Identity(nn.Identity):
     """Reproduces torch.nn.Identity: takes any arguments, returns its input."""
 
