@@ -35,8 +35,9 @@ def decide_call(
     if isinstance(saved, Refusal):
         return saved
     chosen = saved
-    if any(c.row.rule for c in chosen):
+    if chosen[0].row.rule:
         return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
+    chosen = [c for c in chosen if not c.row.rule]  # like a flag, a rule counts if it comes first
     if shared := collectives.refusal(scene, site, call):
         return shared
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]

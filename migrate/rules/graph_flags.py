@@ -33,6 +33,7 @@ from migrate.rules import (
     graph_records,
     graph_scope,
     graph_shapes,
+    graph_shared,
     graph_state,
     graph_statements,
     graph_try,
@@ -161,11 +162,8 @@ def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
             held = node.value
             if isinstance(held, ast.Attribute) and is_all(scene.kind(held), "dict", "list"):
                 yield node, _state(held.attr)
-    for held in graph_objects.handed_on(scene) if nodes else ():
-        why = "it is written later on, and who holds it does not see that in graph mode"
-        yield held, ("GRF603", ast.unparse(held), why, "write its fields before it is put anywhere")
-    for held, why in graph_objects.left(scene) if nodes else ():
-        yield held, ("GRF603", ast.unparse(held), why, "write and read it where it is made")
+    yield from graph_objects.flags(scene) if nodes else ()
+    yield from graph_shared.flags(scene)
     for name, _, uses in graph_state.kept(scene) if nodes else ():
         for use in uses:
             if isinstance(use.ctx, ast.Store) and not graph_state.is_parameter(scene, use):

@@ -165,6 +165,15 @@ def handed_on(scene: Scene) -> list[ast.expr]:
     return [n for f in here for n in record_writes.handed_on(inference, f, partial(is_record, f))]
 
 
+def flags(scene: Scene) -> Iterator[tuple[ast.AST, tuple[str, str, str, str]]]:
+    """Records that graph mode gets wrong or refuses, with what is said of them."""
+    for held in handed_on(scene):
+        why = "it is written later on, and who holds it does not see that in graph mode"
+        yield held, ("GRF603", ast.unparse(held), why, "write its fields before it is put anywhere")
+    for field, why in left(scene):
+        yield field, ("GRF603", ast.unparse(field), why, "write and read it where it is made")
+
+
 def _written(inference: Inference) -> set[str]:
     """The classes of records of which compiled code writes a field; found once for a program."""
     notes = inference.program.notes
