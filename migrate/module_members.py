@@ -14,10 +14,39 @@ from migrate.scene import Scene
 RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
 
 
+# by the builtin that asks for them, and its number of arguments
+_ASKING = {
+    ("hasattr", 2): "torch2ms.has_part",
+    ("getattr", 2): "torch2ms.layer_part",
+    ("getattr", 3): "torch2ms.part_of",
+}
 TRAIN = "torch.nn.Module.train"
 EVAL = "torch.nn.Module.eval"
 RESET = "torch.nn.Module.reset_parameters"
 ENTRY = "torch.nn.ModuleDict.__getattr__"
+
+
+def asking_for_part(scene: Scene, node: ast.Call) -> str:
+    """``hasattr(m, "weight")`` of a layer that may call it otherwise: the name of a row for it."""
+    row = _ASKING.get((getattr(node.func, "id", ""), len(node.args)), "")
+    asked = getattr(node.args[1], "value", None) if row else None
+    if asked not in RENAMED:
+        return ""
+    atoms = without_none(scene.kind(node.args[0]))
+    any_layer = ("", "torch.nn.Module")
+    kinds = {atom.kind for atom in atoms}
+    if "unknown" in kinds:
+        return row if kinds <= {"unknown", "Module"} and not _in_forward(scene, node) else ""
+    layers = [a.name for a in atoms if a.kind == "Module"]
+    renamed = (asked in r.weights for name in layers for r in scene.table.rows(name))
+    return row if any(name in any_layer for name in layers) or any(renamed) else ""
+
+
+def _in_forward(scene: Scene, node: ast.AST) -> bool:
+    around = scene.parent(node)
+    while around is not None and not isinstance(around, ast.FunctionDef):
+        around = scene.parent(around)
+    return getattr(around, "name", "") == "forward"
 
 
 def of_super(scene: Scene, atom: Atom, attribute: str) -> str:

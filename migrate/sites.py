@@ -269,7 +269,8 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
         return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
     if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
         return []
-    if asked := unknown_receivers.asking_for_reset(scene, node):
+    asked = unknown_receivers.asking_for_reset(scene, node)
+    if asked := asked or module_members.asking_for_part(scene, node):
         return [Reference(node.func, asked, Form.NAME)]
     if setting := late_setting(scene, node):
         return [Reference(node, setting, Form.LATE)]

@@ -17,7 +17,7 @@ from mindspore import nn
 
 from migrate.helpers import norm, pooling
 from migrate.helpers.late_settings import set_ceil_mode, set_convolution, set_norm
-from migrate.helpers.layer_parts import give_part, layer_part
+from migrate.helpers.layer_parts import give_part, has_part, layer_part, part_of
 
 
 def same(theirs: Any, mine: Any, cotangent: int = 1) -> None:
@@ -118,3 +118,36 @@ def test_parts_of_layers_go_by_torchs_names() -> None:
     assert layer_part(bn, "running_var") is bn.moving_variance
     with pytest.raises(AttributeError, match="weight"):
         layer_part(nn.ReLU(), "weight")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        (torch.nn.Linear(2, 3), nn.Dense(2, 3)),
+        (torch.nn.Linear(2, 3, bias=False), nn.Dense(2, 3, has_bias=False)),
+        (torch.nn.Conv2d(2, 3, 1, bias=False), nn.Conv2d(2, 3, 1)),
+        (torch.nn.Embedding(4, 2), nn.Embedding(4, 2)),
+        (torch.nn.BatchNorm2d(3), nn.BatchNorm2d(3)),
+        (torch.nn.LayerNorm(3), nn.LayerNorm((3,))),
+        (torch.nn.GroupNorm(1, 3), nn.GroupNorm(1, 3)),
+        (torch.nn.ReLU(), nn.ReLU()),
+        (torch.nn.Sequential(), nn.SequentialCell()),
+    ],
+)
+def test_what_is_asked_of_a_layer_is_answered_as_in_torch(theirs: Any, mine: Any) -> None:
+    for name in ("weight", "bias", "running_mean", "running_var"):
+        assert has_part(mine, name) is hasattr(theirs, name), (type(mine), name)
+        wanted, found = getattr(theirs, name, "none"), part_of(mine, name, "none")
+        assert (found is None) is (wanted is None), (type(mine), name)
+        assert getattr(found, "shape", found) == getattr(wanted, "shape", wanted)
+
+
+def test_a_cell_of_ones_own_keeps_its_names() -> None:
+    class Scale(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gamma = ms.Parameter(ms.ops.ones(3))
+
+    assert not has_part(Scale(), "weight")
+    assert part_of(Scale(), "weight", 1) == 1
+    assert part_of(torch.zeros(2), "bias", 2) == 2

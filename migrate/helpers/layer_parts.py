@@ -1,8 +1,11 @@
 """In: a layer of some class. Out: its Parameter that torch calls weight, bias or running_*."""
 
 
-def other_names(name):
-    """What MindSpore's layers call the Parameter that torch calls ``name``."""
+def other_names(cell, name):
+    """What MindSpore's layers call the Parameter that torch calls ``name``; other Cells have their
+    own names for what they hold."""
+    if not any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(cell).__mro__):
+        return ()
     if name == "weight":
         return ("gamma", "embedding_table")
     return {"bias": ("beta",), "running_mean": ("moving_mean",)}.get(name, ("moving_variance",))
@@ -10,7 +13,7 @@ def other_names(name):
 
 def layer_part(cell, name):
     """``cell.weight`` as in torch, of any layer: some Cells call it gamma or embedding_table."""
-    for own in other_names(name):
+    for own in other_names(cell, name):
         if hasattr(cell, own) and not hasattr(cell, name):
             return getattr(cell, own)
     return getattr(cell, name)
@@ -19,5 +22,15 @@ def layer_part(cell, name):
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
     held = getattr(cell, "_params", {})
-    names = [own for own in other_names(name) if own in held and name not in held]
+    names = [own for own in other_names(cell, name) if own in held and name not in held]
     setattr(cell, (*names, name)[0], value)
+
+
+def has_part(cell, name):
+    """``hasattr(cell, "weight")``, answered as in torch."""
+    return hasattr(cell, name) or any(hasattr(cell, own) for own in other_names(cell, name))
+
+
+def part_of(cell, name, default):
+    """``getattr(cell, "weight", default)``, answered as in torch."""
+    return layer_part(cell, name) if has_part(cell, name) else default

@@ -108,7 +108,7 @@ class Parameters:
             return joined
         if written != UNKNOWN:
             return join(written, without_none(joined - UNKNOWN))
-        if index == 0 and default is None and self._is_applied(function):
+        if index == _first(function) and default is None and self._is_applied(function):
             return MODULE
         if self._is_gradient(function, index):
             return TENSOR
@@ -206,3 +206,8 @@ class Parameters:
         if 0 <= index < len(call.args):
             return indirect(self.world.kinds.get(id(call.args[index]), NOTHING))
         return UNKNOWN if any(k.arg is None for k in call.keywords) else NOTHING
+
+
+def _first(function: Function) -> int:
+    """The number of its first parameter but ``self``."""
+    return int(function.owner is not None and not function.decorated("staticmethod"))
