@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -48,9 +48,8 @@ def inline(
     other = rename or {}
     roots = frozenset(root for item in chosen for root in item.imports) - present
     shared = frozenset(root for root in roots if _is_shared(root))
-    head = [_INLINE, *_import_lines(roots - shared, other)]
-    parts = [_renamed(item, other) for item in chosen]
-    return "\n".join(head) + "\n\n\n" + "\n\n\n".join(parts) + "\n", shared
+    head = [_INLINE, *_import_lines(roots - shared, {**other, **_both(chosen)})]
+    return "\n".join(head) + "\n\n\n" + "\n\n\n".join(_texts(chosen, other)) + "\n", shared
 
 
 def imported(names: Iterable[str]) -> dict[str, str]:
@@ -69,6 +68,21 @@ def bound(names: Iterable[str]) -> frozenset[str]:
 def _is_shared(root: str) -> bool:
     module, _, name = root.rpartition(".")
     return not module or (module == "mindspore" and name in _SHARED)
+
+
+def _both(chosen: Sequence[Definition]) -> dict[str, str]:
+    """Other names for what is imported under the name of a helper: Normal fills weights in
+    MindSpore, and is a distribution of torch's."""
+    defined = {item.name for item in chosen}
+    names = {binding(root) for item in chosen for root in item.imports}
+    return {name: f"ms_{name}" for name in names & defined}
+
+
+def _texts(chosen: Sequence[Definition], rename: Mapping[str, str]) -> list[str]:
+    """The texts of helpers that stand together."""
+    both = _both(chosen)
+    apart = [{n: both[n] for n in map(binding, item.imports) if n in both} for item in chosen]
+    return [_renamed(item, {**rename, **own}) for item, own in zip(chosen, apart, strict=True)]
 
 
 def _renamed(item: Definition, rename: Mapping[str, str]) -> str:
@@ -109,8 +123,8 @@ def module_text(names: Iterable[str]) -> str:
     lines = [_MODULE, _DOCSTRING, ""]
     if any(item.future for item in chosen):
         lines += ["from __future__ import annotations", ""]
-    lines += [*_import_lines(roots, {}), "", "", ""]
-    return "\n".join(lines) + "\n\n\n".join(item.text for item in chosen) + "\n"
+    lines += [*_import_lines(roots, _both(chosen)), "", "", ""]
+    return "\n".join(lines) + "\n\n\n".join(_texts(chosen, {})) + "\n"
 
 
 def is_ours(data: bytes) -> bool:

@@ -212,3 +212,21 @@ def _locals(tree: ast.Module) -> set[str]:
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
     return arguments | stored
+
+
+def test_a_helper_and_an_import_of_one_name_stand_side_by_side() -> None:
+    names = ("Normal", "kaiming_normal_")
+    texts = (helper_copy.module_text(names), helper_copy.inline(names)[0])
+    for text in texts:
+        assert "import Normal as ms_Normal" in text
+        assert "class Normal(Distribution):" in text
+        assert "drawn(tensor, ms_Normal(" in text
+    alone = helper_copy.module_text(["kaiming_normal_"])
+    assert "ms_Normal" not in alone
+
+
+def test_a_file_that_uses_the_name_itself_renames_the_helper_alone() -> None:
+    text, _ = helper_copy.inline(("Normal", "kaiming_normal_"), {"Normal": "torch_Normal"})
+    assert "import Normal as ms_Normal" in text
+    assert "class torch_Normal(Distribution):" in text
+    assert "drawn(tensor, ms_Normal(" in text
