@@ -21,7 +21,8 @@ _OPTIMIZER = ("optimizer", "optimiser", "optim", "opt", "solver")
 @dataclass(frozen=True)
 class Place:
     """``made_at``: offset and indentation of the statement that builds the train step called
-    ``variable``; ``class_at``: offset in front of which the class ``cell`` is written."""
+    ``variable``; ``class_at``: offset in front of which the class ``cell`` is written. ``late``:
+    the statement stands right in front of the call instead."""
 
     cell: str
     variable: str
@@ -29,6 +30,7 @@ class Place:
     indent: str
     behind: bool
     class_at: int
+    late: bool = False
 
 
 def place(
@@ -44,13 +46,14 @@ def place(
     top = top_level(view, region.block[0])
     class_at = above(view.file.source, top)
     start = constructor(view, region.group, names, function)
-    if start is not None:
+    if start is not None and not names.late:
         end = whole(view.file.source, start).end
         indent = indent_of(view.file.source, start)
         return Place(cell, f"self.{variable}", end, indent, True, class_at)
     first = names.loop or _first(region)
     indent = indent_of(view.file.source, first)
-    return Place(cell, variable, above(view.file.source, first), indent, False, class_at)
+    made_at = above(view.file.source, first)
+    return Place(cell, variable, made_at, indent, False, class_at, bool(names.late))
 
 
 def _first(region: Region) -> ast.stmt:

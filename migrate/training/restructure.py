@@ -237,8 +237,9 @@ def _staged(
     more = list(by_hand.edits(view, kept, OWN)) if kept is not None else []
     changes = [*([_import(view)] if ready or evaluated or more else []), *more]
     for item in ready:
-        changes += edits(view, item.region, item.cell, item.step, item.place)
-        changes += _made(view, item)
+        built = _build(view, item)
+        changes += edits(view, item.region, item.cell, item.step, item.place, built)
+        changes += _made(view, item, built)
     changes += [edit for item in evaluated for edit in item.edits]
     emitted = emit(source, changes)
     marked = [m for item in ready for m in item.region.group.marks]
@@ -247,7 +248,7 @@ def _staged(
         read(source.path, source.encode(emitted.data)),
         emitted,
         (
-            *(_site(source, m) for m in marked),
+            *(source.site(NAMES[m.act], m.statement) for m in marked),
             *(by_hand.sites(view, kept) if kept is not None else ()),
         ),
         tuple((u.mark.statement.lineno, u.reason) for u in unclear),
@@ -261,22 +262,22 @@ def _networks(view: View, item: _Ready) -> int:
     return len(models(view, nodes, _own(item.function)))
 
 
-def _site(source: Source, mark: Mark) -> Site:
-    return source.site(NAMES[mark.act], mark.statement)
+def _build(view: View, item: _Ready) -> tuple[str, ...]:
+    """The lines that build the step."""
+    own = _own(item.function)
+    more = modes.lines(view, item.region, item.cell.build, item.place, item.function, own)
+    return (f"{item.place.variable} = {item.step.build}", *more)
 
 
-def _made(view: View, item: _Ready) -> Iterator[Edit]:
+def _made(view: View, item: _Ready, built: tuple[str, ...]) -> Iterator[Edit]:
     """The class of the loss, and the statement that builds the step."""
     place, source = item.place, view.file.source
-    lines = [f"{place.variable} = {item.step.build}"]
-    own = _own(item.function)
-    lines += modes.lines(view, item.region, item.cell.build, place, item.function, own)
-    glue = "\n" + place.indent
-    text = place.indent + glue.join(lines)
+    text = place.indent + f"\n{place.indent}".join(built)
     text = "\n" + text if place.behind else text + "\n"
     if item.cell.text:  # first: in a script both may stand at the same place
         yield _insert(source, place.class_at, (*item.cell.text, "\n\n"))
-    yield _insert(source, place.made_at, (text,))
+    if not place.late:
+        yield _insert(source, place.made_at, (text,))
 
 
 def _import(view: View) -> Edit:

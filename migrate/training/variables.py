@@ -8,16 +8,17 @@ are such names too.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
 from migrate.training import changes
-from migrate.training.effects import Use, binds, blocks, dotted, reads, uses
+from migrate.training.effects import binds, reads, uses
+from migrate.training.given_back import results, uses_below
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
 from migrate.training.modules import models, removed
-from migrate.training.slices import Region, block_of
+from migrate.training.slices import Region
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CALLABLE = {"Module", "function", "class", "partial", "method", "callable", "Object", "ref"}
@@ -29,13 +30,15 @@ class Variables:
     """The names of a region, each once, in the order of their first use.
 
     ``held`` become members of the loss Cell, ``given`` its inputs, ``extra`` further results.
-    ``loop`` is the outermost loop in front of which the Cell can be built (None: no loop).
+    ``loop`` is the outermost loop in front of which the Cell can be built (None: no loop). ``late``
+    are held and bound between the statements of the step: it is built behind them.
     """
 
     held: tuple[str, ...]
     given: tuple[str, ...]
     extra: tuple[str, ...]
     loop: ast.stmt | None
+    late: tuple[str, ...] = ()
 
 
 def variables(
@@ -49,8 +52,10 @@ def variables(
     optimizers = set(region.group.optimizers)
     loop = _outermost(loops, fixed, optimizers, own)
     changing = changed_in(loop, own) if loop is not None else _bound_between(region, own)
-    if fixed & changing:
-        name = sorted(fixed & changing)[0]
+    late = fixed & changing
+    alone = loop is None and region.condition is None and not region.group.apart
+    if late and not (alone and all(_is_bound_once(view, region, n, own) for n in late)):
+        name = sorted(late)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
     reason = _fleeting(view, region, nodes, loop) or _computed_elsewhere(view, free, function, own)
     if reason:
@@ -67,8 +72,19 @@ def variables(
             held.append(name)
         else:
             given.append(name)
-    extra = _results(view, region, function, own)
-    return Variables(tuple(held), tuple(given), extra, loop)
+    extra = results(view, region, function, own)
+    return Variables(tuple(held), tuple(given), extra, loop, tuple(late))
+
+
+def _is_bound_once(view: View, region: Region, name: str, own: str) -> bool:
+    """``criterion = nn.MSELoss()`` in front of the step, and nowhere else in its function."""
+    here = [s for s in region.block[: region.last] if name in binds([s], own)]
+    node: ast.AST = region.block[0]
+    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        node = view.file.parents[id(node)]
+    everywhere = [u for u in uses_below(node, own) if u.stored and u.name == name]
+    plain = len(here) == 1 and isinstance(here[0], ast.Assign) and here[0] not in region.moved
+    return plain and len(everywhere) == 1
 
 
 def _bound_between(region: Region, own: str) -> set[str]:
@@ -154,7 +170,7 @@ def _bound_outside(view: View, region: Region, function: Function | None, own: s
     """The names that the function binds somewhere else than in the region; attributes of self."""
     top = function.node if function is not None else view.file.source.tree
     inside = {id(n) for s in region.inside for n in ast.walk(s)}
-    found = {u.name for u in _uses_below(top, own) if u.stored and id(u.node) not in inside}
+    found = {u.name for u in uses_below(top, own) if u.stored and id(u.node) not in inside}
     found |= {u.name for s in region.inside for u in uses(s, own) if u.name.startswith(f"{own}.")}
     return found | {p.arg for p in function.parameters} if function is not None else found
 
@@ -234,65 +250,3 @@ def _outermost(
 def changed_in(loop: ast.stmt, own: str) -> set[str]:
     """What a loop binds, its own variable included."""
     return binds([loop], own)
-
-
-# -- results ----------------------------------------------------------------------------------
-
-
-def _results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
-    """What the region binds and something outside of it reads, the loss itself apart.
-
-    Attributes of self may be read anywhere.
-    """
-    bound: list[str] = []
-    for item in region.inside:
-        bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
-        bound += sorted(binds([item], own) - set(bound))
-    only = region.losses[0] if len(region.losses) == 1 else None
-    loss = dotted(only) if only is not None else ""
-    top = function.node if function is not None else view.file.source.tree
-    skipped = {id(n) for s in region.inside for n in ast.walk(s)}
-    skipped |= {id(n) for m in region.group.marks for n in ast.walk(m.statement)}
-    read = {
-        u.name
-        for u in _uses_below(top, own)
-        if not u.stored and id(u.node) not in skipped and _reached(view, u.node, u.name, region)
-    }
-    return tuple(n for n in bound if (n in read or "." in n) and n != loss)
-
-
-def _uses_below(top: ast.AST, own: str) -> Iterator[Use]:
-    for block in blocks(top):
-        for item in block:
-            yield from uses(item, own)
-
-
-def _reached(view: View, node: ast.AST, name: str, region: Region) -> bool:
-    """Whether a read may see what the region bound: nothing on the way to it binds it anew."""
-    item: ast.AST = node
-    while not isinstance(item, ast.stmt):
-        item = view.file.parents[id(item)]
-    while isinstance(item, ast.stmt):
-        block, parent = block_of(view, item)
-        if block is region.block:
-            return True
-        for earlier in block[: block.index(item)]:
-            if isinstance(earlier, ast.Assign) and name in binds([earlier]):
-                return False
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and name in binds([parent.target]):
-            return any(s is parent for s in _around(view, region))
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            return True
-        if not isinstance(parent, ast.stmt):
-            return True
-        item = parent
-    return True
-
-
-def _around(view: View, region: Region) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    node: ast.AST = region.block[0]
-    while not isinstance(node, ast.Module):
-        node = view.file.parents[id(node)]
-        found.append(node)
-    return found

@@ -17,13 +17,19 @@ from migrate.training.slices import Region, block_of
 from migrate.training.steps import Step
 
 
-def edits(view: View, region: Region, cell: LossCell, step: Step, place: Place) -> Iterator[Edit]:
-    """The region gives way to the call; marks elsewhere go, or become calls of the step."""
+def edits(
+    view: View, region: Region, cell: LossCell, step: Step, place: Place, built: tuple[str, ...]
+) -> Iterator[Edit]:
+    """The region gives way to the call; marks elsewhere go, or become calls of the step.
+
+    ``built`` are the lines that build the step, in front of the call where it is built late.
+    """
     source = view.file.source
     dropped = {id(s) for s in region.inside} | {id(m.statement) for m in region.group.marks}
     here = _range(region, dropped)
     if region.condition is None:
-        parts = _plain(source, region, here, dropped, cell, step, place)
+        before = built if place.late else ()
+        parts = _plain(source, region, here, dropped, cell, step, place, before)
     else:
         parts = _conditional(source, region, here, dropped, cell, step, place)
     first, last = region.block[here.start], region.block[here.stop - 1]
@@ -70,6 +76,7 @@ def _plain(
     cell: LossCell,
     step: Step,
     place: Place,
+    before: tuple[str, ...] = (),
 ) -> Parts:
     indent = indent_of(source, region.block[here.start])
     later = {id(s) for s in region.moved}
@@ -86,7 +93,7 @@ def _plain(
             behind += ["\n", Piece(span)]
         else:
             stays += [Piece(span), "\n"]
-    lines = [f"{indent}{note}\n" for note in notes]
+    lines = [f"{indent}{line}\n" for line in (*notes, *before)]
     fresh = f"{place.variable}.clear()\n{indent}" if region.group.apart else ""
     return (*stays, *lines, indent, fresh, *_call(cell, step, place), *behind)
 
