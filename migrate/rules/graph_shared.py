@@ -159,7 +159,7 @@ def _holders(scene: Scene, own: list[ast.AST], node: ast.AST, name: ast.Name) ->
     found = set()
     loop = _loop(scene, node)
     for read in own:
-        if not isinstance(read, ast.Name) or read.id != name.id or _in(scene, read, node):
+        if not isinstance(read, ast.Name) or read.id != name.id or _inside(scene, read, node):
             continue
         holder = _holder(scene, read)
         if not holder:
@@ -221,13 +221,13 @@ def _caller(
 
 
 def _reads_after(there: Scene, caller: Function, call: ast.Call, name: str, adds: bool) -> bool:
-    inside = {id(n) for n in ast.walk(call)}
-    reads = (n for n in caller.nodes if isinstance(n, ast.Name) and n.id == name)
+    names = [n for n in caller.nodes if isinstance(n, ast.Name) and n.id == name]
+    bound = [n for n in names if isinstance(n.ctx, ast.Store)]
     return any(
-        isinstance(n.ctx, ast.Load) and id(n) not in inside and _place(n) > _place(call)
-        and not (adds and _in_front(there, n))
-        for n in reads
-    )  # fmt: skip
+        _is_later(there, n, call, bound) and not (adds and _in_front(there, n))
+        for n in names
+        if not _inside(there, n, call)
+    )
 
 
 # -- places -------------------------------------------------------------------------------------
@@ -252,7 +252,3 @@ def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:
     while around is not None and around is not whole:
         around = scene.parent(around)
     return around is whole
-
-
-def _in(scene: Scene, read: ast.AST, node: ast.AST) -> bool:
-    return _inside(scene, read, node)
