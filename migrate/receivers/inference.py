@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
 from migrate.program import Class, Function, Program
-from migrate.receivers import importing, values
+from migrate.receivers import changes, importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
@@ -61,6 +62,7 @@ class Inference:
         self._elimination = Elimination(self.table, self.program, self.is_module, self.member)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
+        self._summaries = Summaries(self.program)
 
     def everything(self) -> None:
         """Walk the whole program, so that no answer depends on what is asked first."""
@@ -246,6 +248,16 @@ class Inference:
     def note_call(self, key: str, call: ast.Call) -> None:
         """An instance of the class is called here: its forward gets these arguments."""
         self._parameters.note_call(key, call)
+
+    # -- effects --------------------------------------------------------------------------------
+
+    def effects(self, function: Function) -> Effects:
+        """Return what calling a function of the project may write, mutate, rebind and keep."""
+        return self._summaries.of(function)
+
+    def changes(self, call: ast.Call) -> Changes:
+        """Return what a call, whose parts were evaluated, may change where it stands."""
+        return changes.of_call(call, self, self._summaries)
 
     # -- classes --------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from migrate.analysis.summaries import Changes, Effects
 from migrate.program import Class, Function, Program
 from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import Atom, Kind
@@ -81,3 +82,7 @@ class World(Protocol):
     def note_call(self, key: str, call: ast.Call) -> None: ...
 
     def star(self, path: str, module: str, level: int) -> dict[str, Kind]: ...
+
+    def effects(self, function: Function) -> Effects: ...
+
+    def changes(self, call: ast.Call) -> Changes: ...

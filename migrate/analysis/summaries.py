@@ -1,0 +1,533 @@
+"""Effects of functions: what a call may write, mutate, rebind, return and keep.
+
+The summaries are the least fixpoint over the strongly connected components of the call graph. An
+attribute is identified by its name, whatever the object, so that an alias hides nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
+from migrate.program import File, Function, Program
+from migrate.syntax import LEAVES, all_parameters, children, is_super
+
+ANY = "*"  # an attribute whose name is not written out
+_Roots = Callable[[ast.AST], frozenset[str]]
+Scope = tuple[str, str]  # key of a function, or path of a module; name of the variable
+
+# methods of containers that change what is in them; every ``name_`` of a Tensor does as well
+MUTATING = frozenset(
+    "append extend insert remove pop popitem clear update setdefault add discard sort reverse "
+    "appendleft extendleft popleft rotate intersection_update difference_update "
+    "symmetric_difference_update __setitem__ __delitem__ copy_ zero_ resize_ fill_ "
+    "add_module register_module register_buffer register_parameter load_state_dict".split()
+)
+_REGISTERING = {"add_module": 0, "register_module": 0, "register_buffer": 0,
+                "register_parameter": 0, "setattr": 1, "delattr": 1, "__setattr__": 0}  # fmt: skip
+_FRESH = frozenset(
+    "len int float str bool range isinstance hasattr type id repr print super callable hash sum "
+    "issubclass format ord chr abs round".split()
+)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What calling a function may do to what others see.
+
+    ``attributes``: by parameter, the names of attributes bound or changed on it. ``elsewhere``: the
+    same for objects that are no parameter. ``mutated``: parameters whose contents may change.
+    ``rebound``: globals and nonlocals that are bound. ``returned``: parameters that the result may
+    be, hold or share storage with. ``escaping``: parameters that are stored, captured, or given to
+    code out of sight. ``unknown``: code out of sight may run; its effects (``Summaries.unseen``)
+    come on top.
+    """
+
+    attributes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()
+    mutated: frozenset[str] = frozenset()
+    rebound: frozenset[Scope] = frozenset()
+    returned: frozenset[str] = frozenset()
+    escaping: frozenset[str] = frozenset()
+    unknown: bool = False
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The names of all attributes that a call may bind or change, on whatever object."""
+        return self.elsewhere.union(*self.attributes.values())
+
+    def __or__(self, other: Effects) -> Effects:
+        names = self.attributes.keys() | other.attributes.keys()
+        none: frozenset[str] = frozenset()
+        return Effects(
+            {n: self.attributes.get(n, none) | other.attributes.get(n, none) for n in names},
+            self.elsewhere | other.elsewhere,
+            self.mutated | other.mutated,
+            self.rebound | other.rebound,
+            self.returned | other.returned,
+            self.escaping | other.escaping,
+            self.unknown or other.unknown,
+        )
+
+
+NO_EFFECTS = Effects()
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one call may change in the scope that it stands in.
+
+    ``attributes``: names of attributes, of any object; ANY stands for all. ``contents``: variables
+    of the caller whose contents may change. ``rebound``: globals and nonlocals.
+    """
+
+    attributes: frozenset[str] = frozenset()
+    contents: frozenset[str] = frozenset()
+    rebound: frozenset[Scope] = frozenset()
+
+    def __or__(self, other: Changes) -> Changes:
+        return Changes(
+            self.attributes | other.attributes,
+            self.contents | other.contents,
+            self.rebound | other.rebound,
+        )
+
+
+@dataclass(frozen=True)
+class _Passing:
+    """What one call passes to one function: (parameter, caller's names, whether it is one of them
+    itself, attributes that hold it)."""
+
+    function: Function
+    values: tuple[tuple[str, frozenset[str], bool, frozenset[str]], ...]
+
+
+@dataclass
+class _Unit:
+    """One function while its summary is solved: its own effects, its calls, its local aliases."""
+
+    function: Function
+    own: Effects = NO_EFFECTS
+    calls: list[tuple[ast.Call, Targets]] = field(default_factory=list)
+    passes: list[_Passing] = field(default_factory=list)
+    roots: dict[str, frozenset[str]] = field(default_factory=dict)
+    results: list[ast.expr] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Summaries:
+    """The effects of every function of a program."""
+
+    program: Program
+    graph: CallGraph = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.graph = CallGraph(self.program)
+
+    def of(self, function: Function) -> Effects:
+        """Return the effects of calling a function."""
+        return self._solved[0].get(function.key, NO_EFFECTS)
+
+    @property
+    def unseen(self) -> Effects:
+        """The effects of code out of sight: of all functions whose address is taken."""
+        return self._solved[1]
+
+    def bound(self, call: ast.Call, targets: Targets) -> Changes:
+        """Return what a call of known functions may change where it stands."""
+        changed = NO_EFFECTS
+        for function in targets.functions:
+            passing = _passing(function, call, targets, _names_itself)
+            changed |= _moved(self.of(function), passing)
+        if changed.unknown:
+            changed |= self.unseen
+        if targets.unseen:
+            changed |= self.unseen | Effects(mutated=_given(call, _names_itself))
+        return Changes(changed.written, changed.mutated, changed.rebound)
+
+    def components(self) -> list[tuple[Function, ...]]:
+        """Return the strongly connected components of the call graph, callees first."""
+        return [
+            tuple(self._units[i].function for i in part if i < len(self._units))
+            for part in self._parts
+        ]
+
+    # -- solving --------------------------------------------------------------------------------
+
+    @cached_property
+    def _units(self) -> list[_Unit]:
+        return [
+            self._scanned(file, function)
+            for file in self.program.files.values()
+            for function in file.functions.values()
+        ]
+
+    @cached_property
+    def _edges(self) -> dict[int, list[int]]:
+        """By number of a unit, the units it may run; the last number is code out of sight."""
+        numbers = {id(u.function): i for i, u in enumerate(self._units)}
+        unseen = len(self._units)
+        edges: dict[int, list[int]] = {}
+        for index, unit in enumerate(self._units):
+            found = [numbers[id(f)] for _, t in unit.calls for f in t.functions]
+            found += [unseen] if unit.own.unknown else []
+            edges[index] = list(dict.fromkeys(found))
+        edges[unseen] = [numbers[id(f)] for f in self.graph.indirect]
+        return edges
+
+    @cached_property
+    def _parts(self) -> list[list[int]]:
+        return components(self._edges)
+
+    @cached_property
+    def _solved(self) -> tuple[dict[str, Effects], Effects]:
+        found: dict[str, Effects] = {}
+        out_of_sight = NO_EFFECTS
+        for part in self._parts:
+            changed = True
+            while changed:
+                changed = False
+                for index in part:
+                    if index == len(self._units):
+                        new = self._seen_from_outside(found)
+                        changed |= new != out_of_sight
+                        out_of_sight = new
+                        continue
+                    unit = self._units[index]
+                    new = self._summary(unit, found)
+                    changed |= new != found.get(unit.function.key, NO_EFFECTS)
+                    found[unit.function.key] = new
+                if len(part) == 1 and part[0] not in self._edges[part[0]]:
+                    break
+        return found, out_of_sight
+
+    def _seen_from_outside(self, found: Mapping[str, Effects]) -> Effects:
+        written: set[str] = set()
+        rebound: set[Scope] = set()
+        for function in self.graph.indirect:
+            effects = found.get(function.key, NO_EFFECTS)
+            new = function.parameters[0].arg if function.name in CONSTRUCTORS else ""
+            written.update(effects.elsewhere)
+            written.update(*(names for p, names in effects.attributes.items() if p != new))
+            rebound |= effects.rebound
+        return Effects(elsewhere=frozenset(written), rebound=frozenset(rebound), unknown=True)
+
+    def _summary(self, unit: _Unit, found: Mapping[str, Effects]) -> Effects:
+        new = unit.own | found.get(unit.function.key, NO_EFFECTS)
+
+        for passing in unit.passes:
+            effects = found.get(passing.function.key, NO_EFFECTS)
+            if effects is not NO_EFFECTS:
+                new |= replace(_moved(effects, passing), returned=_NONE)
+        names = {a.arg for a in all_parameters(unit.function.node.args)}
+        inner = [r for r in new.rebound if r[0] != unit.function.key]
+        attributes = {n: v for n, v in new.attributes.items() if n in names}
+        lost = [v for n, v in new.attributes.items() if n not in names]
+        return Effects(
+            attributes,
+            new.elsewhere.union(*lost),
+            new.mutated & names,
+            frozenset(inner),
+            new.returned & names,
+            new.escaping & names,
+            new.unknown,
+        )
+
+    # -- one function ---------------------------------------------------------------------------
+
+    def _scanned(self, file: File, function: Function) -> _Unit:
+        """Collect what the body of a function does itself."""
+        unit = _Unit(function)
+        nodes = list(own_nodes(function))
+        parameters = {a.arg for a in all_parameters(function.node.args)}
+        unit.roots = {name: frozenset((name,)) for name in parameters}
+        _find_aliases(nodes, unit)
+        if isinstance(function.node, ast.Lambda):
+            unit.results.append(function.node.body)
+        attributes: dict[str, set[str]] = {}
+        elsewhere: set[str] = set()
+        mutated: set[str] = set()
+        escaping: set[str] = set()
+        rebound: set[Scope] = set()
+        unknown = False
+
+        def written(holder: ast.expr, name: str) -> None:
+            if isinstance(holder, ast.Name) and holder.id in parameters:
+                attributes.setdefault(holder.id, set()).add(name)
+            else:
+                elsewhere.add(name)
+
+        def changed(holder: ast.AST, attributes_too: bool = True) -> None:
+            """The contents of a value change: of a parameter, or of what an attribute holds."""
+            mutated.update(_roots(holder, unit))
+            while attributes_too and isinstance(holder, (ast.Subscript, ast.Call, ast.Attribute)):
+                if isinstance(holder, ast.Attribute):
+                    written(holder.value, ANY if holder.attr == "__dict__" else holder.attr)
+                if isinstance(holder, ast.Call):
+                    if getattr(holder.func, "id", "") == "vars":
+                        elsewhere.add(ANY)
+                    holder = getattr(holder.func, "value", holder.func)
+                else:
+                    holder = holder.value
+
+        for node in nodes:
+            if isinstance(node, ast.Attribute):
+                if not isinstance(node.ctx, ast.Load):
+                    written(node.value, node.attr)
+                elif node.attr in self._properties:
+                    some = self._properties[node.attr]
+                    call = ast.Call(node, [], [])
+                    unit.calls.append((call, Targets(tuple(some), bound=True)))
+            elif isinstance(node, ast.Subscript):
+                if not isinstance(node.ctx, ast.Load):
+                    changed(node.value)
+            elif isinstance(node, ast.AugAssign):
+                changed(node.target, attributes_too=False)
+            elif isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load) and node.id in function.globals:
+                    rebound.add(_scope(function, node.id))
+            elif isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)):
+                if node.value is not None:
+                    unit.results.append(node.value)
+            elif isinstance(node, ast.Call):
+                targets = self.graph.targets(file, node, function)
+                unit.calls.append((node, targets))
+                unknown |= targets.unseen
+                self._library(node, targets, written, changed, escaping, unit)
+                if targets.unseen:
+                    mutated.update(_given(node, partial(_roots, unit=unit)))
+            if isinstance(node, ast.Assign):
+                if any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in node.targets):
+                    escaping |= _roots(node.value, unit)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                captured = file.functions[id(node)]
+                used = {n.id for n in captured.nodes if isinstance(n, ast.Name)}
+                escaping |= frozenset().union(*(unit.roots.get(n, _NONE) for n in used))
+        own_roots = partial(_roots, unit=unit)
+        unit.passes = list(dict.fromkeys(
+            _passing(f, call, targets, own_roots)
+            for call, targets in unit.calls for f in targets.functions
+        ))  # fmt: skip
+        returned = frozenset().union(*(_roots(r, unit) for r in unit.results))
+        unit.own = Effects(
+            {n: frozenset(v) for n, v in attributes.items()},
+            frozenset(elsewhere),
+            frozenset(mutated),
+            frozenset(rebound),
+            returned,
+            frozenset(escaping),
+            unknown or bool(self._is_dynamic(nodes)),
+        )
+        return unit
+
+    def _library(self, node, targets, written, changed, escaping, unit) -> None:  # type: ignore[no-untyped-def]
+        """Note what a call does to its receiver and arguments by the name of what is called."""
+        func = node.func
+        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        if isinstance(func, ast.Attribute) and name in MUTATING:
+            changed(func.value, attributes_too=not name.endswith("_"))
+        inplace = name.endswith("_") and not name.endswith("__")
+        if inplace and isinstance(func, ast.Attribute):
+            changed(func.value, attributes_too=False)
+        if node.args and (inplace or any(k.arg == "inplace" for k in node.keywords)):
+            changed(node.args[0], attributes_too=False)  # torch.relu_(x), init.normal_(w)
+        for keyword in node.keywords:
+            if keyword.arg == "out":
+                changed(keyword.value, attributes_too=False)
+        if name in _REGISTERING and len(node.args) > _REGISTERING[name]:
+            key = node.args[_REGISTERING[name]]
+            holder = func.value if isinstance(func, ast.Attribute) else node.args[0]
+            known = isinstance(key, ast.Constant) and isinstance(key.value, str)
+            written(holder, key.value if known else ANY)
+        if not targets.functions and name not in _FRESH:
+            escaping |= _given(node, partial(_roots, unit=unit))
+
+    def _is_dynamic(self, nodes: list[ast.AST]) -> bool:
+        """Whether a body runs text as code."""
+        return any(
+            isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("exec", "eval") for n in nodes
+        )
+
+    @cached_property
+    def _properties(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for owner in self.program.classes.values():
+            for name, method in owner.methods.items():
+                if method.decorated("property", "cached_property"):
+                    found.setdefault(name, []).append(method)
+        return found
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def _scope(function: Function, name: str) -> Scope:
+    """Return the scope that ``global`` or ``nonlocal`` of a name means."""
+    around = function.parent
+    for node in own_nodes(function):
+        if isinstance(node, ast.Global) and name in node.names:
+            return function.path, name
+    while around is not None:
+        if name in around.locals:
+            return around.key, name
+        around = around.parent
+    return function.path, name
+
+
+def _find_aliases(nodes: list[ast.AST], unit: _Unit) -> None:
+    """Find the parameters that each local variable may be, hold, or be part of."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            pairs += [(t, node.value) for t in node.targets]
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            pairs.append((node.target, node.value))
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            pairs.append((node.target, node.iter))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            pairs.append((node.optional_vars, node.context_expr))
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend", "insert", "add", "update")
+        ):
+            pairs += [(node.func.value, a) for a in node.args]
+    changed = bool(pairs)
+    while changed:
+        changed = False
+        for target, value in pairs:
+            roots = _roots(value, unit)
+            if not roots:
+                continue
+            for name in _bound(target):
+                known = unit.roots.get(name, _NONE)
+                if not roots <= known:
+                    unit.roots[name] = known | roots
+                    changed = True
+
+
+def _bound(target: ast.AST) -> Iterator[str]:
+    """Yield the variables that a target binds or puts something into."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for item in target.elts:
+            yield from _bound(item)
+    elif isinstance(target, (ast.Starred, ast.Attribute, ast.Subscript)):
+        yield from _bound(target.value)
+
+
+def _roots(node: ast.AST, unit: _Unit) -> frozenset[str]:
+    """Return the parameters that a value may be, hold, or be part of."""
+    if isinstance(node, ast.Name):
+        return unit.roots.get(node.id, _NONE)
+    if is_super(node):
+        return frozenset(a.arg for a in unit.function.parameters[:1])
+    if type(node) in LEAVES or isinstance(node, (ast.Compare, ast.JoinedStr, ast.Lambda)):
+        return _NONE
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _FRESH:
+        return _NONE
+    found = _NONE
+    for child in children(node):
+        found |= _roots(child, unit)
+    return found
+
+
+def _names_itself(node: ast.AST) -> frozenset[str]:
+    """Return the variables that a value may be, hold, or be part of."""
+    if isinstance(node, ast.Name):
+        return frozenset((node.id,))
+    if type(node) in LEAVES or isinstance(node, (ast.Compare, ast.JoinedStr, ast.Lambda)):
+        return _NONE
+    return frozenset().union(*map(_names_itself, children(node)))
+
+
+def _given(call: ast.Call, roots: _Roots) -> frozenset[str]:
+    found = _NONE
+    for value in (*call.args, *(k.value for k in call.keywords)):
+        found |= roots(value)
+    return found
+
+
+def arguments(
+    function: Function, call: ast.Call, bound: bool
+) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield each parameter with what a call passes for it; None: it may be any of the arguments.
+
+    ``bound``: the first parameter is the receiver of the call.
+    """
+    node = function.node.args
+    positional = [a.arg for a in (*node.posonlyargs, *node.args)]
+    rest = [a.arg for a in all_parameters(node)]
+    if bound and function.owner is not None and not function.decorated("staticmethod"):
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if positional:
+            rest.remove(positional[0])
+            yield positional.pop(0), receiver
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    for index, value in enumerate(call.args):
+        if not starred and index < len(positional):
+            yield positional[index], value
+        elif node.vararg is not None and not starred:
+            yield node.vararg.arg, value
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            known = {*positional, *(a.arg for a in node.kwonlyargs)}
+            if keyword.arg in known:
+                yield keyword.arg, keyword.value
+            elif node.kwarg is not None:
+                yield node.kwarg.arg, keyword.value
+    if starred or any(k.arg is None for k in call.keywords):
+        for name in rest:
+            for value in (*call.args, *(k.value for k in call.keywords)):
+                yield name, value
+
+
+def _passing(function: Function, call: ast.Call, targets: Targets, roots: _Roots) -> _Passing:
+    """Return what a call passes to a function; of a new object nothing is passed."""
+    first = function.parameters[0].arg if function.parameters and targets.constructs else ""
+    found = []
+    for parameter, value in arguments(function, call, targets.bound):
+        if parameter == first:
+            continue
+        names = roots(value) if value is not None else _NONE
+        itself = len(names) == 1 and value is not None
+        itself = itself and (isinstance(value, ast.Name) or is_super(value))  # type: ignore[arg-type]
+        found.append((parameter, names, itself, _held(value)))
+    return _Passing(function, tuple(found))
+
+
+def _moved(effects: Effects, passing: _Passing) -> Effects:
+    """Return the effects of a callee in the names of the caller."""
+    attributes: dict[str, frozenset[str]] = {}
+    elsewhere, mutated, escaping, returned = effects.elsewhere, _NONE, _NONE, _NONE
+    for parameter, names, itself, held in passing.values:
+        own = effects.attributes.get(parameter, _NONE)
+        if own and itself:
+            (name,) = names
+            attributes[name] = attributes.get(name, _NONE) | own
+        elif own:
+            elsewhere |= own
+        if parameter in effects.mutated:
+            mutated |= names
+            elsewhere |= held
+        if parameter in effects.escaping:
+            escaping |= names
+        if parameter in effects.returned:
+            returned |= names
+    return Effects(attributes, elsewhere, mutated, effects.rebound, returned, escaping,
+                   effects.unknown)  # fmt: skip
+
+
+def _held(value: ast.expr | None) -> frozenset[str]:
+    """Return the attribute whose contents are passed: ``grow(self.layers)``."""
+    found = _NONE
+    node: ast.AST | None = value
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            found |= {node.attr}
+        node = node.value
+    return found
