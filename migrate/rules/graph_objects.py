@@ -9,7 +9,7 @@ graph mode does not have), the class stays as it is, and where it is made is fla
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -193,19 +193,19 @@ def _written(inference: Inference) -> set[str]:
 
 def _fields(scene: Scene, node: ast.Call, name: str) -> tuple[str, ...]:
     """The fields of the namedtuple that is all that a function, or the file, binds to a name."""
-    nodes: Sequence[ast.AST] = scene.file.nodes
     function = scene.function(node)
-    if function is not None and name in function.locals:  # another function may have one as well
-        nodes = function.nodes
-    stored = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    bound = [n for n in stored if n.id == name]
-    if len(bound) != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
+    own = function if function is not None and name in function.locals else None
+    # another function may have one as well
+    bound = (own or scene.file).stores.get(name, [])
+    if len(bound) != 1:
         return ()
     statement = scene.parent(bound[0])
     call = statement.value if isinstance(statement, ast.Assign) else None
     if not isinstance(call, ast.Call) or len(call.args) != 2 or call.keywords:
         return ()
     if not graph_scope.foreign(scene, call.func, "collections.namedtuple"):
+        return ()
+    if any(isinstance(n, ast.arg) and n.arg == name for n in (own or scene.file).nodes):
         return ()
     try:
         fields = ast.literal_eval(call.args[1])
