@@ -1,12 +1,18 @@
-"""In: a target and the kind of its value, or a test. Out: the frame with its variables so known."""
+"""Bind targets, and narrow variables by tests, in the state of a frame."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from migrate.receivers import class_texts, narrowing
-from migrate.receivers.frame import Frame
+from migrate.receivers.evidence import Bound
+from migrate.receivers.frame import Frame, Note, State, joined
 from migrate.receivers.kinds import (
+    BOOL,
     NONE,
     NOTHING,
     UNKNOWN,
@@ -20,59 +26,174 @@ from migrate.receivers.kinds import (
     place,
     sequence,
     shallow,
+    without_none,
 )
+
+NO_NAMES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Binding(Frame):
     """Assigns kinds to targets, and uses what tests tell about names."""
 
-    def bind(self, target: ast.expr, value: Kind) -> None:
-        """Assign a kind to a target: a name, an attribute, a tuple of targets."""
+    hidden: frozenset[str] = frozenset()  # the variables of the comprehension that is evaluated
+
+    # -- targets --------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        target: ast.expr,
+        value: Kind,
+        same: Mapping[str, str] = NO_NAMES,
+        also: Mapping[str, int] = NO_NAMES,
+    ) -> None:
+        """Assign a kind to a target: a name, an attribute, a tuple of targets.
+
+        ``same`` and ``also``: by name, where else its object is found; see `Bound`.
+        """
         self.world.kinds[id(target)] = value
         if isinstance(target, ast.Name):
-            self.bound(target.id, indirect(self.recalled(target, value)))
+            name = target.id
+            event = Bound(name, id(target), value, same.get(name, ""), also.get(name, 0))
+            self.effects.events.append(event)
+            self.bound(name, indirect(self.recalled(target, value)))
+            if id(target) in self.beside:
+                self.annotate(name, Note(near=True))
         elif isinstance(target, ast.Attribute):
             self.kind(target.value)
             self.stored(target, indirect(value))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            for index, item in enumerate(target.elts):
-                if isinstance(item, ast.Starred):
-                    self.bind(item.value, sequence("list", element(value)))
-                else:
-                    self.bind(item, place(value, index))
+            self._unpack(target.elts, value, same, also)
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, sequence("list", element(value)))
         elif isinstance(target, ast.Subscript):
             self._put(target, self.kind(target.value), indirect(value))
             self.kind(target.slice)
+
+    def _unpack(
+        self,
+        targets: list[ast.expr],
+        value: Kind,
+        same: Mapping[str, str],
+        also: Mapping[str, int],
+    ) -> None:
+        """Bind the targets of a tuple; behind a star the places count from the end."""
+        star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), len(targets))
+        for index, item in enumerate(targets):
+            if index == star:
+                self.bind(item, value)
+            else:
+                at = index if index < star else index - len(targets)
+                self.bind(item, place(value, at), same, also)
 
     def _put(self, target: ast.Subscript, holder: Kind, value: Kind) -> None:
         """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
         key = target.slice.value if isinstance(target.slice, ast.Constant) else "?"
         grown = frozenset(_with_element(atom, str(key), value) for atom in holder)
-        if grown != holder and isinstance(target.value, (ast.Name, ast.Attribute)):
-            self.bind(target.value, grown)
+        if grown != holder:
+            self.grow(target.value, grown)
+
+    def grow(self, target: ast.expr, grown: Kind) -> None:
+        """Give a container that is named or held by an attribute another kind of elements."""
+        self.world.kinds[id(target)] = grown
+        if isinstance(target, ast.Name):
+            self.assign(target.id, grown)
+            if target.id not in self.hidden:
+                self.effects.bound[target.id] = join(
+                    self.effects.bound.get(target.id, NOTHING), grown
+                )
+                self.variables[target.id] = join(self.variables.get(target.id, NOTHING), grown)
+        elif isinstance(target, ast.Attribute):
+            self.stored(target, grown)
 
     def bound(self, name: str, value: Kind) -> None:
-        self.env[name] = value
+        """Bind a variable of this unit, or one of an enclosing unit."""
+        if self.function is not None and name in self.function.globals and name not in self.hidden:
+            self.effects.outer[name] = join(self.effects.outer.get(name, NOTHING), value)
+            return
+        below = f"{name}."
+        self.forget([name, *(p for p in self.env if p.startswith(below))])
+        self.assign(name, value)
+        if name not in self.hidden:
+            self.effects.bound[name] = join(self.effects.bound.get(name, NOTHING), value)
+            self.variables[name] = join(self.variables.get(name, NOTHING), value)
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:
-        """Overridden where attributes are collected."""
+        """Store an attribute; overridden where attributes are collected."""
 
-    def narrow(self, test: ast.expr, holds: bool) -> None:
+    # -- tests ----------------------------------------------------------------------------------
+
+    def tested(self, test: ast.expr) -> tuple[State | None, State | None]:
+        """Evaluate a test; return the states where it is true and where it is false.
+
+        None for a state that control never comes to. Events of parts that may not be evaluated are
+        noted as such.
+        """
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            true, false = self.tested(test.operand)
+            self.world.kinds[id(test)] = BOOL
+            return false, true
+        if isinstance(test, ast.BoolOp):
+            return self._tested_parts(test)
+        self.kind(test)
+        after = self.leave()
+        true = self._narrowed(test, True)
+        self.enter(after)
+        false = self._narrowed(test, False)
+        self.enter(after)
+        return true, false
+
+    def _tested_parts(self, test: ast.BoolOp) -> tuple[State | None, State | None]:
+        """Test the parts of ``and`` and ``or``: each only where the ones before let control on."""
+        stops_at = isinstance(test.op, ast.Or)
+        stopped: State | None = None
+        found: list[Kind] = []
+        outer, levels = self.effects.events, []
+        for index, part in enumerate(test.values):
+            if index:
+                levels.append(self.effects.events)
+                self.effects.events = []
+            true, false = self.tested(part)
+            found.append(self.world.kinds[id(part)])
+            stops, on = (true, false) if stops_at else (false, true)
+            stopped = _either(stopped, stops)
+            if on is None:
+                if index < len(test.values) - 1:
+                    self.enter(stops or self.leave())
+                    self._never(test.values[index + 1 :])
+                break
+            self.enter(on)
+        else:
+            on = self.leave()
+        for level in reversed(levels):
+            inside, self.effects.events = self.effects.events, level
+            self.forked(inside, [])
+        assert self.effects.events is outer
+        if stops_at:
+            found = [*(without_none(f) for f in found[:-1]), found[-1]]
+        self.world.kinds[id(test)] = join(*found) or UNKNOWN
+        self.enter(_either(stopped, on) or self.leave())
+        return (stopped, on) if stops_at else (on, stopped)
+
+    def _never(self, parts: list[ast.expr]) -> None:
+        """Evaluate what control does not come to by what is known here; it changes nothing."""
+        state, events = self.leave(), self.effects.events
+        self.effects.events = []
+        for part in parts:
+            self.kind(part)
+        self.effects.events = events
+        self.enter(state)
+
+    def _narrowed(self, test: ast.expr, holds: bool) -> State | None:
         """Use what a test tells about names: isinstance, ``is None``, truth, a class's name."""
+        possible = True
         if holds and (told := class_texts.asked(test, self.function)):
             self._narrow_class(told)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self.narrow(test.operand, not holds)
-        elif isinstance(test, ast.BoolOp):
-            if isinstance(test.op, ast.And) == holds:
-                for value in test.values:
-                    self.narrow(value, holds)
-        elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
             none = isinstance(test.comparators[0], ast.Constant) and (
                 test.comparators[0].value is None
             )
             if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-                self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
+                possible = self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
             elif isinstance(test.ops[0], (ast.Is, ast.Eq, ast.In)) and holds:
                 if isinstance(test.left, ast.Call):
                     self._narrow_type(test.left, test.comparators[0])
@@ -80,37 +201,59 @@ class Binding(Frame):
                     self._narrow_member(test.left, test.comparators[0])
         elif isinstance(test, ast.Call):
             self._narrow_isinstance(test, holds)
-        elif isinstance(test, ast.Name) and holds:
-            self._narrow_none(test, False)
+        elif isinstance(test, (ast.Name, ast.NamedExpr)) and holds:
+            possible = self._narrow_none(test, False)
+        return self.leave() if possible else None
 
-    def _narrow_none(self, node: ast.expr, is_none: bool) -> None:
-        if isinstance(node, ast.Name) and node.id in self.env:
-            # a new object, by which an ``if`` sees what its test has told
-            value = frozenset(a for a in self.env[node.id] if a.kind != "None")
-            self.env[node.id] = NONE if is_none else value or UNKNOWN
+    def _narrow(self, name: str, value: Kind) -> None:
+        """Set what a test tells of a variable; of layers, remember what was known before."""
+        before = self.env[name]
+        if value is before or value == before:
+            return
+        if value and all(a.kind == "Module" for a in value) and may_be_any_module(before):
+            note = self.note(name)
+            self.annotate(name, replace(note, told=note.told or before))
+        self.assign(name, value)
+
+    def _narrow_none(self, node: ast.expr, is_none: bool) -> bool:
+        """Narrow a name that is compared with None; False where the test cannot come out so."""
+        node = node.target if isinstance(node, ast.NamedExpr) else node
+        if not isinstance(node, ast.Name) or node.id not in self.env:
+            return True
+        value = self.env[node.id]
+        if is_none:
+            self.assign(node.id, NONE)
+            return True
+        rest = frozenset(a for a in value if a.kind != "None")
+        if not rest and self.prunes:
+            self.pruned = True
+            return False
+        self.assign(node.id, rest or UNKNOWN)
+        return True
 
     def _narrow_isinstance(self, test: ast.Call, holds: bool) -> None:
         if getattr(test.func, "id", "") != "isinstance" or len(test.args) != 2:
             return
         subject, classes = test.args
+        subject = subject.target if isinstance(subject, ast.NamedExpr) else subject
         if not isinstance(subject, ast.Name) or subject.id not in self.env:
             return
-        value, tested = self.env[subject.id], self.kind(classes)
+        value, tested = self.env[subject.id], self.world.kinds.get(id(classes), UNKNOWN)
         if holds:
-            self.env[subject.id] = narrowing.holding(value, tested, self.world) or value
+            self._narrow(subject.id, narrowing.holding(value, tested, self.world) or value)
         else:
-            self.env[subject.id] = narrowing.failing(value, tested, self.world)
+            self._narrow(subject.id, narrowing.failing(value, tested, self.world))
 
     def _narrow_type(self, call: ast.Call, classes: ast.expr) -> None:
         """``type(m) is nn.ReLU``, ``type(m) in (nn.ReLU, nn.SiLU)``: m is one of them."""
         subject = call.args[0] if getattr(call.func, "id", "") == "type" and call.args else None
         if not isinstance(subject, ast.Name) or subject.id not in self.env:
             return
-        tested = self.kind(classes)
+        tested = self.world.kinds.get(id(classes), UNKNOWN)
         if any(a.kind in ("list", "tuple") for a in tested):
             tested = element(tested)
         value = self.env[subject.id]
-        self.env[subject.id] = narrowing.holding(value, tested, self.world) or value
+        self._narrow(subject.id, narrowing.holding(value, tested, self.world) or value)
 
     def _narrow_class(self, tests: tuple[class_texts.Asked, ...]) -> None:
         """``"Conv" in m.__class__.__name__``: of a Module that may be any, it is such a layer."""
@@ -127,14 +270,20 @@ class Binding(Frame):
             return  # that class says what its weights are called
         found = [kind("Module", n) for n in layers]
         if subject in self.env and found:
-            self.env[subject] = join(*found)
+            self._narrow(subject, join(*found))
 
     def _narrow_member(self, node: ast.expr, items: ast.expr) -> None:
         """``layer in LAYERS``: of a table of classes, it is one of them."""
         each = element(self.world.kinds.get(id(items), UNKNOWN))
         classes = all(a.kind in ("class", "ref") for a in each)
         if classes and isinstance(node, ast.Name) and self.env.get(node.id, NOTHING) >= UNKNOWN:
-            self.env[node.id] = each
+            self._narrow(node.id, each)
+
+
+def _either(first: State | None, second: State | None) -> State | None:
+    if first is None or second is None:
+        return first or second
+    return joined(first, second)
 
 
 def _with_element(atom: Atom, key: str, value: Kind) -> Atom:

@@ -143,7 +143,7 @@ class Calling(Given):
             for a in value
         )
         if grown != value:
-            self.bind(target, grown)
+            self.grow(target, grown)
 
     def _stepped(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """A call of a training step: what its network gives, and the norm where asked for."""

@@ -1,19 +1,24 @@
-"""In: an expression and the kinds of the variables. Out: its kind, and that of every node in it."""
+"""Evaluate expressions: give the kind of every node in them, in the order of the evaluation."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+from itertools import count
+from typing import TypeGuard
 
+from migrate.analysis.dataflow import WIDEN_AFTER
 from migrate.receivers import values
 from migrate.receivers.annotations import annotated, is_generic
 from migrate.receivers.calling import Calling
+from migrate.receivers.frame import State, joined, widened
 from migrate.receivers.kinds import (
     BOOL,
     FLOAT,
     INT,
     MODULE,
     NONE,
+    NOTHING,
     STATISTICS,
     STR,
     TENSOR,
@@ -27,7 +32,6 @@ from migrate.receivers.kinds import (
     join,
     kind,
     sequence,
-    without_none,
 )
 from migrate.receivers.operators import binary
 
@@ -68,7 +72,7 @@ class Evaluator(Calling):
             found = join(found - UNKNOWN, likely)
             why = f"{ast.unparse(node)} is {assumed}" if assumed else why
         if why:
-            self.assumed[id(node)] = why
+            self.assume(node, why)
         return found
 
     # -- literals -------------------------------------------------------------------------------
@@ -125,17 +129,53 @@ class Evaluator(Calling):
     # -- comprehensions -------------------------------------------------------------------------
 
     def _comprehension(self, node: ast.expr, *parts: ast.expr) -> Kind:
-        before = dict(self.env)
-        outside = {n: self.variables[n] for n in _targets(node) if n in self.variables}
-        for clause in getattr(node, "generators", ()):
-            self.bind(clause.target, element(self.kind(clause.iter)))
+        """Return the kind of the last part; what a walrus binds in it is bound outside of it."""
+        clauses: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+        first = self.kind(clauses[0].iter)
+        outside, before, events = self.hidden, self.leave(), self.effects.events
+        names = frozenset(n.id for c in clauses for n in ast.walk(c.target) if _is_name(n))
+        self.hidden = outside | names
+        repeats = bool(self.world.program.files[self.path].of(ast.NamedExpr))
+        start = before
+        for visit in count(1):
+            self.effects.events = []
+            found = self._one_round(clauses, first, parts)
+            if not repeats:
+                self.enter(before)
+                break
+            end = joined(start, self._without(names, before))
+            if end.env == start.env:
+                break
+            start = widened(start, end) if visit > WIDEN_AFTER else end
+            self.enter(start)
+        inside, self.effects.events, self.hidden = self.effects.events, events, outside
+        self.forked(inside, [])
+        return indirect(found)
+
+    def _one_round(
+        self, clauses: list[ast.comprehension], first: Kind, parts: tuple[ast.expr, ...]
+    ) -> Kind:
+        for index, clause in enumerate(clauses):
+            self.bind(clause.target, element(self.kind(clause.iter) if index else first))
             for test in clause.ifs:
-                self.kind(test)
-        found = [self.kind(part) for part in parts]
-        self.env = before
-        # its variables are not those of the same names outside of it
-        self.variables.update(outside)
-        return indirect(found[-1])
+                true, _ = self.tested(test)
+                if true is not None:
+                    self.enter(true)
+        for name in self.hidden & self.env.keys():  # functions that are defined in it read them
+            self.inner[name] = join(self.inner.get(name, NOTHING), self.env[name])
+        found = UNKNOWN
+        for part in parts:
+            found = self.kind(part)
+        return found
+
+    def _without(self, names: frozenset[str], before: State) -> State:
+        """Return this state with the variables of a comprehension as they were outside of it."""
+        after = self.leave()
+        env = {n: v for n, v in after.env.items() if n.partition(".")[0] not in names}
+        notes = {n: v for n, v in after.notes.items() if n not in names}
+        env |= {n: v for n, v in before.env.items() if n.partition(".")[0] in names}
+        notes |= {n: v for n, v in before.notes.items() if n in names}
+        return State(env, notes)
 
     def _ListComp(self, node: ast.ListComp) -> Kind:
         return sequence("list", self._comprehension(node, node.elt))
@@ -175,27 +215,25 @@ class Evaluator(Calling):
         return UNKNOWN if unsure else BOOL
 
     def _BoolOp(self, node: ast.BoolOp) -> Kind:
-        before = dict(self.env)
-        found = []
-        for value in node.values:
-            found.append(self.kind(value))
-            if isinstance(node.op, ast.And):
-                self.narrow(value, True)
-        self.env = {**self.env, **{k: v for k, v in before.items() if k in self.env}}
-        if isinstance(node.op, ast.Or):
-            found = [*(without_none(f) for f in found[:-1]), found[-1]]
-        return join(*found) or UNKNOWN
+        self.tested(node)
+        return self.world.kinds[id(node)]
 
     def _IfExp(self, node: ast.IfExp) -> Kind:
-        self.kind(node.test)
-        before = dict(self.env)
-        self.narrow(node.test, True)
-        first = self.kind(node.body)
-        self.env = dict(before)
-        self.narrow(node.test, False)
-        second = self.kind(node.orelse)
-        self.env = before
-        return join(first, second)
+        true, false = self.tested(node.test)
+        outer, events, found, ends = self.leave(), self.effects.events, [], []
+        ways = []
+        for state, part in ((true, node.body), (false, node.orelse)):
+            self.enter(state or outer)
+            self.effects.events = []
+            value = self.kind(part)
+            if state is not None:
+                found.append(value)
+                ends.append(self.leave())
+                ways.append(self.effects.events)
+        self.effects.events = events
+        self.forked(*ways)
+        self.enter(joined(*ends) if len(ends) == 2 else ends[0])
+        return join(*found)
 
     def _NamedExpr(self, node: ast.NamedExpr) -> Kind:
         found = self.kind(node.value)
@@ -216,10 +254,8 @@ class Evaluator(Calling):
         return NONE
 
 
-def _targets(node: ast.expr) -> list[str]:
-    """The names that the clauses of a comprehension bind."""
-    clauses = getattr(node, "generators", ())
-    return [n.id for c in clauses for n in ast.walk(c.target) if isinstance(n, ast.Name)]
+def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 def _path(node: ast.Attribute) -> str:

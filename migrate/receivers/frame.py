@@ -1,72 +1,212 @@
-"""In: the kinds of one function's variables. Out: the frame in which its expressions get theirs."""
+"""Hold the state of the kind analysis at one point, and evaluate expressions in it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 from migrate.program import Function
+from migrate.receivers.evidence import INSIDE, NEAR, Event, Fork, Used
 from migrate.receivers.kinds import (
     NONE,
+    NOTHING,
     TENSOR,
     UNKNOWN,
     Kind,
     alike,
     is_all,
+    join,
     unknown_but_for,
     without_none,
 )
-from migrate.receivers.moves import INSIDE
 from migrate.receivers.recorded import RECORDED, is_plain
 from migrate.receivers.world import World
 from migrate.syntax import children
 
 Environment = dict[str, Kind]
 _TESTS = frozenset({"isinstance", "type", "hasattr", "callable", "is_tensor", "issubclass"})
-
-
 _Method = Callable[["Frame", ast.expr], Kind]
 
 
 @cache
 def _method(frame: type[Frame], node: type[ast.expr]) -> _Method | None:
-    """What evaluates the expressions of a class."""
+    """Return the method that evaluates the expressions of a class."""
     return getattr(frame, f"_{node.__name__}", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is known of a variable beside its kind, as long as it is not bound anew.
+
+    ``near``: an operator combined it with a Tensor. ``moved``: the call that moved it to a device,
+    or (``inside``) what it holds. ``told``: its kind before a test told which layer it is.
+    """
+
+    near: bool = False
+    moved: ast.Call | None = None
+    inside: str = ""
+    told: Kind | None = None
+
+
+_NO_NOTE = Note()
+Notes = dict[str, Note]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The kinds of the variables ("x") and of attributes of variables ("x.h") at one point.
+
+    A variable that is not in it is not bound on any way to that point; neither part is changed in
+    place once the state is handed on.
+    """
+
+    env: Environment
+    notes: Notes
+
+
+def joined(first: State, second: State) -> State:
+    """Return what holds where either state may hold.
+
+    An unbound local fails when it is read, so that only the kind of the other way counts; what is
+    known of an attribute has to be known on both.
+    """
+    if first is second:
+        return first
+    env, notes = first.env, first.notes
+    if env is not second.env:
+        env = _joined_kinds(first, second)
+    if notes is not second.notes and notes:
+        found = {n: _both(note, second.notes.get(n, _NO_NOTE)) for n, note in notes.items()}
+        notes = {n: note for n, note in found.items() if note != _NO_NOTE}
+    return State(env, notes)
+
+
+def _joined_kinds(first: State, second: State) -> Environment:
+    env, other = dict(first.env), second.env
+    for name, value in other.items():
+        mine = env.get(name)
+        if mine is value:
+            continue
+        if mine is None:
+            if "." not in name:
+                env[name] = value
+        elif mine != value:
+            told = first.notes.get(name, _NO_NOTE).told
+            if told == value or second.notes.get(name, _NO_NOTE).told == mine:
+                env[name] = value if told == value else mine
+            else:
+                env[name] = join(mine, value)
+    if len(env) > len(other):
+        for name in [n for n in env if n not in other and "." in n]:
+            del env[name]
+    return env
+
+
+def _both(first: Note, second: Note) -> Note:
+    if first == second:
+        return first
+    moved = first.moved if second.moved is not None and first.inside == second.inside else None
+    told = first.told if first.told == second.told else None
+    return Note(first.near and second.near, moved, first.inside if moved else "", told)
+
+
+def widened(old: State, new: State) -> State:
+    """Return a state in which what still changes is unknown."""
+    env = dict(new.env)
+    for name, value in new.env.items():
+        if old.env.get(name, value) != value:
+            if "." in name:
+                del env[name]
+            else:
+                env[name] = UNKNOWN
+    return State(env, new.notes)
+
+
+@dataclass
+class Effects:
+    """What the evaluation of one point has done beside changing the state.
+
+    ``bound``: the variables that it binds; ``stores``: the attributes of ``self``; ``result``: what
+    it returns or yields; ``outer``: the names of enclosing units; ``events``: what it proves and
+    binds, in order; ``assumed``: the nodes of which it assumes something.
+    """
+
+    bound: Environment = field(default_factory=dict)
+    stores: Environment = field(default_factory=dict)
+    result: Kind = NOTHING
+    outer: Environment = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    assumed: list[int] = field(default_factory=list)
 
 
 @dataclass
 class Frame:
-    """One function (None: a module's top level) in which expressions are evaluated.
+    """One unit (a function; None: a module or class body) in which expressions are evaluated.
 
-    ``env`` holds what the variables are at this point, ``evidence`` what their use proved of
-    ``fresh`` parameters (not bound anew so far); ``variables`` joins all that a name was ever bound
-    to. ``near`` are fresh parameters combined with Tensors, ``assumed`` says for methods of unknown
-    receivers why they can only be Tensors. For variables of which nothing is known ``origins``
-    names the target that bound them, ``elements`` the one that bound what they hold, ``moved`` the
-    call that moved it (to a device); ``traced`` is what use proved of such a target, ``known`` what
-    an earlier walk proved; ``shown`` is what use proved of parameters in all walks.
+    ``env`` and ``notes`` are the state at this point. ``variables`` joins all that a name was ever
+    bound to, ``inner`` what those of its comprehensions were. ``assumed`` says for methods of
+    unknown receivers why they can only be Tensors. ``known`` and ``beside``: what use proves of a
+    binding, by the id of the node that binds.
     """
 
     world: World
     path: str
     function: Function | None
     env: Environment = field(default_factory=dict)
-    evidence: dict[str, Kind] = field(default_factory=dict)
+    notes: Notes = field(default_factory=dict)
     variables: Environment = field(default_factory=dict)
-    fresh: set[str] = field(default_factory=set)
-    near: set[str] = field(default_factory=set)
+    inner: Environment = field(default_factory=dict)
     assumed: dict[int, str] = field(default_factory=dict)
-    origins: dict[str, int] = field(default_factory=dict)
-    elements: dict[str, int] = field(default_factory=dict)
-    moved: dict[str, ast.Call] = field(default_factory=dict)
-    traced: dict[int, Kind] = field(default_factory=dict)
     known: dict[int, Kind] = field(default_factory=dict)
-    shown: dict[str, Kind] = field(default_factory=dict)
+    beside: set[int] = field(default_factory=set)
+    effects: Effects = field(default_factory=Effects)
+    shared: bool = False  # whether env and notes belong to a state as well
+    prunes: bool = True  # whether a way ends where a test cannot come out so by what is known
+    pruned: bool = False
+
+    # -- the state ------------------------------------------------------------------------------
+
+    def enter(self, state: State) -> None:
+        """Go on from a state."""
+        self.env, self.notes, self.shared = state.env, state.notes, True
+
+    def leave(self) -> State:
+        """Return the state at this point; it is not changed any more."""
+        self.shared = True
+        return State(self.env, self.notes)
+
+    def assign(self, name: str, value: Kind) -> None:
+        """Set the kind of a variable or attribute path, and nothing else."""
+        self._own()
+        self.env[name] = value
+
+    def annotate(self, name: str, note: Note) -> None:
+        """Set what is known of a variable beside its kind."""
+        self._own()
+        self.notes[name] = note
+
+    def forget(self, names: list[str]) -> None:
+        """Drop variables or attribute paths."""
+        if names:
+            self._own()
+            for name in names:
+                self.env.pop(name, None)
+                self.notes.pop(name, None)
+
+    def note(self, name: str) -> Note:
+        """Return what is known of a variable beside its kind."""
+        return self.notes.get(name, _NO_NOTE)
+
+    def _own(self) -> None:
+        if self.shared:
+            self.env, self.notes, self.shared = dict(self.env), dict(self.notes), False
+
+    # -- expressions ----------------------------------------------------------------------------
 
     def kind(self, node: ast.expr | None) -> Kind:
-        """The kind of an expression; every expression inside it is evaluated as well."""
+        """Return the kind of an expression; every expression inside it is evaluated as well."""
         if node is None:
             return NONE
         method = _method(type(self), type(node))  # type: ignore[arg-type]  # classes do hash
@@ -77,14 +217,14 @@ class Frame:
         return found
 
     def _as_recorded(self, node: ast.expr, found: Kind) -> Kind:
-        """What a run of the torch code has shown of a receiver of which too little is known."""
+        """Return what a run of the torch code has shown of a receiver that is not known."""
         seen = self.world.recorded.at(self.path, node)
         holder = self.world.program.files[self.path].parents.get(id(node))
         if seen is None or not isinstance(holder, ast.Attribute):
             return found
         settled = self.world.recorded.settled(self.path, node, found, self.world.program.classes)
         if settled != found or is_plain(seen, found):
-            self.assumed[id(holder)] = f"{ast.unparse(node)} {RECORDED} {seen.text}"
+            self.assume(holder, f"{ast.unparse(node)} {RECORDED} {seen.text}")
         return settled
 
     def _others(self, node: ast.expr) -> Kind:
@@ -94,59 +234,65 @@ class Frame:
         return UNKNOWN
 
     def names_of(self, node: ast.expr) -> frozenset[str]:
-        """The names of the alternatives of an expression that was evaluated before."""
+        """Return the names of the alternatives of an expression that was evaluated before."""
         return frozenset(a.kind for a in self.world.kinds.get(id(node), UNKNOWN))
 
+    def assume(self, node: ast.AST, why: str) -> None:
+        """Note why something is assumed of a node."""
+        self.assumed[id(node)] = why
+        self.effects.assumed.append(id(node))
+
+    # -- evidence -------------------------------------------------------------------------------
+
+    def forked(self, *ways: list[Event]) -> None:
+        """Note events of which only those of one way happen."""
+        if any(ways):
+            self.effects.events.append(Fork(ways))
+
     def saw_tensor(self, node: ast.expr) -> None:
-        """The program would fail here unless ``node`` were a Tensor."""
+        """Note that the program fails here unless ``node`` is a Tensor."""
         self.saw(node, TENSOR)
 
     def saw(self, node: ast.expr, proved: Kind) -> None:
-        """The program would fail here unless ``node`` were of this kind."""
+        """Note that the program fails here unless ``node`` is of this kind."""
+        value = self.world.kinds.get(id(node), UNKNOWN)
         if isinstance(node, ast.Name) and node.id in self.env:
-            if unknown_but_for(proved, self.env[node.id]):
-                proved = alike(proved, without_none(self.env[node.id]))
-                self.env[node.id] = self.world.kinds[id(node)] = proved
-                if node.id in self.fresh and node.id not in self.examined:
-                    self.evidence[node.id] = proved
-                self._trace(node, proved)
-        elif unknown_but_for(proved, self.world.kinds.get(id(node), UNKNOWN)):
-            known = without_none(self.world.kinds.get(id(node), UNKNOWN))
-            proved = self.world.kinds[id(node)] = alike(proved, known)
-            holder = node.value if isinstance(node, ast.Subscript) else None
-            if isinstance(holder, ast.Name) and holder.id in self.elements:
-                self.traced.setdefault(self.elements[holder.id], proved)
+            value = self.env[node.id]
+        if not unknown_but_for(proved, value):
+            return
+        proved = self.world.kinds[id(node)] = alike(proved, without_none(value))
+        if isinstance(node, ast.Name) and node.id in self.env:
+            self.assign(node.id, proved)
+            self.proved(node.id, proved)
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            self.proved(node.value.id + INSIDE, proved)
 
-    def _trace(self, node: ast.expr, proved: Kind) -> None:
-        """What is proved of a variable holds where it was bound."""
-        name = node.id if isinstance(node, ast.Name) else ""
-        if name in self.origins and name not in self.examined:
-            self.traced.setdefault(self.origins[name], proved)
+    def proved(self, name: str, proved: Kind) -> None:
+        """Note what a use proves of a variable, or of what it holds."""
+        if name.removesuffix(INSIDE).removesuffix(INSIDE) not in self.examined:
+            self.effects.events.append(Used(name, proved))
 
     def recalled(self, target: ast.Name, value: Kind) -> Kind:
-        """The kind that a target is bound to: what a later use proved, where it says nothing."""
-        self.origins.pop(target.id, None)
-        self.elements.pop(target.id, None)
-        self.elements.pop(target.id + INSIDE, None)
-        self.moved.pop(target.id, None)
-        if value != UNKNOWN:
+        """Return the kind that a target is bound to: what later uses prove, where it is unknown."""
+        proved = self.known.get(id(target))
+        if proved is None or not unknown_but_for(proved, value):
             return value
-        self.origins[target.id] = id(target)
-        return self.known.get(id(target), value)
+        return alike(proved, without_none(value)) | (value & NONE)
 
     def saw_beside(self, node: ast.expr, other: Kind) -> None:
-        """An operator combines ``node`` with something."""
-        if not isinstance(node, ast.Name) or not is_all(other, "Tensor"):
+        """Note that an operator combines ``node`` with something."""
+        if not isinstance(node, ast.Name) or node.id not in self.env:
             return
-        if node.id in self.fresh and node.id not in self.examined:
-            self.near.add(node.id)
+        if is_all(other, "Tensor") and node.id not in self.examined:
+            self.annotate(node.id, replace(self.note(node.id), near=True))
+            self.effects.events.append(Used(node.id + NEAR, TENSOR))
 
     @cached_property
     def examined(self) -> frozenset[str]:
-        """Names that the function tests for their type: use in one branch proves nothing there."""
+        """Return names that the unit tests for their type: use in a branch proves nothing there."""
         found = set()
         file = self.world.program.files[self.path]
-        for node in self.function.nodes if self.function is not None else file.nodes:
+        for node in self.function.nodes if self.function is not None else file.of(ast.Call):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
                 callee = node.func
                 name = getattr(callee, "attr", "") or getattr(callee, "id", "")

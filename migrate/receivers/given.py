@@ -1,4 +1,4 @@
-"""In: a call and what it is given. Out: what the call proves of its arguments, in the frame."""
+"""Take a call for evidence: of what its callee does with the arguments, of what enters Modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, having, without_none
-from migrate.receivers.moves import INSIDE
 
 _NAMED = (ast.Name, ast.Attribute)
 
@@ -32,7 +31,7 @@ class Given(Binding):
         self.saw_tensor(node)
         self.world.kinds[id(node)] = TENSOR
         if isinstance(node, ast.Name) and node.id in self.env:
-            self.env[node.id] = TENSOR
+            self.assign(node.id, TENSOR)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             self._chained(node, node.func)
 
@@ -43,7 +42,7 @@ class Given(Binding):
         question = Question(func.attr, node, True, False, self.names_of, chained=True)
         why = self.world.only_tensors_have(question)
         if why:
-            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
+            self.assume(func, f"{ast.unparse(func.value)} is taken for a Tensor: {why}")
             self._taken_for_tensor(func.value)
             self.world.kinds[id(func)] = values.attribute(TENSOR, func.attr, self.world)
 
@@ -55,11 +54,11 @@ class Given(Binding):
             return False  # a run has shown something else, or several types
         holder = self.world.program.files[self.path].parents.get(id(node))
         used = not isinstance(holder, ast.Expr)
-        beside = isinstance(func.value, ast.Name) and func.value.id in self.near
+        beside = isinstance(func.value, ast.Name) and self.note(func.value.id).near
         question = Question(func.attr, node, used, beside, self.names_of)
         why = self.world.only_tensors_have(question)
         if why:
-            self.assumed[id(func)] = f"{ast.unparse(func.value)} is taken for a Tensor: {why}"
+            self.assume(func, f"{ast.unparse(func.value)} is taken for a Tensor: {why}")
         return bool(why)
 
     def _only_a_module(self, func: ast.Attribute) -> bool:
@@ -94,22 +93,21 @@ class Given(Binding):
         )
 
     def _into_module(self, node: ast.Call) -> None:
-        """What was moved elsewhere and goes into a Module is no Module."""
+        """Note that what was moved elsewhere and is passed to a Module is no Module."""
         for arg in (*node.args, *(k.value for k in node.keywords)):
-            if isinstance(arg, ast.Name) and arg.id in self.moved:
-                self._moved_into_module(arg, self.moved[arg.id])
+            if isinstance(arg, ast.Name) and (note := self.note(arg.id)).moved is not None:
+                self._moved_into_module(arg, note.moved, note.inside)
 
-    def _moved_into_module(self, node: ast.Name, move: ast.Call) -> None:
+    def _moved_into_module(self, node: ast.Name, move: ast.Call, inside: str) -> None:
         """``batch = {k: v.to(device) ...}; model(**batch)``: no Module is given Modules."""
         assert isinstance(move.func, ast.Attribute)
         question = Question(move.func.attr, move, True, False, self.names_of, given=True)
         why = self.world.only_tensors_have(question)
         if not why:
             return
-        self.assumed[id(move.func)] = f"{ast.unparse(move.func.value)} is taken for a Tensor: {why}"
-        held = [self.elements[n] for n in (node.id, node.id + INSIDE) if n in self.elements]
-        if held:
-            self.traced.setdefault(held[0], TENSOR)
+        self.assume(move.func, f"{ast.unparse(move.func.value)} is taken for a Tensor: {why}")
+        if inside:
+            self.proved(node.id + inside, TENSOR)
         else:
             self.saw_tensor(node)
 

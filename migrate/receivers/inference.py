@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from migrate.analysis.cfg import Graph, Unit, graph_of
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
 from migrate.program import Class, Function, Program
@@ -21,8 +22,7 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
-    indirect,
-    unknown_but_for,
+    join,
 )
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
@@ -54,6 +54,7 @@ class Inference:
     _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _naming: bool = False
     _early: Early = field(default_factory=Early)
+    _graphs: dict[int, Graph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
@@ -96,16 +97,17 @@ class Inference:
 
     def module(self, path: str) -> Flow:
         """The walk of a file's top level."""
-        if path not in self._modules and (traced := self._top_level(path, {})):
-            self._top_level(path, traced)
+        if path not in self._modules:
+            flow = self._modules[path] = Flow(self, path, None)
+            importing.bind(self.program.files[path], flow)
+            flow.solve(self.program.files[path].source.tree, dict(flow.variables))
         return self._modules[path]
 
-    def _top_level(self, path: str, known: dict[int, Kind]) -> dict[int, Kind]:
-        flow = self._modules[path] = Flow(self, path, None, known=known)
-        importing.bind(self.program.files[path], flow)
-        flow.run(self.program.files[path].source.tree.body)
-        flow.done = True
-        return flow.traced
+    def graph(self, unit: Unit) -> Graph:
+        """The control flow graph of a unit."""
+        if id(unit) not in self._graphs:
+            self._graphs[id(unit)] = graph_of(unit)
+        return self._graphs[id(unit)]
 
     def _named(self, path: str) -> dict[str, Kind]:
         """What definitions and imports of a file bind: known before anything is walked."""
@@ -176,32 +178,13 @@ class Inference:
         function: Function,
         given: dict[str, Kind],
         before: Kind = NOTHING,
-        last: Flow | None = None,
         shown: Mapping[str, Kind] | None = None,
     ) -> Flow:
-        flow = Flow(self, function.path, function, dict(given), before=before)
-        flow.variables, flow.fresh, flow.shown = dict(given), set(given), dict(shown or {})
-        if last is not None:
-            flow.near, flow.assumed = last.near, last.assumed
-            flow.known = {**last.known, **last.traced}
-            flow.shown = {**last.shown, **last.evidence}
-        known = len(flow.near)
+        flow = Flow(self, function.path, function, before=before, shown=dict(shown or {}))
         self._flows[id(function)] = flow
-        body = function.node.body
         self._walking.append(function)
-        if isinstance(body, list):
-            flow.run(body)
-        else:
-            flow.result = indirect(flow.kind(body))
+        flow.solve(function.node, given)
         self._walking.pop()
-        proved = {
-            n: k for n, k in flow.evidence.items() if n in given and unknown_but_for(k, given[n])
-        }
-        news = flow.traced.keys() - flow.known.keys()
-        if proved or news or len(flow.near) > known:
-            return self._walk(function, {**given, **proved}, before, flow)
-        flow.shown |= flow.evidence
-        flow.done = True
         return flow
 
     def returns(self, function: Function, call: ast.Call | None = None) -> Kind:
@@ -241,9 +224,15 @@ class Inference:
         while parent is not None:
             if name in parent.locals or name in parent.inner:
                 flow = self._flows.get(id(parent)) or self.flow(parent)
-                return flow.variables.get(name, UNKNOWN)
+                found = flow.variables.get(name, NOTHING)
+                if name in parent.inner:
+                    found = join(found, flow.inner.get(name, NOTHING))
+                return found or UNKNOWN
             parent = parent.parent
-        return self.global_kind(function.path, name)
+        found = self.global_kind(function.path, name)
+        if isinstance(function.node, ast.Lambda):
+            found = join(found, self.module(function.path).inner.get(name, NOTHING))
+        return found
 
     def note_call(self, key: str, call: ast.Call) -> None:
         """An instance of the class is called here: its forward gets these arguments."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from migrate.analysis.cfg import Graph, Unit
 from migrate.analysis.summaries import Changes, Effects
 from migrate.program import Class, Function, Program
 from migrate.receivers.elimination import Question
@@ -34,6 +35,8 @@ class World(Protocol):
     roots: frozenset[str]
     kinds: dict[int, Kind]
     recorded: Recorded
+
+    def graph(self, unit: Unit) -> Graph: ...
 
     def flow(self, function: Function) -> Walk: ...
 
