@@ -119,7 +119,8 @@ class Flow(Evaluator):
         while True:
             self.variables, self.at, self.outcomes = dict(given), {}, {}
             solution = solve(_Kinds(self, start), graph)
-            if not (self.prunes and self.pruned) or all(map(solution.before, graph.order)):
+            reached = all(n is graph.raised or solution.before(n) for n in graph.order)
+            if reached or not (self.prunes and self.pruned):
                 break
             self.prunes = False
         for node in graph.nodes:
