@@ -30,10 +30,10 @@ def decide(
     expr = _changed(node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
-        return missed(site, expr, found.missed, keep=True)
+        return missed(site, expr, found.missed)
     if is_closed_over(scene, target):
         why = Missed("INP206", "a variable of an outer function")
-        return missed(site, expr, why, keep=True)
+        return missed(site, expr, why)
     if isinstance(node, ast.Subscript):
         return Edit(site, Outcome.KEPT, None)
     if isinstance(node, ast.AugAssign):
@@ -42,7 +42,7 @@ def decide(
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
         return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
     if found.assigned:
-        return missed(site, expr, Missed("INP206", "the caller's tensor"), keep=True)
+        return missed(site, expr, Missed("INP206", "the caller's tensor"))
     return _layer(scene, site, node, target, found.renewed)
 
 
@@ -102,7 +102,7 @@ def _layer(
     alone = isinstance(statement, ast.Expr)
     if target.holder is not Holder.NAME and alone:
         why = Missed("INP203", "its value is thrown away")
-        return missed(site, node.args[0], why, keep=True)
+        return missed(site, node.args[0], why)
     if not alone and not renewed:
         return _kept(site)
     start = scene.source.span(node).start

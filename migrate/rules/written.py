@@ -14,6 +14,8 @@ from migrate.scene import Scene
 _NO_TENSOR = frozenset(
     "list tuple dict Size str int float bool Module Optimizer Object class".split()
 )
+# a function of a module, whose name may end in "_" as well: utils.zero_first_(x)
+_CALLED_BY_NAME = frozenset("ref function foreign class builtin".split())
 
 
 class Holder(Enum):
@@ -41,7 +43,8 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
     func = node.func
     if isinstance(func, ast.Attribute) and is_written(func.attr):
         kinds = scene.kind_names(func.value)
-        if not kinds & _NO_TENSOR and not any(a.kind == "ref" for a in scene.kind(func)):
+        named = any(a.kind in _CALLED_BY_NAME for a in scene.kind(func))
+        if not kinds & _NO_TENSOR and not named:
             return func.value
     if not node.args:
         return None
