@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.program import Class
 from migrate.receivers.kinds import is_all, without_none
 from migrate.scene import Scene
+from migrate.syntax import is_super
 
 NAME = "forward"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -21,7 +23,41 @@ def in_class(scene: Scene, owner: ast.ClassDef) -> list[ast.AST]:
     """Definitions in a Module's class, under conditions as well, and the names that are read."""
     if not scene.is_module_class(scene.file.classes[id(owner)]):
         return []
+    if calls_forward(scene, scene.file.classes[id(owner)]):
+        return []
     return [n for statement in owner.body for n in _at_class_level(statement) if _is_forward(n)]
+
+
+def calls_forward(scene: Scene, owner: Class) -> bool:
+    """Return whether ``__call__`` of a Module is its ``construct``, and ``forward`` keeps its name.
+
+    Graph mode passes over ``__call__``. The class has both, no other derives from it, and nobody
+    but its ``super().__call__(...)`` calls ``forward``.
+    """
+    call, own = owner.methods.get("__call__"), owner.methods.get(NAME)
+    if call is None or own is None or not scene.is_module_class(owner):
+        return False
+    if not call.parameters or any(getattr(m.node, "decorator_list", ()) for m in (call, own)):
+        return False
+    inference = scene.inference
+    for other in inference.program.classes.values():
+        if any(a.name == owner.key for base in inference.bases(other.key) for a in base):
+            return False
+    if any(
+        _is_forward(n) and n is not own.node for s in owner.node.body for n in _at_class_level(s)
+    ):
+        return False
+    supers = [n for n in call.nodes if is_super(n)]
+    through = [n for n in call.nodes if isinstance(n, ast.Attribute) and is_super(n.value)]
+    if not supers or len(supers) != len(through) or any(n.attr != "__call__" for n in through):
+        return False
+    for file in inference.program.files.values():
+        for node in file.of(ast.Attribute):
+            if node.attr == NAME and not is_super(node.value):
+                kind = inference.kinds.get(id(node.value), frozenset())
+                if not kind or any(a.kind == "unknown" or a.name == owner.key for a in kind):
+                    return False
+    return True
 
 
 def _is_forward(node: ast.AST) -> bool:

@@ -34,10 +34,12 @@ from migrate.rules import (
     graph_scope,
     graph_shapes,
     graph_shared,
+    graph_silent,
     graph_state,
     graph_statements,
     graph_try,
     graph_unbound,
+    graph_wrappers,
 )
 from migrate.rules.graph_scope import Rewriting
 from migrate.scene import Scene
@@ -99,7 +101,7 @@ def _spelled_alike(made: dict[int, Rewriting], one: Spelling, other: Spelling) -
 
 def _made(scene: Scene) -> dict[int, Rewriting]:
     made = {id(r.node): r for r in graph_records.rewrites(scene)}
-    for rule in (graph_objects, graph_methods):
+    for rule in (graph_objects, graph_methods, graph_wrappers):
         made |= {id(r.node): r for r in rule.rewrites(scene)}
     if graph_scope.nodes(scene):
         for rule in _RULES:
@@ -112,6 +114,9 @@ def rewrites(scene: Scene) -> Iterator[Edit]:
     for made in rewritings(scene).values():
         if not made.note:
             yield from made.edits
+    for node, found, before in _all(scene):
+        if found[0] in graph_silent.CODES:
+            yield from graph_silent.stop(scene, node, found, before)
 
 
 def gone(scene: Scene) -> tuple[Span, ...]:
@@ -123,7 +128,7 @@ def gone(scene: Scene) -> tuple[Span, ...]:
 def references(scene: Scene) -> list[Reference]:
     """What is flagged, and what changes for those who use the code, as sites of the ledger."""
     sites = [(r.node, r.name) for r in rewritings(scene).values() if r.note]
-    sites += [(node, found[1]) for node, found in _all(scene)]
+    sites += [(node, found[1]) for node, found, _ in _all(scene)]
     return [Reference(node, name, Form.GRAPH) for node, name in sites]
 
 
@@ -133,21 +138,34 @@ def decide(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     if made is not None:
         edit = made.edits[0]
         return replace(edit, site=replace(edit.site, name=name), note=made.note)
-    code, _, reason, step = next(f for n, f in _all(scene) if n is node)
+    code, _, reason, step = next(f for n, f, _ in _all(scene) if n is node)
     return Refusal(scene.site(name, node), code, reason, step, keep=True)
 
 
-def _all(scene: Scene) -> list[tuple[ast.AST, Found]]:
+def _all(scene: Scene) -> list[tuple[ast.AST, Found, ast.stmt | None]]:
+    """Return what is flagged, and before which statement the compiler has to stop for it."""
     if "graph flags" not in scene._memo:
         made = rewritings(scene)
-        found = [(n, f) for n, f in _found(scene) if id(n) not in made]
-        seen: dict[tuple[int, str], tuple[ast.AST, Found]] = {}
-        for node, flag in found:
-            seen.setdefault((id(scene.statement(node)), flag[1]), (node, flag))
+        found: list[tuple[ast.AST, Found, ast.stmt | None]]
+        found = [(n, f, None) for n, f in _found(scene) if id(n) not in made]
+        found += [(s.node, s.found, s.before) for s in graph_silent.flags(scene)
+                  if not any(id(n) in made for n in _parts(s.node))]  # fmt: skip
+        seen: dict[tuple[int, str], tuple[ast.AST, Found, ast.stmt | None]] = {}
+        for node, flag, before in found:
+            seen.setdefault((id(scene.statement(node)), flag[1]), (node, flag, before))
         scene._memo["graph flags"] = list(seen.values())
     flags = scene._memo["graph flags"]
     assert isinstance(flags, list)
     return flags
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node, and what a call's method or a subscript belongs to."""
+    yield node
+    held = node.func if isinstance(node, ast.Call) else node
+    while isinstance(held, (ast.Attribute, ast.Subscript)):
+        yield held
+        held = held.value
 
 
 def _found(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:

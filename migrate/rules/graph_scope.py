@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import Function
 from migrate.receivers.inference import Inference
-from migrate.rules import dead_handlers
+from migrate.rules import dead_handlers, decorated
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
 from migrate.syntax import within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
+
+
+Found = tuple[str, str, str, str]  # code, name, reason, next step
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,15 @@ class Rewriting:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Silent:
+    """A node that graph mode gets wrong; ``before``: the statement that must not be compiled."""
+
+    node: ast.AST
+    found: Found
+    before: ast.stmt | None = None
+
+
 def compiled(inference: Inference) -> dict[str, Function]:
     """``forward`` of every Module and what it calls, as far as the calls are known."""
     program = inference.program
@@ -42,12 +54,14 @@ def compiled(inference: Inference) -> dict[str, Function]:
             for c in program.classes.values()
             if "forward" in c.methods and inference.is_module(c.key)
         ]
+        waiting += _hooks(inference)
         while waiting:
             function = waiting.pop()
             if function.key in found:
                 continue
             found[function.key] = function
             waiting += _called(inference, function)
+            waiting += decorated.around(inference, function)
         program.notes["compiled"] = found
     known: dict[str, Function] = program.notes["compiled"]
     return known
@@ -77,6 +91,22 @@ def _called(inference: Inference, function: Function) -> list[Function]:
             if isinstance(node.func, ast.Attribute) and all(a.kind == "unknown" for a in kind):
                 called += _methods(inference).get(node.func.attr, [])
     return called
+
+
+def _hooks(inference: Inference) -> list[Function]:
+    """Return the functions that are registered as hooks: graph mode compiles them as well."""
+    found = []
+    for name, sites in inference.program.calls.items():
+        if not (name.startswith("register_") and name.endswith("hook")):
+            continue
+        for file, call, _ in sites:
+            for given in (*call.args, *(k.value for k in call.keywords)):
+                if isinstance(given, ast.Lambda):
+                    found.append(file.functions[id(given)])
+                for atom in inference.kinds.get(id(given), ()):
+                    target = inference.program.functions.get(atom.name)
+                    found += [target] if target is not None else []
+    return found
 
 
 def _methods(inference: Inference) -> dict[str, list[Function]]:

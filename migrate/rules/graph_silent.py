@@ -1,0 +1,309 @@
+"""Find what graph mode compiles to something else without a word, and stop the compiler there.
+
+A stop is ``pynative_only("torch2ms GRF612 ...")``: it raises when the statement is compiled, and
+does nothing in PyNative, where the code is right. So it may stand where nobody knows whether the
+code is ever compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.analysis.cfg import Graph, Node, Role, evaluated, graph_of
+from migrate.outcomes import Edit, Outcome, Span
+from migrate.program import Function
+from migrate.receivers.kinds import ordered
+from migrate.rules import graph_scope, graph_wrappers
+from migrate.rules.dedent import first_start
+from migrate.rules.graph_scope import Found, Silent
+from migrate.scene import Scene
+from migrate.syntax import all_parameters, within
+
+CODES = frozenset("GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614".split())
+_CHANGING = frozenset(
+    "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
+    " discard".split()
+)
+_OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
+_DRAWN = ("random.", "numpy.random.", "secrets.", "uuid.", "time.time", "time.perf_counter",
+          "time.monotonic", "time.process_time", "time.thread_time", "datetime.datetime.now",
+          "datetime.datetime.utcnow", "datetime.date.today")  # fmt: skip
+
+
+def flags(scene: Scene) -> Iterator[Silent]:
+    """Yield what compiled code of the file says that graph mode passes over."""
+    own = graph_scope.nodes(scene)
+    if not own:
+        return
+    yield from graph_wrappers.flags(scene)
+    yield from _drawn(scene, own)
+    alive = {id(n) for n in own}
+    for function in graph_scope.compiled_here(scene):
+        inside = [n for n in _own(scene, function) if id(n) in alive]
+        yield from _outer(scene, function, inside)
+        yield from _late(scene, function, inside)
+
+
+def _own(scene: Scene, function: Function) -> list[ast.AST]:
+    """Return the nodes of a function without those of the functions in it."""
+    return [n for n in function.nodes if _around(scene, n) is function.node]
+
+
+def _around(scene: Scene, node: ast.AST) -> ast.AST | None:
+    around = scene.parent(node)
+    while around is not None and not isinstance(around, _FUNCTIONS):
+        around = scene.parent(around)
+    return around
+
+
+# -- where the compiler stops -------------------------------------------------------------------
+
+
+def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
+    """Yield the edit that puts ``pynative_only(...)`` before what must not be compiled."""
+    code, name, reason, _ = found
+    text, root = scene.spelling.local("helpers.pynative_only")
+    call = f"{text}({f'torch2ms {code} {name}: {reason}'!r})"
+    around = _around(scene, node) if before is None else None
+    source = scene.source
+    if isinstance(around, ast.Lambda):
+        span = source.span(around.body)
+        parts: tuple[tuple[int, str], ...] = ((span.start, f"{call} or ("), (span.end, ")"))
+    else:
+        statement = before or scene.statement(node)
+        while not graph_scope.begins_line(scene, statement):
+            outer = scene.parent(statement)
+            if not isinstance(outer, ast.If) or statement not in outer.orelse:
+                break  # behind a colon or a semicolon
+            statement = outer
+        start = first_start(scene, statement)
+        if graph_scope.begins_line(scene, statement):
+            line = source.line_start(source.line_of(start))
+            indent = source.data[line:start].decode()
+            parts = ((start, f"{call}{source.newline}{indent}"),)
+        else:
+            parts = ((start, f"{call}; "),)
+    for place, put in parts:
+        made = graph_scope.edit(scene, node, Span(place, place), put)
+        yield replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
+
+
+# -- what lives longer than a call --------------------------------------------------------------
+
+
+def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Silent]:
+    """Yield changes of what is there before and after the call: graph mode keeps none of them."""
+    defaults = _mutable_defaults(function)
+    for node in own:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            if node.id in function.globals and _is_global(function, node.id):
+                why = "graph mode does not bind it: code outside keeps the old value"
+                yield Silent(node, ("GRF612", f"global {node.id}", why, "return the value"))
+            continue
+        held = _changed(scene, node)
+        if held is None:
+            continue
+        root = _root(held)
+        if isinstance(root, ast.Name):
+            if root.id in defaults and held is root:
+                why = "graph mode makes the default anew at each call"
+                yield Silent(node, ("GRF612", root.id, why, "keep it where it is made"))
+            elif _is_global(function, root.id) and _contains(scene, node, held):
+                why = "graph mode changes a copy: code outside keeps the old contents"
+                yield Silent(node, ("GRF612", root.id, why, "return what is new"))
+            elif _member(held) is not None and _contains(scene, node, held):
+                yield from _of_object(scene, node, held)
+        elif _contains(scene, node, held):
+            yield from _of_object(scene, node, held)
+
+
+def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
+    """``self.losses.append(x)``; what is stored under a key of it is refused by the compiler."""
+    if not isinstance(node, ast.Call):
+        return
+    why = "graph mode changes a copy: the object keeps the old contents"
+    yield Silent(node, ("GRF612", ast.unparse(held), why, "return it beside the result"))
+
+
+def _mutable_defaults(function: Function) -> set[str]:
+    """Return the parameters whose default is a list, dict or set."""
+    args = function.node.args
+    plain = [*args.posonlyargs, *args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)
+    pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return {a.arg for a, d in pairs if isinstance(d, _DISPLAYS) or _makes(d)}
+
+
+def _makes(node: ast.expr | None) -> bool:
+    func = node.func if isinstance(node, ast.Call) else None
+    return getattr(func, "attr", getattr(func, "id", "")) in _MAKERS
+
+
+def _changed(scene: Scene, node: ast.AST) -> ast.expr | None:
+    """Return the expression whose contents a node changes."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr in _CHANGING else None
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+        return None  # an attribute that is bound anew is refused
+    return None
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
+
+
+def _member(node: ast.expr) -> ast.Attribute | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node if isinstance(node, ast.Attribute) else None
+
+
+def _is_global(function: Function, name: str) -> bool:
+    around: Function | None = function
+    while around is not None:
+        if name in around.globals and around.parent is None:
+            return True
+        given = {a.arg for a in all_parameters(around.node.args)}
+        if name in (around.locals | given | around.inner) - around.globals:
+            return False
+        around = around.parent
+    return True
+
+
+def _contains(scene: Scene, node: ast.AST, held: ast.expr) -> bool:
+    """Return whether it may be a list, dict or set of Python and, as far as is known, no more."""
+    kinds = {atom.kind for atom in scene.kind(held)} - {"None"}
+    if kinds <= {"unknown"}:
+        return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OF_LISTS
+    return kinds <= {"list", "dict", "set", "unknown"}
+
+
+# -- what is found out once, when it is compiled ------------------------------------------------
+
+
+def _drawn(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
+    """Yield random numbers and times of Python: graph mode asks for them once."""
+    for node in own:
+        if not isinstance(node, ast.Call) or graph_scope.only_tells(scene, node):
+            continue
+        kind = scene.kind(node.func)
+        for atom in ordered(kind):
+            if atom.kind == "foreign" and atom.name.startswith(_DRAWN):
+                why = "graph mode asks once, when it compiles, and goes on with that value"
+                yield Silent(node, ("GRF613", atom.name, why, "draw it with torch, or pass it in"))
+                break
+
+
+# -- functions that see a variable change -------------------------------------------------------
+
+
+def _late(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Silent]:
+    """Yield inner functions that read a variable which is bound anew before they are called."""
+    inner = [n for n in own if isinstance(n, _FUNCTIONS)]
+    graph: Graph | None = None
+    for node in inner:
+        made = scene.file.functions.get(id(node))
+        if made is None:
+            continue
+        mine = made.locals | made.inner | {a.arg for a in all_parameters(node.args)}
+        free = {n.id for n in within(node.body if isinstance(node, ast.Lambda) else node)
+                if isinstance(n, ast.Name)} - mine - {made.name}  # fmt: skip
+        looped = _of_comprehension(scene, node)
+        late = sorted(free & looped)
+        shared = free & (function.locals | {a.arg for a in all_parameters(function.node.args)})
+        if (
+            not late
+            and shared
+            and isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ):
+            graph = graph or graph_of(function.node)
+            late = _bound_anew(scene, graph, node, shared)
+        if late:
+            name = getattr(node, "name", "lambda")
+            why = f"it reads {late[0]}, which is bound anew later: graph mode keeps the first value"
+            yield Silent(node, ("GRF614", name, why, f"pass {late[0]} as an argument"))
+
+
+def _of_comprehension(scene: Scene, node: ast.AST) -> set[str]:
+    """Return the variables of comprehensions around a function that is kept, not called, there."""
+    found: set[str] = set()
+    around = scene.parent(node)
+    if isinstance(around, ast.Call):
+        return found  # called, or used by what is called
+    while isinstance(around, ast.expr) and not isinstance(around, _FUNCTIONS):
+        for part in getattr(around, "generators", ()):
+            found |= {n.id for n in within(part.target) if isinstance(n, ast.Name)}
+        around = scene.parent(around)
+    return found
+
+
+def _bound_anew(scene: Scene, graph: Graph, node: ast.AST, free: set[str]) -> list[str]:
+    """Return the variables that may be bound anew between the definition and a use of it."""
+    here = graph.at(node, scene.parents)
+    if here is None:
+        return []
+    name = getattr(node, "name", "") or _target(scene, node)
+    kept = not name and _is_kept(scene, node)
+    if not name and not kept:
+        return []
+    after = _reachable(here, None)
+    late = []
+    for variable in sorted(free):
+        for point in after:
+            if point is here or variable not in _binds(point):
+                continue
+            if kept or any(_reads(n, name) for n in (*_reachable(point, here), point)):
+                late.append(variable)
+                break
+    return late
+
+
+def _target(scene: Scene, node: ast.AST) -> str:
+    """``f`` of ``f = lambda: ...``"""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) == 1:
+        return getattr(parent.targets[0], "id", "")
+    return ""
+
+
+def _is_kept(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a lambda is put into a container or onto an object."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call):
+        return getattr(parent.func, "attr", "") in _OF_LISTS
+    return isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Assign))
+
+
+def _reachable(start: Node, without: Node | None) -> list[Node]:
+    """Return the nodes that control may reach from a node, not through ``without``."""
+    seen: dict[int, Node] = {}
+    work = [edge.target for edge in start.successors]
+    while work:
+        node = work.pop()
+        if node.index in seen or node is without:
+            continue
+        seen[node.index] = node
+        work += [edge.target for edge in node.successors]
+    return list(seen.values())
+
+
+def _binds(node: Node) -> set[str]:
+    return {n.id for part in evaluated(node) for n in within(part)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}  # fmt: skip
+
+
+def _reads(node: Node, name: str) -> bool:
+    """Return whether a point reads a variable; a definition does if its function does."""
+    inside = (node.part,) if node.role is Role.DEFINITION and node.part else evaluated(node)
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+               for part in inside for n in within(part))  # fmt: skip
