@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from migrate.analysis.facts import Facts
 from migrate.imports import Spelling
 from migrate.outcomes import Site
 from migrate.program import Class, File, Function
@@ -38,6 +39,11 @@ class Scene:
     @cached_property
     def parents(self) -> dict[int, ast.AST]:
         return self.file.parents
+
+    @property
+    def facts(self) -> Facts:
+        """The flow of names: what reaches a read, what is bound, what is read later."""
+        return self.inference.facts(self.file.path)
 
     def kind(self, node: ast.AST) -> Kind:
         return self.inference.kinds.get(id(node), UNKNOWN)

@@ -273,7 +273,7 @@ class _Builder:
     def build(self) -> Graph:
         ends: _Ends = [_End(self.entry)]
         if isinstance(self.unit, ast.Lambda):
-            node = self._node(Role.STATEMENT, self.unit.body, self.unit, ends)
+            node = self._node(Role.STATEMENT, self.unit.body, self.unit.body, ends)
             self._raise([self._either(node)])
             ends = [_End(node)]
         else:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.analysis.cfg import Graph, Unit, graph_of
+from migrate.analysis.facts import Facts
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
 from migrate.program import Class, Function, Program
@@ -47,6 +48,7 @@ class Inference:
     table: Table
     recorded: Recorded = field(default_factory=Recorded)
     kinds: dict[int, Kind] = field(default_factory=dict)
+    _facts: dict[str, Facts] = field(default_factory=dict)
     _flows: dict[int, Flow] = field(default_factory=dict)
     _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
     _modules: dict[str, Flow] = field(default_factory=dict)
@@ -82,6 +84,13 @@ class Inference:
             again = self._early.outdated(self)
             if not again:
                 return
+
+    def facts(self, path: str) -> Facts:
+        """Return what is known of the flow of names in a file."""
+        if path not in self._facts:
+            file = self.program.files[path]
+            self._facts[path] = Facts(file.source.tree, file.parents)
+        return self._facts[path]
 
     # -- files ----------------------------------------------------------------------------------
 

@@ -1,0 +1,189 @@
+"""Answer questions about the names of one file: what they hold at a point, and who reads it later.
+
+Every answer rests on the control flow graph of the unit (module, class body, function, lambda) in
+which a place is evaluated, and is computed when it is first needed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from migrate.analysis.bindings import Bindings, Reach
+from migrate.analysis.cfg import Graph, Node, Unit
+from migrate.analysis.liveness import Liveness
+from migrate.analysis.scopes import STAR, Scope, scope_of
+
+
+@dataclass(frozen=True, eq=False)
+class UnitFacts:
+    """What is known of one unit; ``around`` is the unit that it is defined in."""
+
+    scope: Scope
+    around: UnitFacts | None
+
+    @property
+    def graph(self) -> Graph:
+        return self.scope.graph
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        return Bindings(self.scope)
+
+    @cached_property
+    def live(self) -> Liveness:
+        return Liveness(self.scope)
+
+    @cached_property
+    def _reachable(self) -> dict[int, frozenset[int]]:
+        return {}
+
+    def follows(self, first: Node, then: Node) -> bool:
+        """Return whether control may come from after one node to another."""
+        found = self._reachable.get(first.index)
+        if found is None:
+            seen: set[int] = set()
+            pending = [e.target for e in first.successors]
+            while pending:
+                node = pending.pop()
+                if node.index not in seen:
+                    seen.add(node.index)
+                    pending += [e.target for e in node.successors]
+            found = self._reachable[first.index] = frozenset(seen)
+        return then.index in found
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """The flow of names in one file; ``parents`` gives the parent of every syntax node by id."""
+
+    tree: ast.Module
+    parents: Mapping[int, ast.AST]
+
+    @cached_property
+    def units(self) -> dict[int, UnitFacts]:
+        """Every unit of the file by the id of its syntax node."""
+        found: dict[int, UnitFacts] = {}
+        pending: list[tuple[Scope, UnitFacts | None]] = [(scope_of(self.tree), None)]
+        while pending:
+            scope, around = pending.pop()
+            facts = found[id(scope.unit)] = UnitFacts(scope, around)
+            pending += [(inner, facts) for inner in scope.inner]
+        return found
+
+    @cached_property
+    def _points(self) -> dict[int, tuple[UnitFacts, Node]]:
+        return {
+            part: (facts, node)
+            for facts in self.units.values()
+            for part, node in facts.graph.points.items()
+        }
+
+    def unit(self, unit: Unit) -> UnitFacts:
+        return self.units[id(unit)]
+
+    def point(self, node: ast.AST) -> tuple[UnitFacts, Node] | None:
+        """Return where a syntax node is evaluated; None for the module and for statements that are
+        not evaluated at all."""
+        current: ast.AST | None = node
+        while current is not None:
+            point = self._points.get(id(current))
+            if point is not None:
+                return point
+            current = self.parents.get(id(current))
+        return None
+
+    # bindings
+
+    def reach(self, read: ast.Name) -> Reach:
+        """Return what a name may be bound to where it is read.
+
+        A name of a scope around may have any value that the scope gives it.
+        """
+        point = self.point(read)
+        if point is None:
+            return Reach((), True, True)
+        facts, node = point
+        if self._postponed and self._in_annotation(read):
+            return self._any(read.id, facts)
+        reach = facts.bindings.of_read(read, node)
+        if not reach.outside:
+            return reach
+        around = self._any(read.id, facts.around, facts.scope.elsewhere.get(read.id), facts)
+        return Reach(
+            (*reach.bindings, *around.bindings), reach.unbound and around.unbound, around.outside
+        )
+
+    def reach_before(self, name: str, place: ast.AST) -> Reach:
+        """Return what a name of the unit may be bound to where the evaluation of a place begins."""
+        point = self.point(place)
+        return Reach((), True, True) if point is None else point[0].bindings.before(name, point[1])
+
+    def _any(
+        self,
+        name: str,
+        facts: UnitFacts | None,
+        declared: type[ast.AST] | None = None,
+        inside: UnitFacts | None = None,
+    ) -> Reach:
+        """Return every binding of a name in the first scope, from one outwards, that has it.
+
+        Those of a class are seen only if it is the first scope, and ``inside`` is none.
+        """
+        first = facts if inside is None else None
+        while facts is not None:
+            scope = facts.scope
+            module = isinstance(scope.unit, ast.Module)
+            seen = facts is first or not isinstance(scope.unit, ast.ClassDef)
+            if module or (seen and declared is not ast.Global):
+                if module or name in scope.local:
+                    found = [b for e in scope.events for b in e.binds if b.name in (name, STAR)]
+                    found += [b for b in scope.rebound.get(name, ()) if b not in found]
+                    return Reach(tuple(found), True, module)
+                declared = scope.elsewhere.get(name, declared)
+            facts = facts.around
+        return Reach((), True, True)
+
+    @cached_property
+    def _postponed(self) -> bool:
+        """Whether annotations are not evaluated where they stand."""
+        return any(
+            isinstance(s, ast.ImportFrom)
+            and s.module == "__future__"
+            and any(a.name == "annotations" for a in s.names)
+            for s in self.tree.body
+        )
+
+    def _in_annotation(self, node: ast.AST) -> bool:
+        child, parent = node, self.parents.get(id(node))
+        while parent is not None and not isinstance(child, ast.stmt):
+            if child in (getattr(parent, "annotation", None), getattr(parent, "returns", None)):
+                return True
+            child, parent = parent, self.parents.get(id(parent))
+        return False
+
+    def is_bound(self, name: str, place: ast.AST) -> bool:
+        """Return whether the unit of a place has bound a name on every path to it."""
+        point = self.point(place)
+        return point is not None and point[0].bindings.is_bound(name, point[1])
+
+    # liveness and order
+
+    def read_after(self, name: str, statement: ast.stmt) -> bool:
+        """Return whether the value that a name has where a statement is left may be read."""
+        point = self.point(statement)
+        return point is None or point[0].live.leaving(name, statement)
+
+    def read_from(self, name: str, place: ast.AST) -> bool:
+        """Return whether the value that a name has before a place is evaluated may be read."""
+        point = self.point(place)
+        return point is None or point[0].live.before(name, point[1])
+
+    def may_follow(self, first: ast.AST, then: ast.AST) -> bool:
+        """Return whether one place may be evaluated after another was; True between units."""
+        one, two = self.point(first), self.point(then)
+        if one is None or two is None or one[0] is not two[0]:
+            return True
+        return one[0].follows(one[1], two[1])
