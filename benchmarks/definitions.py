@@ -23,6 +23,7 @@ import beniget
 from migrate.analysis.cfg import Carries, Node
 from migrate.analysis.facts import Facts, UnitFacts
 from migrate.analysis.scopes import UNITS
+from migrate.analysis.statements import may_raise
 
 BINDING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias)
 
@@ -99,22 +100,78 @@ def wrong_by_beniget(facts: Facts, place: ast.AST, read: ast.Name) -> str:
     if at is None or start is None or start[0] is not at[0]:
         return ""
     unit, node = at
-    if node not in unit.graph.order:
-        return "the read is in dead code" if ends_before(facts, read, unit.scope.unit) else ""
+    if not path(unit, start[1], node, set()):
+        return why_no_path(facts, place, read)
     binds = {
         n.index
         for n in unit.graph.nodes
         if any(b.certain and b.name == read.id for b in unit.scope.events[n.index].binds)
         or read.id in unit.scope.events[n.index].unbinds
     }
-    if not path(unit, start[1], node, set()):
-        # by the text as well: the binding's block, or one around it, ends in a jump
-        if in_other_branch(facts, place, read):
-            return "the read is in the other branch of an if"
-        return "a jump leads away from the read" if ends_before(facts, place, read) else ""
-    if not path(unit, start[1], node, binds):
-        return "bound anew on every path to the read"
-    return ""
+    return "" if path(unit, start[1], node, binds) else "bound anew on every path to the read"
+
+
+def why_no_path(facts: Facts, place: ast.AST, read: ast.Name) -> str:
+    """Return a reason in the text for what the graph says; "" where there is none."""
+    before, after, common = branches(facts, place, read)
+    loop = around(facts, common)
+    if jumps_on_the_way(facts, place, loop) or jumps_on_the_way(facts, read, loop):
+        return "a jump (return, raise, break, continue) leads away"
+    if isinstance(common, ast.Try) and isinstance(after, ast.ExceptHandler):
+        if isinstance(before, ast.ExceptHandler):
+            return "the read is in another except clause"
+        return (
+            "" if may_raise(facts.parents[id(place)]) else "a constant that is bound raises nothing"
+        )
+    if in_dead_handler(facts, place):
+        return "an except clause of a try that only binds constants"
+    if isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+        return ""
+    if isinstance(common, ast.If) and (before in common.orelse) is not (after in common.orelse):
+        return "the read is in the other branch of an if"
+    return "the read comes first, and in no loop" if read.lineno < place.lineno else ""  # type: ignore[attr-defined]
+
+
+def in_dead_handler(facts: Facts, node: ast.AST | None) -> bool:
+    while node is not None:
+        parent = facts.parents.get(id(node))
+        if isinstance(node, ast.ExceptHandler) and isinstance(parent, ast.Try):
+            return not any(map(may_raise, parent.body))
+        node = parent
+    return False
+
+
+def branches(facts: Facts, place: ast.AST, read: ast.AST) -> tuple[ast.AST, ast.AST, ast.AST]:
+    """Return the innermost node that holds both, behind its children that hold one each."""
+    above: dict[int, ast.AST] = {}  # the child by which a node leads to the binding
+    node: ast.AST | None = place
+    while node is not None and (parent := facts.parents.get(id(node))) is not None:
+        above[id(parent)] = node
+        node = parent
+    node = read
+    while id(facts.parents[id(node)]) not in above:
+        node = facts.parents[id(node)]
+    common = facts.parents[id(node)]
+    return above[id(common)], node, common
+
+
+def around(facts: Facts, node: ast.AST) -> ast.AST:
+    """Return the innermost loop around a node, or the unit."""
+    while not isinstance(node, (*UNITS, ast.Module, ast.For, ast.AsyncFor, ast.While)):
+        node = facts.parents[id(node)]
+    return node
+
+
+def jumps_on_the_way(facts: Facts, node: ast.AST, end: ast.AST) -> bool:
+    """Return whether a block that holds a node, below ``end`` or of it, ends in a jump."""
+    while node is not end:
+        parent = facts.parents[id(node)]
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(parent, name, None)
+            if isinstance(block, list) and node in block and ends(block):
+                return True
+        node = parent
+    return False
 
 
 def entry_of(facts: Facts, place: ast.AST) -> tuple[UnitFacts, Node] | None:
@@ -139,44 +196,6 @@ def path(unit: UnitFacts, first: Node, last: Node, through: set[int]) -> bool:
         elif node.index not in seen:  # it may raise before it binds
             pending += [e.target for e in node.successors if e.carries is not Carries.AFTER]
         seen.add(node.index)
-    return False
-
-
-def in_other_branch(facts: Facts, place: ast.AST, read: ast.AST) -> bool:
-    """Return whether an if that is in no loop has one of two places in each branch."""
-    above: dict[int, ast.AST] = {}  # the child by which a node leads to the binding
-    node: ast.AST | None = place
-    while node is not None and (parent := facts.parents.get(id(node))) is not None:
-        above[id(parent)] = node
-        node = parent
-    node = read
-    while (parent := facts.parents[id(node)]) and id(parent) not in above:
-        node = parent
-    inside = above[id(parent)]
-    if not isinstance(parent, ast.If) or (inside in parent.orelse) is (node in parent.orelse):
-        return False
-    while not isinstance(parent, (*UNITS, ast.Module)):
-        if isinstance(parent, ast.For | ast.AsyncFor | ast.While):
-            return False
-        parent = facts.parents[id(parent)]
-    return True
-
-
-def ends_before(facts: Facts, place: ast.AST, until: ast.AST) -> bool:
-    """Return whether a block around a place ends in a jump before it leads on to another place."""
-    around = set()
-    current: ast.AST | None = until
-    while current is not None:
-        around.add(id(current))
-        current = facts.parents.get(id(current))
-    node = place
-    while id(node) not in around or node is place:
-        parent = facts.parents[id(node)]
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and node in block and any(map(jumps, block)):
-                return True
-        node = parent
     return False
 
 

@@ -114,11 +114,11 @@ class Bindings:
 
     def _reach(self, name: str, state: int | None) -> Reach:
         scope, bits = self.scope, self._bits
-        if state is None:
-            return Reach((), False, False)
-        stars = bits.found(state & bits.stars)
+        stars = bits.found((state or 0) & bits.stars)
         if name not in scope.local:
             return Reach(tuple(stars), True, True)
+        if state is None:
+            return Reach((), False, False)
         own = [*bits.found(state & bits.of_name[name]), *stars]
         inner = [b for b in scope.rebound.get(name, ()) if b not in own]
         unbound = bool(state & bits.unbound[name]) or name in scope.deleted

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.analysis.bindings import Bindings, Reach
 from migrate.analysis.cfg import Graph, Node, Unit
 from migrate.analysis.liveness import Liveness
-from migrate.analysis.scopes import STAR, Scope, scope_of
+from migrate.analysis.scopes import STAR, Binding, Scope, scope_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +61,13 @@ class Facts:
 
     tree: ast.Module
     parents: Mapping[int, ast.AST]
+    graphs: dict[int, Graph] = field(default_factory=dict)  # by the id of their unit
 
     @cached_property
     def units(self) -> dict[int, UnitFacts]:
         """Every unit of the file by the id of its syntax node."""
         found: dict[int, UnitFacts] = {}
-        pending: list[tuple[Scope, UnitFacts | None]] = [(scope_of(self.tree), None)]
+        pending: list[tuple[Scope, UnitFacts | None]] = [(scope_of(self.tree, self.graphs), None)]
         while pending:
             scope, around = pending.pop()
             facts = found[id(scope.unit)] = UnitFacts(scope, around)
@@ -106,8 +107,10 @@ class Facts:
         if point is None:
             return Reach((), True, True)
         facts, node = point
-        if self._postponed and self._in_annotation(read):
-            return self._any(read.id, facts)
+        if self._postponed and self._in_annotation(read):  # evaluated by others, if at all
+            inner = self._any(read.id, facts)
+            outer = self._any(read.id, facts.around)
+            return Reach((*inner.bindings, *outer.bindings), True, True)
         reach = facts.bindings.of_read(read, node)
         if not reach.outside:
             return reach
@@ -132,6 +135,10 @@ class Facts:
 
         Those of a class are seen only if it is the first scope, and ``inside`` is none.
         """
+        if inside is not None and name in inside.scope.varied:
+            places = inside.scope.varied[name]
+            node = inside.graph.entry
+            return Reach(tuple(Binding(name, p, node) for p in places), False, False)
         first = facts if inside is None else None
         while facts is not None:
             scope = facts.scope
@@ -143,6 +150,8 @@ class Facts:
                     found += [b for b in scope.rebound.get(name, ()) if b not in found]
                     return Reach(tuple(found), True, module)
                 declared = scope.elsewhere.get(name, declared)
+            if name in scope.varied and declared is None:
+                return self._any(name, None, None, facts)
             facts = facts.around
         return Reach((), True, True)
 

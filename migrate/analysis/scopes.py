@@ -58,7 +58,8 @@ class Scope:
     ``elsewhere``: names declared global or nonlocal. ``captured``: local names that scopes inside
     read. ``rebound``: where scopes inside bind local names. ``deleted``: local names that scopes
     inside unbind. ``own``: the targets that a variable of a comprehension reads, by id of the Name.
-    ``reflected``: locals(), exec() and the like are called in it.
+    ``varied``: the variables of the comprehensions that a lambda is in. ``reflected``:
+    locals(), exec() and the like are called in it.
     """
 
     unit: Unit
@@ -66,6 +67,7 @@ class Scope:
     events: list[Events]
     inner: list[Scope] = field(default_factory=list)
     own: dict[int, tuple[ast.Name, ...]] = field(default_factory=dict)
+    varied: Mapping[str, tuple[ast.Name, ...]] = field(default_factory=dict)
     elsewhere: dict[str, type[ast.AST]] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
@@ -85,8 +87,12 @@ class Scope:
         return self.captured
 
 
-def scope_of(unit: Unit, graphs: Mapping[int, Graph] | None = None) -> Scope:
-    """Return the scope of a unit, with all that are inside of it."""
+def scope_of(unit: Unit, graphs: dict[int, Graph] | None = None) -> Scope:
+    """Return the scope of a unit, with all that are inside of it.
+
+    ``graphs`` are those that are known, by the id of their unit; what is missing is added.
+    """
+    graphs = {} if graphs is None else graphs
     pending: list[tuple[Scope, bool]] = [(_open(unit, graphs), False)]
     first = pending[0][0]
     while pending:
@@ -95,14 +101,18 @@ def scope_of(unit: Unit, graphs: Mapping[int, Graph] | None = None) -> Scope:
             _close(scope)
             continue
         pending.append((scope, True))
-        units = _Walker(scope).run()
-        scope.inner = [_open(u, graphs) for u in units]
+        walker = _Walker(scope)
+        for unit in walker.run():
+            scope.inner.append(_open(unit, graphs))
+            scope.inner[-1].varied = walker.varied.get(id(unit), _NOTHING)
         pending += [(s, False) for s in scope.inner]
     return first
 
 
-def _open(unit: Unit, graphs: Mapping[int, Graph] | None) -> Scope:
-    graph = (graphs or {}).get(id(unit)) or graph_of(unit)
+def _open(unit: Unit, graphs: dict[int, Graph]) -> Scope:
+    graph = graphs.get(id(unit))
+    if graph is None:
+        graph = graphs[id(unit)] = graph_of(unit)
     return Scope(unit, graph, [Events() for _ in graph.nodes])
 
 
@@ -171,6 +181,7 @@ class _Walker:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.units: list[Unit] = []
+        self.varied: dict[int, Mapping[str, tuple[ast.Name, ...]]] = {}
         self.captured: set[str] = set()
         self.declared: set[str] = set()  # local without a binding: ``x: int``
 
@@ -232,6 +243,8 @@ class _Walker:
                 self._name(one, item, node, events)
             elif isinstance(one, ast.Lambda):
                 self.units.append(one)
+                if item.hidden:
+                    self.varied[id(one)] = item.hidden
                 defaults = [*one.args.defaults, *one.args.kw_defaults]
                 pending += [item.at(d) for d in defaults if d is not None]
             elif isinstance(one, COMPREHENSIONS):

@@ -89,7 +89,7 @@ class Inference:
         """Return what is known of the flow of names in a file."""
         if path not in self._facts:
             file = self.program.files[path]
-            self._facts[path] = Facts(file.source.tree, file.parents)
+            self._facts[path] = Facts(file.source.tree, file.parents, self._graphs)
         return self._facts[path]
 
     # -- files ----------------------------------------------------------------------------------
