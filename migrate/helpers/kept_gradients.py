@@ -56,10 +56,51 @@ def apply_gradients(optimizer):
     gradients = [gradient_of(weight) for weight in optimizer.parameters]
     if all(gradient is None for gradient in gradients):
         return
-    missing = [w.name for w, g in zip(optimizer.parameters, gradients) if g is None]
-    if missing:
-        raise NotImplementedError(f"no gradient reached {missing}; leave them out of the optimizer")
-    optimizer(tuple(gradients))
+    if any(gradient is None for gradient in gradients) or "clocks" in vars(optimizer):
+        apply_to_some(optimizer, gradients)
+    else:
+        optimizer(tuple(gradients))
+
+
+def states_of_weights(optimizer):
+    """(lists of state with one Parameter a weight, Parameters that all weights share)."""
+    count, lists = len(optimizer.parameters), []
+    for value in vars(optimizer).values():
+        if isinstance(value, (tuple, list)) and len(value) == count and value is not optimizer.lrs:
+            if all(isinstance(one, Parameter) for one in value):
+                lists.append(list(value))
+    known = {id(one) for states in [*lists, optimizer.lrs] for one in states}
+    return lists, [one for one in optimizer.get_parameters() if id(one) not in known]
+
+
+def apply_to_some(optimizer, gradients):
+    """Update the weights that have a gradient; the others keep their values and their state.
+
+    torch counts the steps of each weight, a Cell those of all together: weights that have seen
+    equally many steps are updated together.
+    """
+    lists, shared = states_of_weights(optimizer)
+    if any(one.size != 1 for one in shared):
+        raise NotImplementedError(f"{type(optimizer).__name__} for some of its weights only")
+    clocks = vars(optimizer).setdefault("clocks", {})
+    now = tuple(one.item() for one in shared)
+    clocks = [clocks.setdefault(index, now) for index in range(len(gradients))]
+    reached = [index for index, gradient in enumerate(gradients) if gradient is not None]
+    full = tuple(
+        ops.zeros_like(weight) if gradient is None else gradient
+        for weight, gradient in zip(optimizer.parameters, gradients)
+    )
+    for clock in dict.fromkeys(clocks[index] for index in reached):
+        together = {index for index in reached if clocks[index] == clock}
+        others = [index for index in range(len(full)) if index not in together]
+        kept = [[(states[i], states[i].value().copy()) for i in others] for states in lists]
+        for one, value in zip(shared, clock):
+            ops.assign(one, Tensor(value, one.dtype).reshape(one.shape))
+        optimizer(full)
+        for state, value in [pair for states in kept for pair in states]:
+            ops.assign(state, value)
+        after = tuple(one.item() for one in shared)
+        vars(optimizer)["clocks"].update(dict.fromkeys(together, after))
 
 
 def clip_gradients(weights, max_norm, norm_type=2.0):
@@ -82,6 +123,24 @@ def clip_gradient_values(weights, clip_value):
             write_gradient(weight, ops.clamp(gradient_of(weight), -limit, limit))
 
 
+class ForwardBackward(nn.Cell):
+    """(what the network returns, the gradients of the weights), by one compiled graph."""
+
+    def __init__(self, network, weights, has_aux):
+        super().__init__(auto_prefix=False)
+        taken = set()
+        for weight in weights:
+            name, number = weight.name, 1
+            while weight.name in taken:  # two nets of one class have the same names
+                weight.name, number = f"{number}.{name}", number + 1
+            taken.add(weight.name)
+        self.weights = ms.ParameterTuple(weights)
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+
+    def construct(self, *inputs):
+        return self.value_and_grad(*inputs)
+
+
 class BackwardNet(nn.Cell):
     """A call is forward, loss and ``backward()``: gradients are added to those of the weights.
 
@@ -92,26 +151,19 @@ class BackwardNet(nn.Cell):
     def __init__(self, network, *others, has_aux=False):
         super().__init__(auto_prefix=False)
         self.network = network
-        weights, taken = {}, set()
-        for weight in (w for one in (network, *others) for w in weights_of(one)):
-            if id(weight) in weights or not weight.requires_grad:
-                continue
-            weights[id(weight)] = weight
-            name, number = weight.name, 1
-            while weight.name in taken:  # two nets of one class have the same names
-                weight.name, number = f"{number}.{name}", number + 1
-            taken.add(weight.name)
-        self.weights = ms.ParameterTuple(weights.values())
-        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
-
-    def construct(self, *inputs):
-        return self.value_and_grad(*inputs)
+        self.has_aux = has_aux
+        every = (weight for one in (network, *others) for weight in weights_of(one))
+        vars(self)["every"] = list({id(weight): weight for weight in every}.values())
+        vars(self)["passes"] = {}
 
     def __call__(self, *inputs):
-        outputs, gradients = super().__call__(*inputs)
-        for weight, gradient in zip(self.weights, gradients):
-            if not weight.requires_grad:
-                continue
+        weights = [weight for weight in self.every if weight.requires_grad]
+        key = tuple(map(id, weights))
+        if key not in self.passes:  # weights are frozen and freed as the program runs
+            self.passes[key] = ForwardBackward(self.network, weights, self.has_aux)
+        self.passes[key].phase = self.phase
+        outputs, gradients = self.passes[key](*inputs)
+        for weight, gradient in zip(weights, gradients):
             kept = gradient_of(weight)
             if kept is None:
                 keep_gradient(weight, gradient.copy())  # two weights may be given one Tensor

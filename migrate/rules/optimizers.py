@@ -31,10 +31,19 @@ def _optimizer(scene: Scene, node: ast.AST) -> ast.Call | None:
     """The call of an optimizer that an expression is a part of."""
     around: ast.AST | None = scene.parent(node)
     while isinstance(around, (ast.expr, ast.keyword, ast.comprehension)):
+        if _holds_every(scene, around):
+            return None
         if isinstance(around, ast.Call) and is_all(scene.kind(around), "Optimizer"):
             return around
         around = scene.parent(around)
     return None
+
+
+def _holds_every(scene: Scene, node: ast.AST) -> bool:
+    """Whether an optimizer gets frozen weights as well, as its step leaves them out itself."""
+    if not isinstance(node, ast.Call):
+        return False
+    return any(a.name == "torch2ms.every_weight" for a in scene.kind(node.func))
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
@@ -64,7 +73,8 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
     if given is None or edit.parts is None:
         return edit
     around = []
-    if mentions(scene, *FREEZES) and not _says_so(scene, given):
+    chosen = _holds_every(scene, given) or _says_so(scene, given)
+    if mentions(scene, *FREEZES) and not chosen:
         around.append("helpers.trainable")
     if _of_several_nets(given):
         around.append("helpers.named_apart")

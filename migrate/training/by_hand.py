@@ -11,9 +11,11 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts
 from migrate.training.marks import NAMES, Act, Mark, View, all_marks, bodies, marks
+from migrate.training.slices import block_of
 
 GRADIENT = "torch.Tensor.grad"
 _CALLS = {
@@ -23,6 +25,11 @@ _CALLS = {
     Act.CLIP_VALUE: "clip_gradient_values",
 }
 _OPTIMIZERS = {"torch.optim.Optimizer", "torch.optim.optimizer.Optimizer"}
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
 _NOTHING = ("detach_", "requires_grad_")
 _VALUES = ("copy_", "fill_")
 
@@ -57,18 +64,29 @@ def within(view: View, items: Iterable[ast.stmt]) -> bool:
     return any(id(n) in inside for n in gradients(view))
 
 
-def alone(found: Sequence[Mark]) -> list[Group | Unclear]:
-    """Each backward of a function; those that follow one another without more are one."""
+def alone(view: View, found: Sequence[Mark]) -> list[Group | Unclear]:
+    """Return each backward of a function; those that share one forward are one.
+
+    Without ``retain_graph`` nothing is left of a graph that a second backward could go through.
+    """
     drafts: list[list[Mark]] = []
     last: Mark | None = None
     for mark in found:
         if mark.act is Act.BACKWARD:
-            if last is not None and last.act is Act.BACKWARD and last.on == mark.on:
+            if last is not None and last.act is Act.BACKWARD and _are_one(view, last, mark):
                 drafts[-1].append(mark)
             else:
                 drafts.append([mark])
         last = mark
     return [_group(d) for d in drafts]
+
+
+def _are_one(view: View, first: Mark, second: Mark) -> bool:
+    block, _ = block_of(view, first.statement)
+    if first.on != second.on or second.statement not in block:
+        return False
+    between = block.index(second.statement) - block.index(first.statement)
+    return between == 1 or any(k.arg == "retain_graph" for k in first.call.keywords)
 
 
 def _group(backwards: list[Mark]) -> Group | Unclear:
@@ -130,6 +148,19 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
     for node in gradients(view):
         yield from _gradient(view, node, own)
     yield from _optimizers(view, own)
+    if freezing.of(view.inference).late:
+        yield from _every_weight(view, own)
+
+
+def _every_weight(view: View, own: str) -> Iterator[Edit]:
+    """Optimizers hold frozen weights as well, where they may be freed later."""
+    for call in view.file.of(ast.Call):
+        named = next((k.value for k in call.keywords if k.arg == "params"), None)
+        given = call.args[0] if call.args else named
+        if given is None or isinstance(given, ast.Starred) or not freezing.is_built(view, call):
+            continue
+        parts = (f"{own}.every_weight(", Piece(view.file.source.span(given)), ")")
+        yield _edit(view, given, parts)
 
 
 def _optimizers(view: View, own: str) -> Iterator[Edit]:
@@ -172,9 +203,11 @@ def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
     whole, around = _whole(view, node)
     written = _written(view, node)
     if isinstance(around, ast.AugAssign) and around.target is whole:
-        operator = source.text(Span(source.span(whole).end, source.span(around.value).start))
-        sign = operator.strip().removesuffix("=").strip()
-        value = (*read, f" {sign} ", Piece(source.span(around.value), parens=True))
+        value = (
+            *read,
+            f" {_SIGNS[type(around.op)]} ",
+            Piece(source.span(around.value), parens=True),
+        )
         yield _edit(view, around, (f"{own}.write_gradient(", weight, ", ", *value, ")"))
     elif isinstance(around, ast.Assign) and whole in around.targets:
         name = "keep_gradient" if whole is node else "write_gradient"

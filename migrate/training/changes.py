@@ -7,11 +7,10 @@ counts as well, and what can be neither held nor given is said.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from migrate.program import Function
 from migrate.training.effects import dotted
-from migrate.training.groups import Group, models_of
 from migrate.training.marks import View
 
 
@@ -36,37 +35,6 @@ def attribute(loop: ast.stmt | None, nodes: Iterable[ast.AST]) -> str:
     stored = {dotted(n) for n in chains if isinstance(n.ctx, ast.Store)} - {""}
     read = {dotted(n) for item in nodes for n in ast.walk(item) if isinstance(n, ast.Attribute)}
     return next(iter(sorted(stored & read)), "")
-
-
-def frozen(view: View, group: Group, loop: ast.stmt | None) -> int:
-    """The line where weights that are updated are frozen (or freed) for good; 0 for none."""
-    updated = {m for o in group.optimizers for m in models_of(view, o)}
-    switched: dict[str, list[tuple[bool, int]]] = {}
-    for module, value, line in _switches(loop):
-        switched.setdefault(module, []).append((value, line))
-    for module, found in switched.items():
-        ours = not updated or any(
-            module == m or module.startswith(m + ".") or m.startswith(module + ".") for m in updated
-        )
-        if ours and len({value for value, _ in found}) == 1:
-            return found[0][1]
-    return 0
-
-
-def _switches(loop: ast.stmt | None) -> Iterator[tuple[str, bool, int]]:
-    """(Module, value, line) of ``for p in net.parameters(): p.requires_grad = value``."""
-    for node in ast.walk(loop) if loop is not None else ():
-        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
-            continue
-        func = node.iter.func
-        if not isinstance(func, ast.Attribute) or not func.attr.endswith("parameters"):
-            continue
-        for item in ast.walk(node):
-            if not isinstance(item, ast.Assign) or not isinstance(item.value, ast.Constant):
-                continue
-            target = item.targets[0]
-            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
-                yield dotted(func.value), bool(item.value.value), item.lineno
 
 
 def drawn(view: View, nodes: Iterable[ast.AST]) -> int:

@@ -132,7 +132,7 @@ def _file(inference: Inference, file: File, hand: bool = False) -> Staged | None
     evaluated: list[Evaluation] = []
     for function, body in bodies(view):
         every = marks(view, body)
-        made = by_hand.alone(every) if hand else groups(view, every)
+        made = by_hand.alone(view, every) if hand else groups(view, every)
         several = sum(isinstance(m, Group) for m in made) > 1
         for group in made:
             item = (

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from migrate.training import freezing
 from migrate.training.earlier import before_update, constants, made_again
 from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads
 from migrate.training.given_away import looks_through
@@ -194,6 +195,8 @@ def sort_out(
             continue
         if looks_through(view, item, own, binds([*before, *found.moved], own)):
             return f"line {item.lineno} may read what {own} holds of the loss before its update"
+        if freezing.of(view.inference).handles_weights(view, item):
+            return f"line {item.lineno} may look at gradients or weights before the update"
         uses_results = reads([item], own) & (binds(before, own) | binds(found.moved, own))
         if uses_results or id(item) in touched:
             if models(view, [item], own):
@@ -224,7 +227,8 @@ def _tail(view: View, group: Group, own: str) -> str:
         if id(item) in marks:
             continue
         gradient = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(item))
-        if gradient or models(view, [item], own):
+        handles = freezing.of(view.inference).handles_weights(view, item)
+        if gradient or handles or models(view, [item], own):
             return f"line {item.lineno} looks at gradients or weights before the update"
     return ""
 

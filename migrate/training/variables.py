@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
-from migrate.training import changes
+from migrate.training import changes, freezing
 from migrate.training.effects import binds, reads, uses
 from migrate.training.given_back import results, uses_below
 from migrate.training.groups import Unclear
@@ -57,7 +57,9 @@ def variables(
     if late and not (alone and all(_is_bound_once(view, region, n, own) for n in late)):
         name = sorted(late)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
-    reason = _fleeting(view, region, nodes, loop) or _computed_elsewhere(view, free, function, own)
+    reason = _fleeting(view, region, nodes, loop, function) or _computed_elsewhere(
+        view, free, function, own
+    )
     if reason:
         return Unclear(region.group.backwards[0], reason)
     local, rebound = function is not None, binds(region.inside, own)
@@ -94,7 +96,13 @@ def _bound_between(region: Region, own: str) -> set[str]:
     return binds([s for s in region.block[first : region.last] if id(s) not in gone], own)
 
 
-def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt | None) -> str:
+def _fleeting(
+    view: View,
+    region: Region,
+    nodes: list[ast.AST],
+    loop: ast.stmt | None,
+    function: Function | None,
+) -> str:
     """Why a Cell that is built once would miss a change."""
     name = changes.attribute(loop, nodes)
     if name:
@@ -102,7 +110,13 @@ def _fleeting(view: View, region: Region, nodes: list[ast.AST], loop: ast.stmt |
     line = changes.drawn(view, nodes)
     if line:
         return f"line {line} draws random numbers in a branch of the loss; draw them in front of it"
-    line = changes.frozen(view, region.group, loop)
+    known = freezing.of(view.inference)
+    if region.group.by_hand:
+        first = region.block.index(region.inside[0]) if region.inside else region.last
+        between = region.block[first : region.last]
+        line = next((s.lineno for s in between if known.switches_below(view, s)), 0)
+    else:
+        line = known.line(view, region.group, function)
     return f"line {line} changes which weights train while they do" if line else ""
 
 

@@ -1,0 +1,567 @@
+"""Find the training steps whose weights may be frozen or freed after their optimizer was made.
+
+torch reads ``requires_grad`` whenever it runs backward, and updates what has a gradient; a train
+step is built for the weights that can be trained then. A change that may run after an optimizer
+was built or used is *late*. A step is not affected by late changes if all weights that it updates
+are free again whenever it runs, as those of a discriminator that is frozen for the other step.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from migrate.analysis.callgraph import CallGraph
+from migrate.analysis.cfg import Graph, Node, Unit, evaluated, graph_of
+from migrate.analysis.dataflow import Forward, solve
+from migrate.program import File, Function, Program
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import without_none
+from migrate.training.effects import dotted
+from migrate.training.groups import Group, models_of
+from migrate.training.marks import View, bodies, marks
+
+_EVERY = "*"  # a Module that has no name here
+# by which a function gets at weights or their gradients
+_HANDLES = frozenset(
+    "grad data parameters named_parameters state_dict load_state_dict param_groups".split()
+)
+_RESOLVED = ("ref", "foreign", "function", "method", "class", "Module")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A place that writes ``requires_grad`` of ``subject``.
+
+    ``value`` is None where it is no constant, ``variable`` the name that it is then; ``whole``:
+    all weights of the Module are meant, whatever they are called.
+    """
+
+    path: str
+    line: int
+    subject: str
+    value: bool | None
+    variable: str = ""
+    whole: bool = False
+
+
+@dataclass(eq=False)
+class _Body:
+    """A module or function: its graph, and what each node runs."""
+
+    file: File
+    function: Function | None
+    unit: Unit
+    switches: dict[int, list[Switch]] = field(default_factory=dict)  # by index of the node
+    events: set[int] = field(default_factory=set)
+    handles: bool = False
+    calls: dict[int, list[tuple[ast.Call | None, _Body]]] = field(default_factory=dict)
+    graph: Graph = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.graph = graph_of(self.unit)
+
+
+class Freezing:
+    """The late changes of a program, and the steps that they affect."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.program: Program = inference.program
+        self.bodies: dict[int, _Body] = {}
+        self.late: frozenset[Switch] = frozenset()
+        self.early: frozenset[Switch] = frozenset()
+        self._collect()
+        self._settle()
+
+    # -- what runs where ------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        for file in self.program.files.values():
+            self.bodies[id(file)] = _Body(file, None, file.source.tree)
+            for function in file.functions.values():
+                self.bodies[id(function)] = _Body(file, function, function.node)
+        graph = CallGraph(self.program)
+        for body in self.bodies.values():
+            view = View(body.file, self.inference)
+            for node in body.graph.nodes:
+                found = list(_switches(view, body, node))
+                if found:
+                    body.switches[node.index] = found
+            nodes = body.function.nodes if body.function is not None else ()
+            body.handles = any(isinstance(n, ast.Attribute) and n.attr in _HANDLES for n in nodes)
+        self._switching = frozenset(
+            b.function.name for b in self._all() if b.function is not None and b.switches
+        )
+        for body in self.bodies.values():
+            self._mark_events(body)
+            for node in body.graph.nodes:
+                ran = list(self._ran(graph, body, node))
+                if ran:
+                    body.calls[node.index] = ran
+
+    def _mark_events(self, body: _Body) -> None:
+        view = View(body.file, self.inference)
+        tops = dict(_tops(view))
+        for mark in marks(view, tops.get(id(body.function), [])):
+            point = body.graph.at(mark.call, body.file.parents)
+            if point is not None:
+                body.events.add(point.index)
+        for node in body.graph.nodes:
+            for call in _calls(node):
+                if is_built(view, call):
+                    body.events.add(node.index)
+
+    def _ran(
+        self, graph: CallGraph, body: _Body, node: Node
+    ) -> Iterator[tuple[ast.Call | None, _Body]]:
+        """Yield the bodies that a node may run."""
+        part = node.part
+        if isinstance(part, ast.Import | ast.ImportFrom):
+            yield from ((None, b) for b in self._imported(body.file, part))
+        view = View(body.file, self.inference)
+        for call in _calls(node):
+            for function in self._targets(graph, view, body, call):
+                yield call, self.bodies[id(function)]
+
+    def _targets(
+        self, graph: CallGraph, view: View, body: _Body, call: ast.Call
+    ) -> Iterable[Function]:
+        atoms = list(without_none(view.kind(call.func)))
+        handed = self._handed(body, call)
+        if atoms and all(a.kind in _RESOLVED for a in atoms):
+            keys = [a.name if a.kind != "class" else f"{a.name}.__init__" for a in atoms]
+            keys += [f"{a.name}.forward" for a in atoms if a.kind == "Module"]
+            functions = (self.inference.function_of(key) for key in keys if "::" in key)
+            return [*(f for f in functions if f is not None), *handed]
+        found = graph.targets(body.file, call, body.function)
+        unseen = graph.indirect if found.unseen else ()
+        return [*found.functions, *(f for f in unseen if f.name in self._switching), *handed]
+
+    def _handed(self, body: _Body, call: ast.Call) -> list[Function]:
+        """Return the functions that a call is given by name: ``net.apply(freeze)``."""
+        names = {getattr(a, "id", getattr(a, "attr", "")) for a in call.args}
+        names |= {getattr(k.value, "id", getattr(k.value, "attr", "")) for k in call.keywords}
+        return [
+            b.function
+            for b in self.bodies.values()
+            if b.function is not None and b.function.name in names & self._switching
+        ]
+
+    def _imported(self, file: File, node: ast.Import | ast.ImportFrom) -> Iterator[_Body]:
+        found: set[str | None] = set()
+        if isinstance(node, ast.Import):
+            found |= {self.program.linked(file.path, a.name) for a in node.names}
+        else:
+            module = node.module or ""
+            names = [module, *(f"{module}.{a.name}".strip(".") for a in node.names)]
+            found |= {self.program.linked(file.path, name, node.level) for name in names}
+        for path in sorted(p for p in found if p and p in self.program.files):
+            yield self.bodies[id(self.program.files[path])]
+
+    # -- order ----------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Find the late switches: those on a way behind an event."""
+        events = {id(b) for b in self.bodies.values() if b.events}
+        handling = {id(b) for b in self.bodies.values() if b.handles}
+        switches = {id(b): {s for some in b.switches.values() for s in some} for b in self._all()}
+        changed = True
+        while changed:  # calls may be recursive
+            changed = False
+            for body in self._all():
+                for _, inner in (c for some in body.calls.values() for c in some):
+                    more = switches[id(inner)] - switches[id(body)]
+                    switches[id(body)] |= more
+                    changed |= bool(more)
+                    for known in (events, handling):
+                        if id(inner) in known and id(body) not in known:
+                            known.add(id(body))
+                            changed = True
+        self._below, self._having_events, self._handling = switches, events, handling
+        late: set[Switch] = set()
+        for body in self._all():
+            for index in self._behind_events(body):
+                late.update(self._at(body, index))
+        late |= self._from_outside()
+        every = {s for some in switches.values() for s in some}
+        self.late, self.early = frozenset(late), frozenset(every - late)
+
+    def _all(self) -> Iterable[_Body]:
+        return self.bodies.values()
+
+    def _at(self, body: _Body, index: int) -> set[Switch]:
+        found = set(body.switches.get(index, ()))
+        for _, inner in body.calls.get(index, ()):
+            found |= self._below[id(inner)]
+        return found
+
+    def _behind_events(self, body: _Body) -> set[int]:
+        """Return the nodes on a way behind a node that builds or uses an optimizer."""
+        nodes = body.graph.nodes
+        starts = set(body.events)
+        starts |= {
+            i
+            for i, some in body.calls.items()
+            if any(id(b) in self._having_events for _, b in some)
+        }
+        waiting, seen = [e.target.index for i in starts for e in nodes[i].successors], set()
+        while waiting:
+            index = waiting.pop()
+            if index not in seen:
+                seen.add(index)
+                waiting += [e.target.index for e in nodes[index].successors]
+        return seen
+
+    def _from_outside(self) -> set[Switch]:
+        """Return the switches of methods that nothing calls, in classes that train: whoever has an
+        object of the class may call them in any order."""
+        called = {id(b) for body in self._all() for some in body.calls.values() for _, b in some}
+        found: set[Switch] = set()
+        for owner in self.program.classes.values():
+            methods = [self.bodies[id(f)] for f in owner.methods.values()]
+            if any(id(m) in self._having_events for m in methods):
+                for method in methods:
+                    if id(method) not in called and method.function is not None:
+                        if method.function.name != "__init__":
+                            found |= self._below[id(method)]
+        return found
+
+    def handles_weights(self, view: View, item: ast.stmt) -> bool:
+        """Return whether a statement calls a function that may get at weights or gradients."""
+        body = self._body_of(view, item)
+        nodes = body.graph.inside(item) if id(item) in body.graph.spans else ()
+        called = (b for n in nodes for _, b in body.calls.get(n.index, ()))
+        return any(id(b) in self._handling for b in called)
+
+    def switches_below(self, view: View, item: ast.stmt) -> bool:
+        """Return whether a statement may freeze or free weights."""
+        body = self._body_of(view, item)
+        nodes = body.graph.inside(item) if id(item) in body.graph.spans else ()
+        return any(self._at(body, n.index) for n in nodes)
+
+    def _body_of(self, view: View, item: ast.stmt) -> _Body:
+        around = view.file.parents.get(id(item))
+        while around is not None and id(around) not in view.file.functions:
+            around = view.file.parents.get(id(around))
+        function = view.file.functions.get(id(around))
+        return self.bodies[id(view.file) if function is None else id(function)]
+
+    # -- which steps ----------------------------------------------------------------------------
+
+    def line(self, view: View, group: Group, function: Function | None) -> int:
+        """Return the line of a change that the step of a group may meet; 0 for none."""
+        if not self.late:
+            return 0
+        body = self.bodies[id(function) if function is not None else id(view.file)]
+        updated = {m for o in group.optimizers for m in models_of(view, o)}
+        first = min(self.late, key=lambda s: (s.path != view.file.path, s.line))
+        if self._stays_free(body, group, updated):
+            return 0
+        return first.line
+
+    def _stays_free(self, body: _Body, group: Group, updated: set[str]) -> bool:
+        frees = any(s.value is not False for s in self.late)
+        if not updated or (frees and any(s.value is not True for s in self.early)):
+            return False
+        here = {s for i in range(len(body.graph.nodes)) for s in self._at(body, i)}
+        closing = {s for s in self.late if s.value is not True}
+        if closing - here or self._elsewhere(body, closing):
+            return False
+        state: frozenset[str] = frozenset()
+        while True:
+            solution = solve(_Frozen(self, body, state), body.graph)
+            after = solution.before(body.graph.exit) or frozenset()
+            if after <= state:
+                break
+            state |= after
+        points = [body.graph.at(m.call, body.file.parents) for m in group.backwards]
+        for point in points:
+            frozen = solution.before(point) if point is not None else frozenset({_EVERY})
+            if any(_overlap(f, m) for f in frozen or () for m in updated):
+                return False
+        return True
+
+    def _elsewhere(self, body: _Body, closing: set[Switch]) -> bool:
+        """Whether another body runs one of the switches by itself or by a call, but that it is
+        called from this one."""
+        inner: set[int] = set()
+        waiting = [b for some in body.calls.values() for _, b in some]
+        while waiting:
+            one = waiting.pop()
+            if id(one) not in inner:
+                inner.add(id(one))
+                waiting += [b for some in one.calls.values() for _, b in some]
+        for other in self._all():
+            if other is body or id(other) in inner:
+                continue
+            for index in range(len(other.graph.nodes)):
+                if closing & set(other.switches.get(index, ())):
+                    return True
+                for _, one in other.calls.get(index, ()):
+                    if id(one) in inner and closing & self._below[id(one)]:
+                        return True
+        return False
+
+    def effects(self, body: _Body, node: Node) -> Iterator[tuple[str, bool]]:
+        """Yield the Modules that a node may freeze (False) or does free as a whole (True)."""
+        for switch in body.switches.get(node.index, ()):
+            if switch.value is not True or switch.whole:
+                yield switch.subject, switch.value is True
+        for call, inner in body.calls.get(node.index, ()):
+            if self._below[id(inner)]:
+                yield from self._by_call(call, inner)
+
+    def _by_call(self, call: ast.Call | None, inner: _Body) -> Iterator[tuple[str, bool]]:
+        """``set_requires_grad([netD_A, netD_B], False)``: what it is given, and to which value."""
+        own = {s for some in inner.switches.values() for s in some}
+        if call is None or inner.function is None or self._below[id(inner)] - own:
+            yield _EVERY, False
+            return
+        given = {**_defaults(inner.function), **dict(_arguments(call, inner.function))}
+        for switch in own:
+            value = switch.value
+            if value is None and switch.variable in given:
+                value = _truth(given[switch.variable])
+            root = switch.subject.partition(".")[0]
+            modules = list(_names(given[root])) if root in given else [_EVERY]
+            for module in modules or [_EVERY]:
+                if value is not True:
+                    yield module or _EVERY, False
+                elif switch.whole and module and root == switch.subject:
+                    yield module, True
+
+
+@dataclass
+class _Frozen(Forward[frozenset[str]]):
+    """The Modules that may be frozen, by name."""
+
+    freezing: Freezing
+    body: _Body
+    start: frozenset[str]
+
+    def initial(self, graph: Graph) -> frozenset[str]:
+        return self.start
+
+    def join(self, first: frozenset[str], second: frozenset[str]) -> frozenset[str]:
+        return first | second
+
+    def transfer(self, node: Node, before: frozenset[str]) -> frozenset[str]:
+        for name, value in self.freezing.effects(self.body, node):
+            if value:
+                before = frozenset(b for b in before if b != name and not b.startswith(f"{name}."))
+            else:
+                before = before | {name}
+        return before
+
+
+def of(inference: Inference) -> Freezing:
+    """Return what is known of a program; it is found once."""
+    notes = inference.program.notes
+    if "freezing" not in notes:
+        notes["freezing"] = Freezing(inference)
+    found: Freezing = notes["freezing"]
+    return found
+
+
+def _overlap(frozen: str, module: str) -> bool:
+    if frozen == _EVERY or frozen == module:
+        return True
+    return frozen.startswith(f"{module}.") or module.startswith(f"{frozen}.")
+
+
+def _tops(view: View) -> Iterator[tuple[int, list[ast.stmt]]]:
+    for function, body in bodies(view):
+        yield id(function), body
+
+
+def _calls(node: Node) -> Iterator[ast.Call]:
+    """Yield the calls that are evaluated at a node, those of comprehensions included."""
+    for part in evaluated(node):
+        waiting: list[ast.AST] = [part]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, ast.Call):
+                yield one
+            if not isinstance(one, _DEFINITIONS):
+                waiting += ast.iter_child_nodes(one)
+
+
+def is_built(view: View, call: ast.Call) -> bool:
+    """Return whether a call builds an optimizer rather than hands one on."""
+    return view.atoms(call) == {"Optimizer"} and any(
+        a.kind in ("ref", "class", "foreign") for a in without_none(view.kind(call.func))
+    )
+
+
+def _switches(view: View, body: _Body, node: Node) -> Iterator[Switch]:
+    for part in evaluated(node):
+        for one in ast.walk(part) if not isinstance(node.part, _DEFINITIONS) else ():
+            found = _switch(view, one)
+            if found is None:
+                continue
+            subject, value, variable = found
+            if _may_be_weight(view, body.function, subject, value):
+                line = getattr(one, "lineno", 0)
+                name, whole = _module_of(body, subject)
+                yield Switch(body.file.path, line, name, value, variable, whole)
+
+
+def _switch(view: View, node: ast.AST) -> tuple[ast.expr, bool | None, str] | None:
+    """``p.requires_grad = value``, ``p.requires_grad_(value)``, setattr: (p, value, its name)."""
+    value: ast.expr | None = None
+    if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
+        if isinstance(node.ctx, ast.Load):
+            return None
+        held, value = node.value, getattr(view.file.parents.get(id(node)), "value", None)
+    elif not isinstance(node, ast.Call):
+        return None
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+        given = [*node.args, *(k.value for k in node.keywords)]
+        held, value = node.func.value, given[0] if given else ast.Constant(True)
+    elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
+        held, name, value = node.args
+        if not (isinstance(name, ast.Constant) and name.value == "requires_grad"):
+            return None
+    else:
+        return None
+    return held, _truth(value), getattr(value, "id", "")
+
+
+def _truth(node: object) -> bool | None:
+    known = isinstance(node, ast.Constant) and isinstance(node.value, bool)
+    return node.value if known else None  # type: ignore[attr-defined]
+
+
+def _may_be_weight(
+    view: View, function: Function | None, node: ast.expr, value: bool | None, depth: int = 3
+) -> bool:
+    """Whether an expression may be a Module or a weight, rather than an input of a network."""
+    if "Module" in view.atoms(node) or depth == 0:
+        return True
+    if isinstance(node, ast.Call):
+        return view.atoms(node) != {"Tensor"}
+    if not isinstance(node, ast.Name):
+        return True
+    found = _bound_to(view, function, node.id)
+    if any(f is None or not _is_made(view, f) for f in found):
+        return True
+    given = function is not None and any(p.arg == node.id for p in function.parameters)
+    return given and _is_given_weight(view, function, node.id, value, depth)
+
+
+def _bound_to(view: View, function: Function | None, name: str) -> list[ast.expr | None]:
+    """What a scope binds a name to; None for what is no plain assignment."""
+    nodes = function.nodes if function is not None else view.file.nodes
+    found: list[ast.expr | None] = []
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            parent = view.file.parents.get(id(node))
+            found.append(parent.value if isinstance(parent, ast.Assign) else _batch(view, node))
+    return found
+
+
+def _batch(view: View, node: ast.Name) -> ast.expr | None:
+    """The binding of ``for x, y in loader``: what a loader gives is no weight."""
+    parent: ast.AST | None = view.file.parents.get(id(node))
+    while isinstance(parent, (ast.Tuple, ast.List, ast.Starred)):
+        parent = view.file.parents.get(id(parent))
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
+        text = ast.unparse(parent.iter)
+        return None if "param" in text or "modules" in text else parent.iter
+    return getattr(parent, "value", None)
+
+
+def _is_made(view: View, node: ast.expr) -> bool:
+    """Whether a value is computed or loaded, and no part of a Module."""
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return True
+    names = {a.kind for a in without_none(view.kind(node))}
+    if isinstance(node, ast.Call):
+        torch = view.torch_names(node.func)
+        if any(n.endswith("Parameter") for n in torch):
+            return False
+        return bool(torch) or names == {"Tensor"}
+    return isinstance(node, ast.Name) and "DataLoader" in str(view.kind(node))
+
+
+def _is_given_weight(
+    view: View, function: Function | None, name: str, value: bool | None, depth: int
+) -> bool:
+    """Whether some call of a function passes a weight for a parameter."""
+    assert function is not None
+    calls = view.inference.program.calls.get(function.name, ())
+    for file, call, where in calls:
+        for parameter, given in _arguments(call, function):
+            if parameter == name:
+                there = View(file, view.inference)
+                if _may_be_weight(there, where, given, value, depth - 1):
+                    return True
+    return not calls and value is not True
+
+
+def _arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the arguments of a call by parameter, the receiver as the first of a method."""
+    names = [p.arg for p in function.parameters]
+    if function.owner is not None and not function.decorated("staticmethod") and names:
+        if isinstance(call.func, ast.Attribute):
+            yield names[0], call.func.value
+        names = names[1:]
+    yield from zip(names, call.args, strict=False)
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg)
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    """The dotted names of ``netD`` or ``[netD_A, netD_B]``; "" for anything else."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        for item in node.elts:
+            yield from _names(item)
+        return
+    if isinstance(node, ast.Name) and node.id in ("self", "cls"):
+        return
+    yield dotted(node)
+
+
+def _module_of(body: _Body, subject: ast.expr) -> tuple[str, bool]:
+    """Return the Module in ``for p in netD.parameters(): p.requires_grad = ...``, and whether all
+    of its weights are meant: no condition but those that ask for None or for a list."""
+    parents = body.file.parents
+    name, whole = dotted(subject), True
+    node, inside = parents.get(id(subject)), subject
+    while node is not None and node is not body.unit and not isinstance(node, _DEFINITIONS):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+            if name in targets:
+                name = _looped(node.iter)
+        elif isinstance(node, ast.If) and inside in node.body:
+            whole = whole and _asks_for_none(node.test)
+        elif isinstance(node, (ast.While, ast.Try, ast.IfExp, ast.Match, ast.If)):
+            whole = False
+        inside, node = node, parents.get(id(node))  # type: ignore[assignment]
+    return name or _EVERY, whole and bool(name)
+
+
+def _looped(node: ast.expr) -> str:
+    """``netD`` of ``netD.parameters()``, ``nets`` of ``nets``; "" for anything else."""
+    func = node.func if isinstance(node, ast.Call) else None
+    if isinstance(func, ast.Attribute) and func.attr in ("parameters", "named_parameters"):
+        return dotted(func.value)
+    return dotted(node)
+
+
+def _asks_for_none(test: ast.expr) -> bool:
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        other = test.comparators[0]
+        none = isinstance(other, ast.Constant) and other.value is None
+        return none and isinstance(test.ops[0], ast.IsNot)
+    return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance"
+
+
+def _defaults(function: Function) -> dict[str, ast.expr]:
+    args = function.node.args
+    names = [p.arg for p in function.parameters]
+    found = dict(zip(names[len(names) - len(args.defaults) :], args.defaults, strict=True))
+    keyword = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return {**found, **{a.arg: d for a, d in keyword if d is not None}}
