@@ -66,9 +66,9 @@ def states_of_weights(optimizer):
     """(lists of state with one Parameter a weight, Parameters that all weights share)."""
     count, lists = len(optimizer.parameters), []
     for value in vars(optimizer).values():
-        if isinstance(value, (tuple, list)) and len(value) == count and value is not optimizer.lrs:
-            if all(isinstance(one, Parameter) for one in value):
-                lists.append(list(value))
+        aligned = isinstance(value, (tuple, list)) and len(value) == count
+        if aligned and value is not optimizer.lrs and all(isinstance(p, Parameter) for p in value):
+            lists.append(list(value))
     known = {id(one) for states in [*lists, optimizer.lrs] for one in states}
     return lists, [one for one in optimizer.get_parameters() if id(one) not in known]
 
@@ -128,12 +128,6 @@ class ForwardBackward(nn.Cell):
 
     def __init__(self, network, weights, has_aux):
         super().__init__(auto_prefix=False)
-        taken = set()
-        for weight in weights:
-            name, number = weight.name, 1
-            while weight.name in taken:  # two nets of one class have the same names
-                weight.name, number = f"{number}.{name}", number + 1
-            taken.add(weight.name)
         self.weights = ms.ParameterTuple(weights)
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
@@ -154,6 +148,12 @@ class BackwardNet(nn.Cell):
         self.has_aux = has_aux
         every = (weight for one in (network, *others) for weight in weights_of(one))
         vars(self)["every"] = list({id(weight): weight for weight in every}.values())
+        taken = set()
+        for weight in self.every:
+            name, number = weight.name, 1
+            while weight.name in taken:  # two nets of one class have the same names
+                weight.name, number = f"{number}.{name}", number + 1
+            taken.add(weight.name)
         vars(self)["passes"] = {}
 
     def __call__(self, *inputs):

@@ -7,6 +7,8 @@ import mindspore as ms
 from mindspore import Parameter, Tensor, ops
 from mindspore.experimental.optim.optimizer import Optimizer
 
+from migrate.helpers.modules import parameters
+
 
 def number(value):
     """A setting as a Python number: the shortest that is this float32; others stay."""
@@ -134,13 +136,27 @@ def named_apart(params):
     return groups
 
 
+def apart_from(cell, names):
+    """The ids of the parameters of the named members of a Cell."""
+    members = [getattr(cell, name) for name in names if hasattr(cell, name)]
+    return {
+        id(p) for m in members for p in ([m] if isinstance(m, Parameter) else m.get_parameters())
+    }
+
+
 def trained(cell, *names):
     """The trainable parameters of a Cell but for those of the named members.
 
     No gradient reaches these: torch leaves them alone, weight decay would move them here.
     """
-    members = [getattr(cell, name) for name in names if hasattr(cell, name)]
-    apart = {
-        id(p) for m in members for p in ([m] if isinstance(m, Parameter) else m.get_parameters())
-    }
+    apart = apart_from(cell, names)
     return [p for p in cell.trainable_params() if id(p) not in apart]
+
+
+def reached(cell, *names):
+    """The parameters of a Cell, frozen or not, but for those of the named members.
+
+    No gradient reaches these.
+    """
+    apart = apart_from(cell, names)
+    return [p for p in parameters(cell) if id(p) not in apart]

@@ -24,15 +24,26 @@ def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     call = scene.parent(node)
     if name != PARAMETERS or not isinstance(call, ast.Call) or call.args or call.keywords:
         return False
-    return _optimizer(scene, call) is not None
+    around = _optimizer(scene, call)
+    if around is None or not _in_every(scene, call):
+        return around is not None
+    return bool(untrained.members(scene, node.value, around))
+
+
+def _in_every(scene: Scene, node: ast.AST) -> bool:
+    """Whether the optimizer around an expression holds frozen weights as well."""
+    around: ast.AST | None = scene.parent(node)
+    while isinstance(around, (ast.expr, ast.keyword, ast.comprehension)):
+        if _holds_every(scene, around):
+            return True
+        around = scene.parent(around)
+    return False
 
 
 def _optimizer(scene: Scene, node: ast.AST) -> ast.Call | None:
     """The call of an optimizer that an expression is a part of."""
     around: ast.AST | None = scene.parent(node)
     while isinstance(around, (ast.expr, ast.keyword, ast.comprehension)):
-        if _holds_every(scene, around):
-            return None
         if isinstance(around, ast.Call) and is_all(scene.kind(around), "Optimizer"):
             return around
         around = scene.parent(around)
@@ -54,7 +65,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
     around = _optimizer(scene, call)
     left_out = untrained.members(scene, node.value, around) if around is not None else ()
     if left_out:
-        text, root = scene.spelling.local("helpers.trained")
+        helper = "helpers.reached" if _in_every(scene, call) else "helpers.trained"
+        text, root = scene.spelling.local(helper)
         place = Site(name, scene.source.span(call), site.line, site.column)
         names = ", ".join(map(repr, left_out))
         parts = (f"{text}(", Piece(scene.source.span(node.value)), f", {names})")

@@ -148,7 +148,7 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
     for node in gradients(view):
         yield from _gradient(view, node, own)
     yield from _optimizers(view, own)
-    if freezing.of(view.inference).late:
+    if freezing.of(view).late:
         yield from _every_weight(view, own)
 
 

@@ -9,7 +9,7 @@ are free again whenever it runs, as those of a discriminator that is frozen for 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from migrate.analysis.callgraph import CallGraph
@@ -18,6 +18,7 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.program import File, Function, Program
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import without_none
+from migrate.training.connected import connected
 from migrate.training.effects import dotted
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, bodies, marks
@@ -65,10 +66,11 @@ class _Body:
 
 
 class Freezing:
-    """The late changes of a program, and the steps that they affect."""
+    """The late changes of files that imports connect, and the steps that they affect."""
 
-    def __init__(self, inference: Inference) -> None:
+    def __init__(self, inference: Inference, files: Sequence[File]) -> None:
         self.inference = inference
+        self.files = files
         self.program: Program = inference.program
         self.bodies: dict[int, _Body] = {}
         self.late: frozenset[Switch] = frozenset()
@@ -79,7 +81,7 @@ class Freezing:
     # -- what runs where ------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        for file in self.program.files.values():
+        for file in self.files:
             self.bodies[id(file)] = _Body(file, None, file.source.tree)
             for function in file.functions.values():
                 self.bodies[id(function)] = _Body(file, function, function.node)
@@ -124,7 +126,8 @@ class Freezing:
         view = View(body.file, self.inference)
         for call in _calls(node):
             for function in self._targets(graph, view, body, call):
-                yield call, self.bodies[id(function)]
+                if id(function) in self.bodies:
+                    yield call, self.bodies[id(function)]
 
     def _targets(
         self, graph: CallGraph, view: View, body: _Body, call: ast.Call
@@ -136,6 +139,8 @@ class Freezing:
             keys += [f"{a.name}.forward" for a in atoms if a.kind == "Module"]
             functions = (self.inference.function_of(key) for key in keys if "::" in key)
             return [*(f for f in functions if f is not None), *handed]
+        if isinstance(call.func, ast.Attribute) and _is_library(view, call.func.value):
+            return handed
         found = graph.targets(body.file, call, body.function)
         unseen = graph.indirect if found.unseen else ()
         return [*found.functions, *(f for f in unseen if f.name in self._switching), *handed]
@@ -159,7 +164,8 @@ class Freezing:
             names = [module, *(f"{module}.{a.name}".strip(".") for a in node.names)]
             found |= {self.program.linked(file.path, name, node.level) for name in names}
         for path in sorted(p for p in found if p and p in self.program.files):
-            yield self.bodies[id(self.program.files[path])]
+            if id(self.program.files[path]) in self.bodies:
+                yield self.bodies[id(self.program.files[path])]
 
     # -- order ----------------------------------------------------------------------------------
 
@@ -221,12 +227,12 @@ class Freezing:
         called = {id(b) for body in self._all() for some in body.calls.values() for _, b in some}
         found: set[Switch] = set()
         for owner in self.program.classes.values():
-            methods = [self.bodies[id(f)] for f in owner.methods.values()]
+            methods = [b for f in owner.methods.values() if (b := self.bodies.get(id(f)))]
             if any(id(m) in self._having_events for m in methods):
                 for method in methods:
-                    if id(method) not in called and method.function is not None:
-                        if method.function.name != "__init__":
-                            found |= self._below[id(method)]
+                    starts = getattr(method.function, "name", "") == "__init__"
+                    if id(method) not in called and not starts:
+                        found |= self._below[id(method)]
         return found
 
     def handles_weights(self, view: View, item: ast.stmt) -> bool:
@@ -357,17 +363,25 @@ class _Frozen(Forward[frozenset[str]]):
         return before
 
 
-def of(inference: Inference) -> Freezing:
-    """Return what is known of a program; it is found once."""
-    notes = inference.program.notes
-    if "freezing" not in notes:
-        notes["freezing"] = Freezing(inference)
-    found: Freezing = notes["freezing"]
+def of(view: View) -> Freezing:
+    """Return what is known of a file and of those that imports connect with it."""
+    notes = view.inference.program.notes.setdefault("freezing", {})
+    if view.file.path not in notes:
+        files = connected(view)
+        notes.update(dict.fromkeys((f.path for f in files), Freezing(view.inference, files)))
+    found: Freezing = notes[view.file.path]
     return found
 
 
+def _is_library(view: View, receiver: ast.expr) -> bool:
+    """Whether a receiver is of no class of the program: an optimizer, a Tensor, a list."""
+    kind = view.kind(receiver)
+    own = (a for a in kind if a.kind in ("unknown", "Object", "project", "class") or "::" in a.name)
+    return bool(kind) and not any(own)
+
+
 def _overlap(frozen: str, module: str) -> bool:
-    if frozen == _EVERY or frozen == module:
+    if frozen in (_EVERY, module):
         return True
     return frozen.startswith(f"{module}.") or module.startswith(f"{frozen}.")
 
@@ -535,7 +549,7 @@ def _module_of(body: _Body, subject: ast.expr) -> tuple[str, bool]:
             targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
             if name in targets:
                 name = _looped(node.iter)
-        elif isinstance(node, ast.If) and inside in node.body:
+        elif isinstance(node, ast.If) and any(id(inside) == id(s) for s in node.body):
             whole = whole and _asks_for_none(node.test)
         elif isinstance(node, (ast.While, ast.Try, ast.IfExp, ast.Match, ast.If)):
             whole = False

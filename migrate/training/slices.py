@@ -195,7 +195,7 @@ def sort_out(
             continue
         if looks_through(view, item, own, binds([*before, *found.moved], own)):
             return f"line {item.lineno} may read what {own} holds of the loss before its update"
-        if freezing.of(view.inference).handles_weights(view, item):
+        if freezing.of(view).handles_weights(view, item):
             return f"line {item.lineno} may look at gradients or weights before the update"
         uses_results = reads([item], own) & (binds(before, own) | binds(found.moved, own))
         if uses_results or id(item) in touched:
@@ -227,7 +227,7 @@ def _tail(view: View, group: Group, own: str) -> str:
         if id(item) in marks:
             continue
         gradient = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(item))
-        handles = freezing.of(view.inference).handles_weights(view, item)
+        handles = freezing.of(view).handles_weights(view, item)
         if gradient or handles or models(view, [item], own):
             return f"line {item.lineno} looks at gradients or weights before the update"
     return ""

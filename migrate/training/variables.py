@@ -110,7 +110,7 @@ def _fleeting(
     line = changes.drawn(view, nodes)
     if line:
         return f"line {line} draws random numbers in a branch of the loss; draw them in front of it"
-    known = freezing.of(view.inference)
+    known = freezing.of(view)
     if region.group.by_hand:
         first = region.block.index(region.inside[0]) if region.inside else region.last
         between = region.block[first : region.last]
