@@ -127,13 +127,13 @@ def _all_bound(scene: Scene, name: ast.Name) -> tuple[ast.expr, ...]:
     return values if alone else ()
 
 
-def _counts_unknown(scene: Scene, index: ast.expr) -> bool:
-    """Whether an index is a mask, or positions that were searched for."""
+def _counts_unknown(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an index is a mask, or positions that were searched for; ``seen``: under way."""
     if isinstance(index, ast.Compare):
         return True
     if isinstance(index, ast.UnaryOp):
         return isinstance(index.op, ast.Invert)
-    if _is_counted(scene, index, frozenset()):
+    if _is_counted(scene, index, seen):
         return False
     kinds = scene.kind_names(index)
     return "Tensor" in kinds or ("unknown" in kinds and _may_be_mask(scene, index))
@@ -153,7 +153,7 @@ def _may_be_mask(scene: Scene, index: ast.expr) -> bool:
 def _is_counted(scene: Scene, value: ast.expr, seen: frozenset[str]) -> bool:
     """Whether whole numbers are as many as was asked for, so that some are there."""
     while isinstance(value, ast.Subscript):  # randperm(n)[:k]
-        if any(_counts_unknown(scene, one) for one in _indices(value.slice)):
+        if any(_counts_unknown(scene, one, seen) for one in _indices(value.slice)):
             return False
         value = value.value
     if isinstance(value, ast.Name) and value.id not in seen:
