@@ -1,9 +1,10 @@
-"""In: a file and its edits. Out: the edits, with ``pass`` where a block would be empty."""
+"""Edits that leave no block of a file empty: ``pass`` takes the place of its last statement."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import bisect
+from collections.abc import Sequence
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Removal, Span
@@ -12,45 +13,71 @@ from migrate.source import Source
 
 
 def with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
-    """A block whose statements all go keeps ``pass``; a statement sharing its line becomes it."""
-    gone = {(e.site.span.start, e.site.span.end): e for e in changes if isinstance(e, Removal)}
-    if not gone:
+    """Return the edits with ``pass`` where all statements of a block go.
+
+    A removed statement that shares its line with others goes with the semicolon behind it.
+    """
+    gone = _Gone(scene.source, changes)
+    if not gone.edits:
         return changes
-    source = scene.source
-    found = list(changes)
+    other: dict[int, Edit] = {}
     for node in scene.file.nodes:
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
-            if not isinstance(block, list) or not block or isinstance(node, ast.Lambda):
+            if not isinstance(block, list) or not block:
                 continue
-            edits = [_removal(source, item, gone) for item in block]
-            if edits and edits[0] is not None and _inside(source, node, edits[0].site.span):
+            edits = [gone.around(item) for item in block]
+            if not any(edits) or gone.around(node) is not None:
                 continue
-            if all(edits) and edits[0] is not None and not isinstance(node, ast.Module):
-                site = replace(edits[0].site, span=source.span(block[0]))
-                found[found.index(edits[0])] = replace(edits[0], site=site, parts=("pass",))
-    shared = [
-        e
-        for e in found
-        if isinstance(e, Removal) and not e.parts and _shares_line(source, e.site.span)
-    ]
-    return [replace(e, parts=("pass",)) if e in shared else e for e in found]
+            if all(edits) and not isinstance(node, ast.Module):
+                other |= _kept(scene.source, block, edits)
+                continue
+            for item, edit, behind in zip(block, edits, (*block[1:], None), strict=True):
+                if edit is not None and _shares_line(scene.source, edit.site.span):
+                    other[id(edit)] = _cut(scene.source, edit, item, behind)
+    return [other.get(id(e), e) for e in changes]
 
 
-def _inside(source: Source, node: ast.AST, span: Span) -> bool:
-    """Whether the holder of a block goes as well."""
-    if not isinstance(node, ast.stmt):
-        return False
-    own = source.span(node)
-    return span.start <= own.start and own.end <= span.end
+class _Gone:
+    """The removals among some edits, by place."""
+
+    def __init__(self, source: Source, changes: Sequence[Edit]) -> None:
+        self.source = source
+        found = [e for e in changes if isinstance(e, Removal) and not e.parts]
+        self.edits = sorted(found, key=lambda e: (e.site.span.start, -e.site.span.end))
+        self.starts = [e.site.span.start for e in self.edits]
+
+    def around(self, node: ast.AST) -> Edit | None:
+        """Return the removal that takes the whole of a statement away."""
+        if not isinstance(node, ast.stmt):
+            return None
+        span = self.source.span(node)
+        for at in range(bisect.bisect_right(self.starts, span.start) - 1, -1, -1):
+            if self.edits[at].site.span.end >= span.end:
+                return self.edits[at]
+            if self.starts[at] < self.source.line_start(node.lineno):
+                return None
+        return None
 
 
-def _removal(source: Source, item: ast.stmt, gone: Mapping[tuple[int, int], Edit]) -> Edit | None:
+def _kept(source: Source, block: list[ast.stmt], edits: Sequence[Edit | None]) -> dict[int, Edit]:
+    """``pass`` for the first statement of a block; what shares its line becomes ``pass`` too."""
+    found = {}
+    for item, edit in zip(block, edits, strict=True):
+        assert edit is not None
+        if item is block[0] or _shares_line(source, edit.site.span):
+            site = replace(edit.site, span=source.span(item))
+            found[id(edit)] = replace(edit, site=site, parts=("pass",))
+    return found
+
+
+def _cut(source: Source, edit: Edit, item: ast.stmt, behind: ast.stmt | None) -> Edit:
+    """The removal of a statement that shares its line, with the semicolon behind it."""
     span = source.span(item)
-    for (start, end), edit in gone.items():
-        if start <= span.start and span.end <= end:
-            return edit
-    return None
+    follows = source.span(behind).start if behind is not None else 0
+    if follows and not source.data[span.end : follows].strip(b"; \t"):
+        return replace(edit, site=replace(edit.site, span=Span(span.start, follows)))
+    return replace(edit, site=replace(edit.site, span=span), parts=("pass",))
 
 
 def _shares_line(source: Source, span: Span) -> bool:

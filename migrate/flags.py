@@ -109,9 +109,8 @@ def _function_is_nearest(scene: Scene, statement: ast.stmt) -> bool:
 def _raise(scene: Scene, refusal: Refusal, statement: ast.stmt) -> Edit:
     text = f"raise NotImplementedError({message(refusal)!r})"
     span = scene.source.span(statement)
-    text = graph_unbound.raising(scene, statement, text)
     site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
-    return Edit(site, Outcome.FLAGGED, (text,))
+    return Edit(site, Outcome.FLAGGED, graph_unbound.raising(scene, statement, text))
 
 
 def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Iterator[Edit]:

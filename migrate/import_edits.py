@@ -6,31 +6,38 @@ import ast
 from collections.abc import Sequence
 
 from migrate.following.follow import module_span
+from migrate.layout import removed_span
 from migrate.names import root_of
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
 from migrate.rules.along import along_name
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
 
 
 def edits(
-    scene: Scene, references: Sequence[Reference], bindings: dict[int, str], block: str
+    scene: Scene,
+    references: Sequence[Reference],
+    bindings: dict[int, str],
+    block: str,
+    leads: bool = False,
 ) -> list[Edit]:
     """Replace torch imports by ``block`` at the first of them; ``bindings`` replace flagged names.
 
-    ``bindings`` maps the id of a flagged alias to the assignment that takes its place.
+    ``bindings`` maps the id of a flagged alias to the assignment that takes its place. ``leads``:
+    what needs the block follows the imports that begin the file.
     """
     gone = {id(r.node) for r in references if r.form is Form.IMPORT} | reexported(scene)
     gone |= bindings.keys()
     along = {id(r.node) for r in references if r.form is Form.FOLLOWED} - gone
     statements = [n for n in scene.file.imports if _changes(n, gone, along)]
     anchor = _anchor(scene, statements)
+    if leads and anchor is not None and scene.source.span(anchor).start >= leading_end(scene):
+        anchor = None
     found: list[Edit] = []
     placed = not block
-    removed = {id(s) for s in statements if all(id(a) in gone for a in s.names)}
     for statement in statements:
         lines = [bindings[id(a)] for a in statement.names if id(a) in bindings]
-        lines = list(dict.fromkeys(lines))  # one raise does for all its names
+        lines = [line for line in dict.fromkeys(lines) if line]  # one raise for all its names
         kept = [a for a in statement.names if id(a) not in gone | along]
         renamed = [a for a in statement.names if id(a) in along]
         if not placed and statement is anchor:
@@ -41,7 +48,7 @@ def edits(
         if renamed and isinstance(statement, ast.ImportFrom):
             names = ", ".join(scene.source.text_of(a) for a in renamed)
             lines.append(f"from {along_name(scene, statement.module or '')} import {names}")
-        found.append(_replace(scene, statement, lines, removed))
+        found.append(_replace(scene, statement, lines))
     if not placed:
         found.append(_insert(scene, statements, block))
     return found + _renamed(scene, along, statements)
@@ -97,11 +104,7 @@ def _anchor(
         return None
     late = first_use is not None and tops[0].lineno > first_use.lineno
     nested = [s for s in statements if s.lineno < tops[0].lineno]
-    return None if late and (nested or _uses_before(scene, tops[0])) else tops[0]
-
-
-def _uses_before(scene: Scene, statement: ast.stmt) -> bool:
-    return False
+    return None if late and nested else tops[0]
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -117,7 +120,7 @@ def _with_names(
     return f"from {'.' * statement.level}{statement.module or ''} import {names}"
 
 
-def _replace(scene: Scene, statement: ast.stmt, lines: list[str], removed: set[int]) -> Edit:
+def _replace(scene: Scene, statement: ast.stmt, lines: list[str]) -> Edit:
     """The statement becomes the lines; without any it goes, and its line where it is alone."""
     source = scene.source
     span = source.span(statement)
@@ -127,28 +130,8 @@ def _replace(scene: Scene, statement: ast.stmt, lines: list[str], removed: set[i
     if lines:
         text = (source.newline + indent).join("\n".join(lines).split("\n"))
         return Edit(site, Outcome.CONVERTED, (text,))
-    if _sole(scene, statement, removed):
-        return Edit(site, Outcome.CONVERTED, ("pass",))
-    end = source.data.find(b"\n", span.end)
-    rest = source.data[span.end : end if end >= 0 else len(source.data)]
-    if indent.strip() or rest.strip():
-        more = len(rest) - len(rest.lstrip(b"; \t")) if rest.strip()[:1] == b";" else 0
-        place = Span(span.start, span.end + more)
-        return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))
-    place = Span(start, end + 1 if end >= 0 else len(source.data))
-    return Edit(Site("import", place, site.line, 1), Outcome.CONVERTED, ("",))
-
-
-def _sole(scene: Scene, statement: ast.stmt, removed: set[int]) -> bool:
-    """Whether nothing else is left in the block; the first of several that go stays as ``pass``."""
-    parent = scene.parent(statement)
-    if parent is None or isinstance(parent, ast.Module):
-        return False
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return all(id(s) in removed for s in block) and block[0] is statement
-    return False
+    place = removed_span(source, statement)
+    return Removal(Site("import", place, site.line, 1), Outcome.CONVERTED, ())
 
 
 def leading(scene: Scene) -> dict[str, str]:

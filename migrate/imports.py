@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 # import root -> (module it is imported from, its usual name)
 _ROOTS = {
@@ -21,6 +23,7 @@ _ROOTS = {
     "mindspore.experimental.optim": ("mindspore.experimental", "optim"),
 }
 _DIRECT = ("mindspore.Tensor", "mindspore.Parameter")
+_MODULES = sys.stdlib_module_names | {"mindspore", "numpy"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,10 @@ class Spelling:
                 continue
             if name == root or name.startswith(root + "."):
                 return root
-        return name.partition(".")[0]
+        head = name.partition(".")[0]
+        if head not in self.along and head not in _MODULES:
+            raise ValueError(f"{name!r} is the name of nothing that can be imported")
+        return head
 
     def alias(self, root: str) -> str:
         """The local name of an import root; another than usual where the file uses that one."""
@@ -69,12 +75,16 @@ class Spelling:
         before = self.along.get(root, "")
         return before if before.strip(".") == "" else before.rstrip(".")
 
+    def free(self, name: str, others: Iterable[str]) -> str:
+        """Return ``name``, or that with a number, that neither the file nor ``others`` bind."""
+        taken = self.taken | set(others)
+        numbered = (f"{name}{n}" for n in count(2))
+        return name if name not in taken else next(n for n in numbered if n not in taken)
+
     def helper(self, name: str) -> str:
         """The local name of a helper ("helpers.rearrange")."""
         own = name.partition(".")[2]
-        if own not in self.taken:
-            return own
-        return next(c for c in (f"torch_{own}", f"torch_{own}_") if c not in self.taken)
+        return own if own not in self.taken else self.free(f"torch_{own}", ())
 
     def lines(self, roots: Iterable[str]) -> list[str]:
         """The import statements for the roots, sorted as a person would."""

@@ -207,10 +207,10 @@ def _imports(
     if helpers and options.helpers == "module":
         lines.append(f"{options.helper_module} {', '.join(_helper_names(scene, helpers))}")
     elif helpers:
-        inline, more = _inline(scene, helpers)
+        inline, more = _inline(scene, helpers, frozenset(roots))
         roots |= more
     block = "\n".join(scene.spelling.lines(roots) + lines)
-    found = import_edits.edits(scene, references, bindings, block)
+    found = import_edits.edits(scene, references, bindings, block, leads=bool(inline))
     start = Site("imports", Span(0, 0), 1, 1)
     found.append(Edit(start, Outcome.KEPT, None, needs=frozenset(needs)))
     if inline:
@@ -227,26 +227,36 @@ def _helper_names(scene: Scene, helpers: Sequence[str]) -> list[str]:
     return found
 
 
-def _inline(scene: Scene, helpers: Sequence[str]) -> tuple[str, frozenset[str]]:
-    """The text of the helpers, with other names where the file uses theirs itself."""
+def _inline(
+    scene: Scene, helpers: Sequence[str], roots: frozenset[str]
+) -> tuple[str, frozenset[str]]:
+    """Return the text of the helpers and the import roots that it needs.
+
+    The helpers have other names where the file, or one of its import ``roots``, uses theirs.
+    """
     rename = {}
-    roots = helper_copy.imported(helpers)
+    wanted = helper_copy.imported(helpers)
     own = import_edits.leading(scene)
-    present = frozenset(root for name, root in roots.items() if own.get(name) == root)
+    present = frozenset(root for name, root in wanted.items() if own.get(name) == root)
+    spelled = {scene.spelling.alias(root): root for root in roots if root}
+    instead = {}
     for name in helper_copy.bound(helpers):
-        root = {"ms": "mindspore"}.get(name, f"mindspore.{name}")
-        module = roots.get(name, ".")
+        module = wanted.get(name, ".")
         if module in present:
             continue
         if name in _SHARED:
-            usual = scene.spelling.local(root)[0]
+            root = {"ms": "mindspore"}.get(name, f"mindspore.{name}")
+            usual, instead[root] = scene.spelling.local(root)
         elif "." in module:
             usual = scene.spelling.helper(f"helpers.{name}")
+            if usual in spelled and spelled[usual] != module:
+                usual = scene.spelling.free(f"{name}_of_ms", spelled)
         else:
             usual = scene.spelling.local(module)[0]
         if usual != name:
             rename[name] = usual
-    return helper_copy.inline(helpers, rename, present)
+    text, more = helper_copy.inline(helpers, rename, present)
+    return text, frozenset(instead.get(root, root) for root in more)
 
 
 _SHARED = ("ms", "nn", "ops", "mint", "amp", "dataset", "numpy", "Tensor", "Parameter")

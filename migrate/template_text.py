@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Mapping
 from functools import lru_cache
 
 NO_VALUE = object()
+_ROOTS = ("mindspore", "helpers")
 
 
 @lru_cache(maxsize=4096)
@@ -20,6 +22,11 @@ def names(template: str) -> frozenset[str]:
     """Every name in a template."""
     nodes = ast.walk(parse(template)) if template else ()
     return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
+
+
+def is_closed(template: str) -> bool:
+    """Whether a template says all by itself: it holds no argument and no receiver."""
+    return all(n in _ROOTS or hasattr(builtins, n) for n in names(template))
 
 
 def dotted(node: ast.expr) -> str | None:

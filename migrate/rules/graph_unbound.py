@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from migrate.outcomes import Span
+from migrate.outcomes import Piece, Span
 from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, begins_line, compiled, compiled_here
@@ -46,26 +46,26 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
                 yield Rewriting(names[0], (above,))
 
 
-def raising(scene: Scene, statement: ast.stmt, text: str) -> str:
+def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, ...]:
     """``text``, which raises in place of a statement, so that graph mode compiles what follows it.
 
     Under a condition that does not hold it is never reached. Still graph mode asks for a value for
-    each name that is read below it, and takes no branches or loops after a plain ``raise``.
+    each name that is read below it, and drops a plain ``raise`` that statements follow.
     """
     function, block = scene.function(statement), scene.parent(statement)
-    known = function is not None and function.key in compiled(scene.inference)
-    if function is None or not known or block is function.node:
-        return text
-    if not begins_line(scene, statement):
-        return text
+    if function is None or not begins_line(scene, statement):
+        return (text,)
     start = scene.source.span(statement).start
-    indent = scene.source.data[scene.source.line_start(statement.lineno) : start].decode()
+    indent = Piece(Span(scene.source.line_start(statement.lineno), start))
     bodies = [getattr(block, name, None) or [] for name in ("body", "orelse", "finalbody")]
     after = [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
-    own = scene.source.newline + indent
-    if any(isinstance(s, (ast.If, ast.For, ast.While)) for s in after):
-        text = f"if True:{own}    {text}"
-    return "".join(f"{n} = None{own}" for n in _lost(function.node, statement, after)) + text
+    newline = scene.source.newline
+    known = function.key in compiled(scene.inference) and block is not function.node
+    names = _lost(function.node, statement, after) if known else []
+    parts = [p for n in names for p in (f"{n} = None{newline}", indent)]
+    if after:
+        return (*parts, f"if True:{newline}", indent, f"    {text}")
+    return (*parts, text)
 
 
 def _lost(function: ast.AST, statement: ast.stmt, after: list[ast.stmt]) -> list[str]:

@@ -79,4 +79,5 @@ def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None
     found = value_of(scene, name, alias)
     if isinstance(found, Refusal) or not found.parts:
         return found
-    return replace(found, parts=(f"{bound} = ", *found.parts))
+    same = found.parts == (bound,)  # a helper of that name binds it already
+    return replace(found, parts=("",) if same else (f"{bound} = ", *found.parts))

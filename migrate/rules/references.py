@@ -9,13 +9,13 @@ from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.row import POLICY_REFUSE
 from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
-from migrate.rules.calling import decide_call
+from migrate.rules.calling import decide_call, template_of
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
 from migrate.substitution import piece
 from migrate.table import Row, Table
-from migrate.template_text import dotted, parse
+from migrate.template_text import dotted, names, parse
 
 _CLASS_USES = ("isinstance", "issubclass")
 
@@ -28,6 +28,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     gone = decorators.decide(scene, site, called or node, name)
     if gone is not None:
         return gone
+    if called is not None and (unbound := _unbound(scene, site, name)) is not None:
+        return unbound
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
@@ -49,6 +51,15 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     if isinstance(parent, ast.ClassDef) and node in parent.bases:
         return _base(scene, site, name, node)
     return _value(scene, site, name, node)
+
+
+def _unbound(scene: Scene, site: Site, name: str) -> Refusal | None:
+    """``torch.Tensor.add(x, y)``: no row for a method has its receiver among the arguments."""
+    rows = scene.table.rows(name)
+    if not any("self" in names(template_of(scene, row)) for row in rows):
+        return None
+    why = "a method is called as a function of its class"
+    return Refusal(site, "API104", why, "call it as a method of the object")
 
 
 def _undecided(scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal) -> Edit | Refusal:

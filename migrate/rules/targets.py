@@ -7,7 +7,7 @@ import ast
 from migrate.rules.calling import template_of
 from migrate.scene import Scene
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.template_text import dotted, parse
+from migrate.template_text import dotted, is_closed, parse
 
 
 def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
@@ -20,15 +20,16 @@ def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
         template = template_of(scene, row)
         node = parse(template) if template else None
         target = dotted(node.func if isinstance(node, ast.Call) else node) if node else None
+        target = target if target and is_closed(target) else None
         if target or row.ref:
             found.append((target or row.ref, row))
     return min(found, key=lambda one: one[0].startswith("helpers."), default=None)
 
 
 def constant_target(scene: Scene, row: Row) -> str:
-    """The target of a constant (a dtype, a number): no call in it."""
+    """The target of a constant (a dtype, a number): no call and no argument in it."""
     template = template_of(scene, row)
-    if not template or isinstance(parse(template), ast.Call):
+    if not template or isinstance(parse(template), ast.Call) or not is_closed(template):
         return ""
     return template
 

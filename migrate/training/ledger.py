@@ -18,11 +18,14 @@ STEP = "part of a training step"
 def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> tuple[Entry, ...]:
     """The entries in the order of the original, with those that a training step has taken over.
 
-    References that restructuring itself wrote (two imports, a base class) are left out.
+    References that restructuring itself wrote (two imports, a base class) are left out; what is
+    flagged in its text is counted at the step that it belongs to.
     """
     kept = []
     for entry in found:
         place = staged.origin(entry.line, entry.column)
+        if place is None and entry.outcome is Outcome.FLAGGED:
+            place = staged.below(entry.line)
         if place is None:
             continue
         kept.append(entry.model_copy(update={"line": place[0], "column": place[1]}))

@@ -43,14 +43,13 @@ def place(
 ) -> Place:
     """Choose the names and places of one training step."""
     cell, variable = _names(region.group, several, taken)
-    top = top_level(view, region.block[0])
-    class_at = above(view.file.source, top)
+    first = names.loop or _first(region)
+    class_at = above(view.file.source, top_level(view, first))
     start = constructor(view, region.group, names, function)
     if start is not None and not names.late:
         end = whole(view.file.source, start).end
         indent = indent_of(view.file.source, start)
         return Place(cell, f"self.{variable}", end, indent, True, class_at)
-    first = names.loop or _first(region)
     indent = indent_of(view.file.source, first)
     made_at = above(view.file.source, first)
     return Place(cell, variable, made_at, indent, False, class_at, bool(names.late))

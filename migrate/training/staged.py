@@ -62,6 +62,13 @@ class Staged:
         column = len(before.decode("utf-8", "replace")) + 1
         return (found, column) if self.before is None else self.before.origin(found, column)
 
+    def below(self, line: int) -> tuple[int, int]:
+        """(line, column) of the original for the text that follows a line of new text."""
+        at = bisect.bisect_left(self._back, (self.source.line_start(line), 0))
+        old = self._back[at][1] if at < len(self._back) else len(self.original.data) - 1
+        found = self.original.line_of(old)
+        return (found, 1) if self.before is None else self.before.below(found)
+
     def back(self, offset: int) -> int | None:
         """The offset in ``original`` of a place of the restructured text; None: it is new."""
         at = bisect.bisect_right(self._back, (offset, 1 << 62)) - 1
