@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-from migrate.receivers import class_texts, narrowing
+from migrate.receivers import class_texts, contents, narrowing
 from migrate.receivers.evidence import Bound
 from migrate.receivers.frame import Frame, Note, State, joined
 from migrate.receivers.kinds import (
@@ -16,7 +16,6 @@ from migrate.receivers.kinds import (
     NONE,
     NOTHING,
     UNKNOWN,
-    Atom,
     Kind,
     element,
     indirect,
@@ -25,10 +24,10 @@ from migrate.receivers.kinds import (
     may_be_any_module,
     place,
     sequence,
-    shallow,
     without_none,
 )
 
+_Key = TypeVar("_Key")
 NO_NAMES: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -66,8 +65,7 @@ class Binding(Frame):
         elif isinstance(target, ast.Starred):
             self.bind(target.value, sequence("list", element(value)))
         elif isinstance(target, ast.Subscript):
-            self._put(target, self.kind(target.value), indirect(value))
-            self.kind(target.slice)
+            self._put_item(target, indirect(value))
 
     def _unpack(
         self,
@@ -85,37 +83,92 @@ class Binding(Frame):
                 at = index if index < star else index - len(targets)
                 self.bind(item, place(value, at), same, also)
 
-    def _put(self, target: ast.Subscript, holder: Kind, value: Kind) -> None:
-        """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
-        key = target.slice.value if isinstance(target.slice, ast.Constant) else "?"
-        grown = frozenset(_with_element(atom, str(key), value) for atom in holder)
-        if grown != holder:
-            self.grow(target.value, grown)
+    # -- contents -------------------------------------------------------------------------------
 
-    def grow(self, target: ast.expr, grown: Kind) -> None:
-        """Give a container that is named or held by an attribute another kind of elements."""
-        self.world.kinds[id(target)] = grown
-        if isinstance(target, ast.Name):
-            self.assign(target.id, grown)
-            if target.id not in self.hidden:
-                self.effects.bound[target.id] = join(
-                    self.effects.bound.get(target.id, NOTHING), grown
-                )
-                self.variables[target.id] = join(self.variables.get(target.id, NOTHING), grown)
-        elif isinstance(target, ast.Attribute):
-            self.stored(target, grown)
+    def put(self, holder: Kind, added: Kind, key: str = "") -> None:
+        """Put something into the containers that a value may be; every name of them sees it."""
+        self.grow(contents.sites(holder), added, key)
+
+    def grow(self, sites: contents.Sites, added: Kind, key: str = "") -> None:
+        """Put something into the containers that were made at some sites."""
+        if not sites or not added:
+            return
+        at, added = self.linked(sites), contents.shallower(indirect(added))
+        self._own()
+        _grow_all(self.env, at, added, key)
+        _grow_all(self.paths, at, added, key)
+        for site in at:
+            known, keys = self.effects.grown.get(site, (NOTHING, frozenset()))
+            self.effects.grown[site] = (join(known, added), keys | ({key} if key else set()))
+            if isinstance(site, str) and site.startswith("."):
+                self.attribute_grown(site[1:].rstrip("[]"), at, added, key)
+
+    def attribute_grown(self, name: str, at: contents.Sites, added: Kind, key: str) -> None:
+        """Note what is put into what an attribute holds; overridden where they are collected."""
+
+    def linked(self, sites: contents.Sites) -> contents.Sites:
+        """Return the sites whose containers may be those of some sites."""
+        if not self.links:
+            return sites
+        found, todo = set(sites), list(sites)
+        while todo:
+            for site in self.links.get(todo.pop(), ()):
+                if site not in found:
+                    found.add(site)
+                    todo.append(site)
+        return frozenset(found)
+
+    def link(self, value: Kind, name: str) -> None:
+        """Note that what has a name of its own outside of the unit holds this value from now on."""
+        for depth, sites in enumerate(contents.levels(value)):
+            outside = contents.level(name, depth)
+            for site in sites - {outside}:
+                self.links.setdefault(site, set()).add(outside)
+                self.links.setdefault(outside, set()).add(site)
+
+    def _put_item(self, target: ast.Subscript, value: Kind) -> None:
+        """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
+        holder = self.kind(target.value)
+        self.kind(target.slice)
+        if isinstance(target.slice, ast.Slice):
+            self.put(holder, element(value))
+        else:
+            key = target.slice.value if isinstance(target.slice, ast.Constant) else contents.ANY_KEY
+            self.put(holder, value, str(key))
+        if isinstance(target.value, ast.Name):  # the container as it is now
+            self.world.kinds[id(target.value)] = self.env.get(target.value.id, holder)
 
     def bound(self, name: str, value: Kind) -> None:
-        """Bind a variable of this unit, or one of an enclosing unit."""
-        if self.function is not None and name in self.function.globals and name not in self.hidden:
-            self.effects.outer[name] = join(self.effects.outer.get(name, NOTHING), value)
-            return
-        below = f"{name}."
-        self.forget([name, *(p for p in self.env if p.startswith(below))])
-        self.assign(name, value)
+        """Bind a variable of this unit, or one of a unit around it."""
+        outside = self.function is not None and name in self.function.globals
+        if not outside or name in self.hidden:
+            self.forget(name)
+            self.assign(name, self.with_inside(name, value))
         if name not in self.hidden:
+            value = value if outside else self.env[name]
             self.effects.bound[name] = join(self.effects.bound.get(name, NOTHING), value)
             self.variables[name] = join(self.variables.get(name, NOTHING), value)
+
+    def with_inside(self, name: str, value: Kind) -> Kind:
+        """Return the kind of a variable with what functions inside of the unit do to it."""
+        captured = self.world.captured(self.path)
+        scope = (self.function, name)
+        for function in captured.bound.get(scope, ()):
+            known = self.world.settled(function)
+            found = self.world.flow(function).variables.get(name) if known else None
+            value = join(value, found or UNKNOWN)
+        at = contents.all_sites(value)
+        if not at or scope not in captured.filled:
+            return value
+        if not all(map(self.world.settled, captured.filled[scope])):
+            return contents.grown(value, at, UNKNOWN, contents.ANY_KEY)
+        for function in captured.filled[scope]:
+            grown = self.world.flow(function).grown
+            for depth, sites in enumerate(contents.levels(value)):
+                added, keys = grown.get(contents.level(f"={name}", depth), (NOTHING, ()))
+                for key in sorted(keys) or [""] if added else []:
+                    value = contents.grown(value, sites, added, key)
+        return value
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:
         """Store an attribute; overridden where attributes are collected."""
@@ -280,16 +333,13 @@ class Binding(Frame):
             self._narrow(node.id, each)
 
 
+def _grow_all(kinds: dict[_Key, Kind], at: contents.Sites, added: Kind, key: str) -> None:
+    for name, value in kinds.items():
+        if not at.isdisjoint(contents.all_sites(value)):
+            kinds[name] = contents.grown(value, at, added, key)
+
+
 def _either(first: State | None, second: State | None) -> State | None:
     if first is None or second is None:
         return first or second
     return joined(first, second)
-
-
-def _with_element(atom: Atom, key: str, value: Kind) -> Atom:
-    """A container with one more element; what is unknown counts where its keys are written."""
-    if atom.kind not in ("list", "dict") or atom.fixed or not atom.items:
-        return atom
-    keys = tuple(dict.fromkeys((*atom.keys, key))) if atom.keys else ()
-    added = value if keys else value - UNKNOWN
-    return Atom(atom.kind, atom.name, (join(*atom.items, shallow(added)),), keys)

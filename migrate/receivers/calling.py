@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from migrate import calls
+from migrate.analysis.summaries import ANY
 from migrate.program import Function
-from migrate.receivers import datasets, delegation, looked_up, python_results, values
+from migrate.receivers import contents, datasets, delegation, looked_up, python_results, values
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     ARRAY,
@@ -21,7 +23,6 @@ from migrate.receivers.kinds import (
     element,
     fixed_tuple,
     from_text,
-    indirect,
     join,
     kind,
     ordered,
@@ -51,7 +52,8 @@ class Calling(Given):
             callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
         found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
-        return join(*found) or UNKNOWN
+        self._changed(node, callee, args)
+        return contents.filled(join(*found) or UNKNOWN, id(node))
 
     def _super(self) -> Kind:
         function = self.function
@@ -69,9 +71,7 @@ class Calling(Given):
                 return self._returned(function, node)
             if atom.name.startswith("torch.Tensor."):
                 return self._torch_call(atom.name, node, args)
-            if atom.name.endswith((".append", ".extend", ".insert")):
-                self._grow(node, args)
-            return values.call_method(atom, args, world)
+            return self._put_by_method(atom, node, args) or values.call_method(atom, args, world)
         if atom.kind == "function":
             function = world.function_of(atom.name)
             return self._returned(function, node) if function else UNKNOWN
@@ -118,7 +118,15 @@ class Calling(Given):
         given = delegation.passed(function, node, name) if name else None
         callee = self.world.kinds.get(id(given), UNKNOWN)
         precise = delegation.given_by(callee, self.world) if given is not None else UNKNOWN
-        return found if precise == UNKNOWN else precise
+        found = found if precise == UNKNOWN else precise
+        if not any(a.items or contents.is_container(a) for a in found):
+            return found
+        also: contents.Sites = frozenset()
+        if self.world.effects(function).returned:  # it may be, or hold, what it was given
+            passed = [*node.args, *(k.value for k in node.keywords)]
+            passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
+        return contents.received(found, id(node), also)
 
     def _member_lookup(self, name: str, node: ast.Call) -> Kind:
         """``getattr(x, "name")`` with a literal name."""
@@ -128,22 +136,104 @@ class Calling(Given):
             self.world.kinds[id(node.args[0])], str(node.args[1].value), self.world
         )
 
-    def _grow(self, node: ast.Call, args: tuple[Kind, ...]) -> None:
-        """``layers.append(x)``: what is appended belongs to the elements from now on."""
+    # -- effects --------------------------------------------------------------------------------
+
+    def _put_by_method(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
+        """``layers.append(x)``: what is appended belongs to the elements from now on.
+
+        Returns what ``setdefault`` gives, and the new container for ``copy``; else nothing.
+        """
+        owner, _, name = atom.name.rpartition(".")
+        holder = atom.items[0] if atom.items else NOTHING
+        if name == "copy" and any(map(contents.is_container, holder)):
+            return contents.made_at(holder, id(node))
+        named = {k.arg or "": self.world.kinds[id(k.value)] for k in node.keywords}
+        added = contents.put_in(atom.name, args, named)
+        if added is None:
+            return NOTHING
+        added, key = contents.filled(added, id(node)), ""
+        if owner == "dict" or owner.endswith("Dict"):
+            first = node.args[0] if node.args and name == "setdefault" else None
+            key = str(first.value) if isinstance(first, ast.Constant) else contents.ANY_KEY
+            if name == "update" and not node.args and "" not in named:
+                for key, value in named.items():
+                    self.put(holder, value, key)
+                return NOTHING
+        self.put(holder, added, key)
         target = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if target is None or not args:
+        if isinstance(target, ast.Name) and target.id in self.env:
+            self.world.kinds[id(target)] = self.env[target.id]  # as it is now
+        if name != "setdefault":
+            return NOTHING
+        return join(*(i for a in holder for i in a.items), added)
+
+    def _changed(self, node: ast.Call, callee: Kind, args: tuple[Kind, ...]) -> None:
+        """Forget what a call may change: attributes, and what containers hold."""
+        given = (*args, *(self.world.kinds[id(k.value)] for k in node.keywords))
+        if self._is_harmless(callee, given):
             return
-        last = args[-1]
-        added = element(last) if getattr(node.func, "attr", "") == "extend" else last
-        value = self.world.kinds.get(id(target), UNKNOWN)
-        grown = frozenset(
-            Atom(a.kind, a.name, (join(*a.items, indirect(added)),), a.keys)
-            if a.kind in ("list", "Module") and not a.fixed
-            else a
-            for a in value
-        )
-        if grown != value:
-            self.grow(target, grown)
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = self.world.kinds[id(holder)] if holder is not None else NOTHING
+        at = contents.all_sites(owner).union(*map(contents.all_sites, given))
+        if not (at or self.paths or self.links):
+            return
+        for atom in join(*given):  # ``map(items.append, others)``
+            if atom.kind == "method" and atom.items and contents.puts(atom.name):
+                self.put(atom.items[0], UNKNOWN, contents.ANY_KEY)
+        changes = self.world.changes(node)
+        if changes.attributes and self.paths:
+            gone = self.paths.keys() if ANY in changes.attributes else changes.attributes
+            self.paths = {p: v for p, v in self.paths.items() if not {p, p[1]} & gone}
+        functions, all_known = self._run_by(callee)
+        flows = [self.world.flow(f) for f in functions]
+        known = all_known and all(map(self.world.settled, functions))
+        for flow in flows:
+            for name in flow.kept:
+                for site in at:
+                    self.links.setdefault(site, set()).add(name)
+                    self.links.setdefault(name, set()).add(site)
+        if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
+            self.grow(at, join(*(f.put_into_given for f in flows)) if known else UNKNOWN)
+        outside = self._outside if changes.attributes else []
+        for name in changes.attributes if outside else ():
+            sites = frozenset(s for s in outside if s[1:].rstrip("[]") == name or name == ANY)
+            found = [k for f in flows for s, (k, _) in f.grown.items() if s in sites]
+            self.grow(sites, join(*found) if known else UNKNOWN)
+
+    @property
+    def _outside(self) -> list[str]:
+        """The sites of what attributes hold that something here may be."""
+        linked = [s for s in self.links if isinstance(s, str)]
+        here = (s for v in self.env.values() for s in contents.all_sites(v) if isinstance(s, str))
+        return [s for s in {*linked, *here} if s.startswith(".")]
+
+    @staticmethod
+    def _is_harmless(callee: Kind, given: tuple[Kind, ...]) -> bool:
+        """Return whether a call runs nothing of the program, and changes nothing it is given."""
+        for atom in callee:
+            if atom.kind == "method":
+                if not atom.name.startswith(_METHODS):
+                    return False
+            elif atom.kind not in ("ref", "builtin") or atom.name in _CHANGING:
+                return False
+        return not any(_runs(value) for value in given)
+
+    def _run_by(self, callee: Kind) -> tuple[list[Function], bool]:
+        """Return the functions of the project that a call runs; whether these are all."""
+        found: list[Function] = []
+        every = True
+        for atom in callee:
+            names = ("__init__",) if atom.kind == "class" else ("forward", "__call__")
+            if atom.kind in ("function", "method"):
+                function = self.world.function_of(atom.name)
+                found += [function] if function is not None else []
+            elif "::" in atom.name and atom.kind in ("class", "Module", "Object"):
+                members = [m for n in names for m in ordered(self.world.member(atom.name, n))]
+                functions = [self.world.function_of(m.name) for m in members]
+                found += [f for f in functions if f is not None]
+            elif atom.kind not in ("ref", "builtin", "foreign", "None"):
+                every = False
+        return found, every
 
     def _stepped(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """A call of a training step: what its network gives, and the norm where asked for."""
@@ -253,6 +343,26 @@ class Calling(Given):
             else:
                 found.append(self._called_through(atom, node, each))
         return sequence("iterator", join(*found) or UNKNOWN)
+
+
+# builtins that run what they are given, or change it
+_CHANGING = frozenset(("setattr", "delattr", "exec", "eval", "vars", "map", "filter", "sorted",
+                       "next", "iter", "list", "tuple", "sum", "max", "min"))  # fmt: skip
+_METHODS = ("torch.Tensor.", "str.", "list.", "dict.", "tuple.", "Size.", "int.", "float.")
+_CALLED = frozenset(("function", "method", "class", "partial", "callable", "unknown"))
+
+
+@lru_cache(maxsize=4096)
+def _runs(value: Kind) -> bool:
+    """Return whether what a call is given may be code of the program."""
+    return any(a.kind in _CALLED for a in value)
+
+
+def _attributes_of(node: ast.Call) -> frozenset[str]:
+    """Return the attributes whose contents a call is passed, or that hold its receiver."""
+    passed = [*node.args, *(k.value for k in node.keywords), node.func]
+    inside = (n for p in passed for n in ast.walk(p))
+    return frozenset(n.attr for n in inside if isinstance(n, ast.Attribute))
 
 
 def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from migrate.program import Class, Function
 from migrate.receivers import values
+from migrate.receivers.contents import is_container
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
     MODULE,
@@ -34,6 +35,7 @@ class Classes:
     _bodies: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _members: dict[tuple[str, str], Kind] = field(default_factory=dict)
     _bases: dict[str, list[Kind]] = field(default_factory=dict)
+    _mentions: dict[str, dict[str, list[Function]]] = field(default_factory=dict)
     _asking: set[tuple[str, str]] = field(default_factory=set)
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None:
@@ -105,6 +107,8 @@ class Classes:
             self._asking.add(place)
             found = self._own_member(key, name) or self.inherited(key, name)
             self._asking.discard(place)
+            if any(map(is_container, found)):
+                storing += self._filling(key, name)
             if all(map(self.world.settled, storing)):
                 self._members[place] = found
         sure = place in self._members and UNKNOWN.isdisjoint(found)
@@ -121,6 +125,20 @@ class Classes:
         start = owner.methods.get("__init__")
         return [*storing, start] if start is not None and start not in storing else list(storing)
 
+    def _filling(self, key: str, name: str) -> list[Function]:
+        """The methods that may put something into what an attribute holds."""
+        owner = self.world.program.classes[key]
+        if key not in self._mentions:
+            found: dict[str, list[Function]] = {}
+            for method in owner.methods.values():
+                first = method.parameters[0].arg if method.parameters else ""
+                for node in method.nodes:
+                    if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
+                        methods = found.setdefault(node.attr, [])
+                        methods += [method] if method not in methods else []
+            self._mentions[key] = found
+        return self._mentions[key].get(name, [])
+
     def _own_member(self, key: str, name: str) -> Kind:
         owner = self.world.program.classes[key]
         method = owner.methods.get(name)
@@ -133,6 +151,9 @@ class Classes:
         for function in self._storing(key, name):
             found.append(self.world.flow(function).stores.get(name, NOTHING))
         joined = join(*found)
+        if any(map(is_container, joined)):
+            for function in self._filling(key, name):
+                joined = join(joined, self.world.flow(function).stores.get(name, NOTHING))
         if without_none(joined) == UNKNOWN and self._told(owner, name):
             return MODULE | (joined & NONE)
         return without_none(joined) | (joined & NONE) if joined else NOTHING

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeGuard
 
 from migrate.analysis.dataflow import WIDEN_AFTER
-from migrate.receivers import values
+from migrate.receivers import contents, values
 from migrate.receivers.annotations import annotated, is_generic
 from migrate.receivers.calling import Calling
 from migrate.receivers.frame import State, joined, widened
@@ -32,6 +32,7 @@ from migrate.receivers.kinds import (
     join,
     kind,
     sequence,
+    shallow,
 )
 from migrate.receivers.operators import binary
 
@@ -51,10 +52,12 @@ class Evaluator(Calling):
             if name in self.function.locals:
                 return UNKNOWN
             found = self.world.outer_kind(self.function, name)
+            if name in self.function.globals:
+                found = join(found, self.variables.get(name, NOTHING))
         else:
             found = self.world.global_kind(self.path, name)
         if found:
-            return found
+            return contents.received(found, f"={name}")
         return kind("builtin", name) if hasattr(builtins, name) else UNKNOWN
 
     def _Attribute(self, node: ast.Attribute) -> Kind:
@@ -62,9 +65,10 @@ class Evaluator(Calling):
         if node.attr in STATISTICS and self.world.only_modules_have(node.attr):
             self.saw(node.value, MODULE)
             value = self.world.kinds[id(node.value)]
-        found = self.env.get(_path(node))
+        found = self.paths.get((getattr(node.value, "id", ""), node.attr))
         if found is None:
             found = values.attribute(value, node.attr, self.world) if value else UNKNOWN
+            found = contents.received(found, f".{node.attr}")
         why = self.assumed.get(id(node.value), "")
         if found >= UNKNOWN and (len(value) == 1 or node.attr in STATISTICS):
             unsure = next(iter(value)) if len(value) == 1 else Atom("unknown")
@@ -97,10 +101,17 @@ class Evaluator(Calling):
         kinds = [
             element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e) for e in node.elts
         ]
-        return sequence("list", indirect(join(*kinds)))
+        return self._made(node, sequence("list", indirect(join(*kinds))))
+
+    def _made(self, node: ast.expr, value: Kind) -> Kind:
+        """Return a new container, which the expression makes each time."""
+        return contents.made_at(value, id(node))
 
     def _Set(self, node: ast.Set) -> Kind:
-        return sequence("list", indirect(join(*map(self.kind, node.elts))))
+        kinds = [
+            element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e) for e in node.elts
+        ]
+        return self._made(node, sequence("list", indirect(join(*kinds))))
 
     def _Dict(self, node: ast.Dict) -> Kind:
         kinds: list[Kind] = []
@@ -108,13 +119,14 @@ class Evaluator(Calling):
         for key, value in zip(node.keys, node.values, strict=True):
             found = self.kind(value)
             if key is None:
-                kinds.extend(i for a in found for i in a.items)
+                kinds += contents.values(found)
+                keys.append("?")
                 continue
             self.kind(key)
             kinds.append(found)
             keys.append(str(key.value) if isinstance(key, ast.Constant) else "?")
-        joined = indirect(join(*kinds))
-        return frozenset((Atom("dict", items=(joined,) if kinds else (), keys=tuple(keys)),))
+        held = shallow(indirect(join(*kinds)))
+        return self._made(node, frozenset((Atom("dict", items=(held,), keys=tuple(keys)),)))
 
     def _Lambda(self, node: ast.Lambda) -> Kind:
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -171,23 +183,25 @@ class Evaluator(Calling):
     def _without(self, names: frozenset[str], before: State) -> State:
         """Return this state with the variables of a comprehension as they were outside of it."""
         after = self.leave()
-        env = {n: v for n, v in after.env.items() if n.partition(".")[0] not in names}
+        env = {n: v for n, v in after.env.items() if n not in names}
         notes = {n: v for n, v in after.notes.items() if n not in names}
-        env |= {n: v for n, v in before.env.items() if n.partition(".")[0] in names}
-        notes |= {n: v for n, v in before.notes.items() if n in names}
-        return State(env, notes)
+        paths = {p: v for p, v in after.paths.items() if p[0] not in names}
+        env |= {n: before.env[n] for n in names & before.env.keys()}
+        notes |= {n: before.notes[n] for n in names & before.notes.keys()}
+        paths |= {p: v for p, v in before.paths.items() if p[0] in names}
+        return State(env, notes, paths)
 
-    def _ListComp(self, node: ast.ListComp) -> Kind:
-        return sequence("list", self._comprehension(node, node.elt))
+    def _ListComp(self, node: ast.ListComp | ast.SetComp) -> Kind:
+        return self._made(node, sequence("list", self._comprehension(node, node.elt)))
 
-    def _SetComp(self, node: ast.SetComp) -> Kind:
-        return sequence("list", self._comprehension(node, node.elt))
+    _SetComp = _ListComp
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> Kind:
         return sequence("iterator", self._comprehension(node, node.elt))
 
     def _DictComp(self, node: ast.DictComp) -> Kind:
-        return frozenset((Atom("dict", items=(self._comprehension(node, node.key, node.value),)),))
+        held = shallow(self._comprehension(node, node.key, node.value))
+        return self._made(node, frozenset((Atom("dict", items=(held,)),)))
 
     # -- operators ------------------------------------------------------------------------------
 
@@ -199,7 +213,7 @@ class Evaluator(Calling):
             left, right = (self.world.kinds[id(n)] for n in (node.left, node.right))
         self.saw_beside(node.left, right)
         self.saw_beside(node.right, left)
-        return binary(node.op, left, right)
+        return self._made(node, binary(node.op, left, right))
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:
         value = self.kind(node.operand)
@@ -247,7 +261,8 @@ class Evaluator(Calling):
         value, index = self.kind(node.value), self.kind(node.slice)
         if is_generic(value):
             return kind("alias", "", annotated(node, self.world.kinds))
-        return values.subscript(value, node.slice, index)
+        found = values.subscript(value, node.slice, index)
+        return self._made(node, found) if isinstance(node.slice, ast.Slice) else found
 
     def _Slice(self, node: ast.Slice) -> Kind:
         self._others(node)
@@ -256,8 +271,3 @@ class Evaluator(Calling):
 
 def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name)
-
-
-def _path(node: ast.Attribute) -> str:
-    """ "self.x" for an attribute of a plain name, else ""."""
-    return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""

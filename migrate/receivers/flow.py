@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
-from migrate.receivers import evidence, narrowing
+from migrate.receivers import contents, evidence, narrowing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.expressions import Evaluator
-from migrate.receivers.frame import Effects, Environment, Note, State, joined, widened
+from migrate.receivers.frame import Effects, Environment, Grown, Note, State, joined, widened
 from migrate.receivers.kinds import (
     NONE,
     NOTHING,
     TENSOR,
     UNKNOWN,
     Kind,
+    Site,
     alike,
     element,
     indirect,
+    is_all,
     join,
     kind,
     ordered,
@@ -64,15 +66,14 @@ class _Kinds(Forward[State]):
 class Flow(Evaluator):
     """The kinds of a unit: its variables, the attributes it stores on ``self``, its result.
 
-    ``stores`` joins what the attributes of the first parameter (``self``) were bound to, ``outer``
-    what the unit binds in those around it; ``result`` joins what is returned. While the unit is
+    ``stores`` joins what the attributes of the first parameter (``self``) were bound to; ``grown``
+    what was put into containers, by site; ``result`` joins what is returned. While the unit is
     being solved these hold what is known so far; ``before`` is the result of an earlier solution,
     which holds until this one is ``done``. ``evidence`` is what the unit proves of its parameters,
     ``shown`` what all its solutions proved.
     """
 
     stores: Environment = field(default_factory=dict)
-    outer: Environment = field(default_factory=dict)
     result: Kind = NOTHING
     before: Kind = NOTHING
     done: bool = False
@@ -80,6 +81,7 @@ class Flow(Evaluator):
     shown: Environment = field(default_factory=dict)
     outcomes: dict[int, tuple[State | None, State | None]] = field(default_factory=dict)
     at: dict[int, Effects] = field(default_factory=dict)
+    grown: dict[Site, Grown] = field(default_factory=dict)
 
     # -- the solution ---------------------------------------------------------------------------
 
@@ -89,7 +91,7 @@ class Flow(Evaluator):
         ``around``: the state in which the body of a class runs.
         """
         graph = self.world.graph(unit)
-        around = around or State({}, {})
+        around = around or State({}, {}, {})
         near: set[str] = set()
         for _ in range(ROUNDS):
             self._solve(graph, given, near, around)
@@ -114,7 +116,8 @@ class Flow(Evaluator):
         self, graph: Graph, given: Environment, near: Collection[str], around: State
     ) -> None:
         notes = {name: Note(near=True) for name in near}
-        start = State(around.env | given, around.notes | notes)
+        entered = {n: self.with_inside(n, contents.received(v, (n,))) for n, v in given.items()}
+        start = State(around.env | entered, around.notes | notes, around.paths)
         self.prunes, self.pruned = True, False
         while True:
             self.variables, self.at, self.outcomes = dict(given), {}, {}
@@ -125,23 +128,49 @@ class Flow(Evaluator):
             self.prunes = False
         for node in graph.nodes:
             if solution.before(node) is None:
-                self.after(node, State({}, {}))
+                self.after(node, State({}, {}, {}))
                 del self.at[node.index]
         self._collect(given)
 
     def _collect(self, given: Environment) -> None:
         """Join what the points of the unit have done, each as it was evaluated last."""
-        self.variables, self.stores, self.outer = dict(given), {}, {}
+        self.variables, self.stores, self.grown = dict(given), {}, {}
         self.result = NOTHING
         for effects in self.at.values():
             for into, found in (
                 (self.variables, effects.bound),
                 (self.stores, effects.stores),
-                (self.outer, effects.outer),
             ):
                 for name, value in found.items():
                     into[name] = join(into.get(name, NOTHING), value)
+            for site, (added, keys) in effects.grown.items():
+                known, others = self.grown.get(site, (NOTHING, frozenset()))
+                self.grown[site] = (join(known, added), keys | others)
             self.result = join(self.result, effects.result)
+        for kinds in (self.variables, self.stores):
+            for name, value in kinds.items():
+                kinds[name] = self._seen_from_outside(value)
+        self.result = self._seen_from_outside(self.result)
+
+    def _seen_from_outside(self, value: Kind) -> Kind:
+        """Return a value with all that was ever put into it, and without the sites of the unit."""
+        inside = contents.all_sites(value)
+        for site in inside & self.grown.keys():
+            added, keys = self.grown[site]
+            for key in sorted(keys) or [""]:
+                value = contents.grown(value, frozenset((site,)), added, key)
+        return contents.bare(value)
+
+    @property
+    def put_into_given(self) -> Kind:
+        """What the unit puts into containers that it was given."""
+        return join(*(k for s, (k, _) in self.grown.items() if _is_given(s)))
+
+    @property
+    def kept(self) -> set[str]:
+        """The sites of attributes and globals that hold containers it was given from then on."""
+        given = (s for s in self.links if _is_given(s))
+        return {s for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
 
     def _absent(self, edge: Edge) -> list[str]:
         """Return the variables that are None where a test comes out so."""
@@ -168,8 +197,8 @@ class Flow(Evaluator):
                 (method or self._plain)(part)
         elif part is not None:
             _EVALUATE[node.role](self, node)
-        same = self.env is before.env and self.notes is before.notes
-        return before if same else self.leave()
+        same = self.env is before.env and self.paths is before.paths
+        return before if same and self.notes is before.notes else self.leave()
 
     def surely_imports(self, node: ast.AST | None) -> bool:
         """Return whether a statement imports what torch surely has, so that no handler sees it."""
@@ -232,7 +261,7 @@ class Flow(Evaluator):
     def _unbind(self, node: Node) -> None:
         assert isinstance(node.part, ast.ExceptHandler)
         if node.part.name:
-            self._delete(node.part.name)
+            self.forget(node.part.name)
 
     def _subject(self, node: Node) -> None:
         self._iterate(node)
@@ -266,10 +295,35 @@ class Flow(Evaluator):
                 self.kind(child)
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:
-        if isinstance(target.value, ast.Name):
-            self.assign(f"{target.value.id}.{target.attr}", value)
-            if target.value.id == self.first_parameter:
+        """Store an attribute; what other names of the object knew of it may be this as well."""
+        self.link(value, f".{target.attr}")
+        own = target.value.id if isinstance(target.value, ast.Name) else ""
+        self._own()
+        for path, known in self.paths.items():
+            root, name = path
+            if name == target.attr and root != own and self._may_be_one(root, target.value):
+                self.paths[path] = join(known, value)
+        if own:
+            self.paths[own, target.attr] = value
+            if own == self.first_parameter:
                 self.stores_on_self(target.attr, value)
+
+    def _may_be_one(self, name: str, other: ast.expr) -> bool:
+        """Return whether a variable and an expression may be the same object."""
+        first = self.env.get(name, UNKNOWN)
+        second = self.world.kinds.get(id(other), UNKNOWN)
+        sure = {a.name for a in first} if is_all(first, "Object") else None
+        others = {a.name for a in second} if is_all(second, "Object") else None
+        return sure is None or others is None or not sure.isdisjoint(others)
+
+    def attribute_grown(self, name: str, at: contents.Sites, added: Kind, key: str) -> None:
+        holder = self.env.get(self.first_parameter, NOTHING)
+        if not holder or not any("::" in a.name for a in holder):
+            return
+        known = values.attribute(holder, name, self.world)
+        whole = contents.grown(contents.received(known, f".{name}"), at, added, key)
+        if any(map(contents.is_container, whole)):
+            self.stores_on_self(name, whole)
 
     def stores_on_self(self, name: str, value: Kind) -> None:
         """Note what an attribute of the first parameter is bound to."""
@@ -320,20 +374,25 @@ class Flow(Evaluator):
         other = self.kind(node.value)
         self.saw_beside(node.target, other)
         self.saw_beside(node.value, load)
-        value = binary(node.op, load, other)
         self.world.kinds[id(node)] = load
+        shared = frozenset(a for a in load if contents.is_container(a))
+        if shared:  # ``items += others`` changes the very object
+            for atom in shared:
+                held = element(other) if atom.kind == "list" else join(*contents.values(other))
+                self.put(frozenset((atom,)), held, contents.ANY_KEY)
+            now = self.kind(node.target)
+            kept = frozenset(a for a in now if contents.is_container(a))
+            value = join(kept, binary(node.op, load - shared, other) if load - shared else NOTHING)
+        else:
+            value = contents.made_at(binary(node.op, load, other), id(node))
         self.bind(node.target, value if value != UNKNOWN else load)
 
     def _Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
-                self._delete(target.id)
+                self.forget(target.id)
             else:
                 self.kind(target)
-
-    def _delete(self, name: str) -> None:
-        below = f"{name}."
-        self.forget([name, *(p for p in self.env if p.startswith(below))])
 
     # -- definitions and imports ----------------------------------------------------------------
 
@@ -433,6 +492,10 @@ _EVALUATE = {
     Role.SUBJECT: Flow._subject,
     Role.CASE: Flow._case,
 }
+
+
+def _is_given(site: Site) -> bool:
+    return isinstance(site, tuple) and isinstance(site[0], tuple)
 
 
 def _held(statement: ast.AST | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from migrate.program import Function
@@ -15,6 +15,7 @@ from migrate.receivers.kinds import (
     TENSOR,
     UNKNOWN,
     Kind,
+    Site,
     alike,
     is_all,
     join,
@@ -26,6 +27,7 @@ from migrate.receivers.world import World
 from migrate.syntax import children
 
 Environment = dict[str, Kind]
+Grown = tuple[Kind, frozenset[str]]  # what is put into containers, and under which keys
 _TESTS = frozenset({"isinstance", "type", "hasattr", "callable", "is_tensor", "issubclass"})
 _Method = Callable[["Frame", ast.expr], Kind]
 
@@ -52,18 +54,20 @@ class Note:
 
 _NO_NOTE = Note()
 Notes = dict[str, Note]
+Paths = dict[tuple[str, str], Kind]  # ("x", "h") for what ``x.h`` was bound to
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The kinds of the variables ("x") and of attributes of variables ("x.h") at one point.
+    """The kinds of the variables, and of attributes of variables (``paths``), at one point.
 
-    A variable that is not in it is not bound on any way to that point; neither part is changed in
-    place once the state is handed on.
+    A variable that is not in it is not bound on any way to that point. No part is changed in place
+    once the state is handed on.
     """
 
     env: Environment
     notes: Notes
+    paths: Paths
 
 
 def joined(first: State, second: State) -> State:
@@ -74,34 +78,33 @@ def joined(first: State, second: State) -> State:
     """
     if first is second:
         return first
-    env, notes = first.env, first.notes
+    env, notes, paths = first.env, first.notes, first.paths
     if env is not second.env:
         env = _joined_kinds(first, second)
     if notes is not second.notes and notes:
         found = {n: _both(note, second.notes.get(n, _NO_NOTE)) for n, note in notes.items()}
         notes = {n: note for n, note in found.items() if note != _NO_NOTE}
-    return State(env, notes)
+    if paths is not second.paths and paths:
+        paths = {p: join(v, second.paths[p]) for p, v in paths.items() if p in second.paths}
+    return State(env, notes, paths)
 
 
 def _joined_kinds(first: State, second: State) -> Environment:
-    env, other = dict(first.env), second.env
-    for name, value in other.items():
-        mine = env.get(name)
-        if mine is value:
-            continue
-        if mine is None:
-            if "." not in name:
-                env[name] = value
-        elif mine != value:
+    env = first.env | second.env
+    for name in env.keys() - _same(first.env, second.env):
+        mine, value = first.env.get(name), second.env.get(name)
+        if mine is not None and value is not None:
             told = first.notes.get(name, _NO_NOTE).told
             if told == value or second.notes.get(name, _NO_NOTE).told == mine:
                 env[name] = value if told == value else mine
             else:
                 env[name] = join(mine, value)
-    if len(env) > len(other):
-        for name in [n for n in env if n not in other and "." in n]:
-            del env[name]
     return env
+
+
+def _same(first: Environment, second: Environment) -> set[str]:
+    """Return the variables of equal kinds."""
+    return {name for name, _ in first.items() & second.items()}
 
 
 def _both(first: Note, second: Note) -> Note:
@@ -114,14 +117,9 @@ def _both(first: Note, second: Note) -> Note:
 
 def widened(old: State, new: State) -> State:
     """Return a state in which what still changes is unknown."""
-    env = dict(new.env)
-    for name, value in new.env.items():
-        if old.env.get(name, value) != value:
-            if "." in name:
-                del env[name]
-            else:
-                env[name] = UNKNOWN
-    return State(env, new.notes)
+    env = {n: v if old.env.get(n, v) == v else UNKNOWN for n, v in new.env.items()}
+    paths = {p: v for p, v in new.paths.items() if old.paths.get(p, v) == v}
+    return State(env, new.notes, paths)
 
 
 @dataclass
@@ -129,14 +127,15 @@ class Effects:
     """What the evaluation of one point has done beside changing the state.
 
     ``bound``: the variables that it binds; ``stores``: the attributes of ``self``; ``result``: what
-    it returns or yields; ``outer``: the names of enclosing units; ``events``: what it proves and
-    binds, in order; ``assumed``: the nodes of which it assumes something.
+    it returns or yields; ``grown``: what is put into the
+    containers of a site; ``events``: what it proves and binds, in order; ``assumed``: the nodes of
+    which it assumes something.
     """
 
     bound: Environment = field(default_factory=dict)
     stores: Environment = field(default_factory=dict)
     result: Kind = NOTHING
-    outer: Environment = field(default_factory=dict)
+    grown: dict[Site, Grown] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     assumed: list[int] = field(default_factory=list)
 
@@ -145,10 +144,11 @@ class Effects:
 class Frame:
     """One unit (a function; None: a module or class body) in which expressions are evaluated.
 
-    ``env`` and ``notes`` are the state at this point. ``variables`` joins all that a name was ever
-    bound to, ``inner`` what those of its comprehensions were. ``assumed`` says for methods of
-    unknown receivers why they can only be Tensors. ``known`` and ``beside``: what use proves of a
-    binding, by the id of the node that binds.
+    ``env``, ``notes`` and ``paths`` are the state at this point. ``variables`` joins all that a
+    name was ever bound to, ``inner`` what those of its comprehensions were. ``assumed`` says for
+    methods of unknown receivers why they can only be Tensors. ``known`` and ``beside``: what use
+    proves of a binding, by the id of the node that binds. ``links`` are sites of containers that
+    may be one.
     """
 
     world: World
@@ -156,11 +156,13 @@ class Frame:
     function: Function | None
     env: Environment = field(default_factory=dict)
     notes: Notes = field(default_factory=dict)
+    paths: Paths = field(default_factory=dict)
     variables: Environment = field(default_factory=dict)
     inner: Environment = field(default_factory=dict)
     assumed: dict[int, str] = field(default_factory=dict)
     known: dict[int, Kind] = field(default_factory=dict)
     beside: set[int] = field(default_factory=set)
+    links: dict[Site, set[Site]] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
     shared: bool = False  # whether env and notes belong to a state as well
     prunes: bool = True  # whether a way ends where a test cannot come out so by what is known
@@ -170,15 +172,16 @@ class Frame:
 
     def enter(self, state: State) -> None:
         """Go on from a state."""
-        self.env, self.notes, self.shared = state.env, state.notes, True
+        self.env, self.notes, self.paths = state.env, state.notes, state.paths
+        self.shared = True
 
     def leave(self) -> State:
         """Return the state at this point; it is not changed any more."""
         self.shared = True
-        return State(self.env, self.notes)
+        return State(self.env, self.notes, self.paths)
 
     def assign(self, name: str, value: Kind) -> None:
-        """Set the kind of a variable or attribute path, and nothing else."""
+        """Set the kind of a variable, and nothing else."""
         self._own()
         self.env[name] = value
 
@@ -187,13 +190,13 @@ class Frame:
         self._own()
         self.notes[name] = note
 
-    def forget(self, names: list[str]) -> None:
-        """Drop variables or attribute paths."""
-        if names:
-            self._own()
-            for name in names:
-                self.env.pop(name, None)
-                self.notes.pop(name, None)
+    def forget(self, name: str) -> None:
+        """Drop all that is known of a variable."""
+        self._own()
+        self.env.pop(name, None)
+        self.notes.pop(name, None)
+        if self.paths:
+            self.paths = {p: v for p, v in self.paths.items() if p[0] != name}
 
     def note(self, name: str) -> Note:
         """Return what is known of a variable beside its kind."""
@@ -202,6 +205,7 @@ class Frame:
     def _own(self) -> None:
         if self.shared:
             self.env, self.notes, self.shared = dict(self.env), dict(self.notes), False
+            self.paths = dict(self.paths)
 
     # -- expressions ----------------------------------------------------------------------------
 
@@ -283,8 +287,11 @@ class Frame:
         """Note that an operator combines ``node`` with something."""
         if not isinstance(node, ast.Name) or node.id not in self.env:
             return
-        if is_all(other, "Tensor") and node.id not in self.examined:
-            self.annotate(node.id, replace(self.note(node.id), near=True))
+        if not is_all(other, "Tensor") or not unknown_but_for(TENSOR, self.env[node.id]):
+            return
+        if node.id not in self.examined:
+            note = self.note(node.id)
+            self.annotate(node.id, Note(True, note.moved, note.inside, note.told))
             self.effects.events.append(Used(node.id + NEAR, TENSOR))
 
     @cached_property

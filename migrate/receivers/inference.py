@@ -13,6 +13,7 @@ from migrate.names import covered_roots
 from migrate.program import Class, Function, Program
 from migrate.receivers import changes, importing, values
 from migrate.receivers.annotations import annotated
+from migrate.receivers.captured import Captured, captured
 from migrate.receivers.classes import Classes
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.flow import Flow
@@ -56,6 +57,7 @@ class Inference:
     _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _naming: bool = False
     _early: Early = field(default_factory=Early)
+    _captured: dict[str, Captured] = field(default_factory=dict)
     _graphs: dict[int, Graph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,6 +113,12 @@ class Inference:
             importing.bind(self.program.files[path], flow)
             flow.solve(self.program.files[path].source.tree, dict(flow.variables))
         return self._modules[path]
+
+    def captured(self, path: str) -> Captured:
+        """What the functions of a file do to variables of the units around them."""
+        if path not in self._captured:
+            self._captured[path] = captured(self.program.files[path])
+        return self._captured[path]
 
     def graph(self, unit: Unit) -> Graph:
         """The control flow graph of a unit."""

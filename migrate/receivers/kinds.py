@@ -23,7 +23,7 @@ class Atom:
     network in ``items``), alias (a name for the type in ``items``), list, tuple, dict, Size, int,
     float, bool, str, text (an open file), None, dtype, device, unknown. ``items`` holds the kinds
     of the elements: one for a list, one for each place of a tuple (``fixed``), the values of a
-    dict (``keys`` where they are written).
+    dict (``keys`` where they are written). ``sites`` are where a container may have been made.
     """
 
     kind: str
@@ -32,9 +32,11 @@ class Atom:
     keys: tuple[str, ...] = ()
     direct: bool = False
     fixed: bool = False
+    sites: frozenset[Site] = frozenset()
 
 
 Kind = frozenset[Atom]
+Site = int | str | tuple[object, int]  # see `contents`
 
 
 @lru_cache(maxsize=4096)
@@ -112,8 +114,12 @@ def _merge_lists(alternatives: Kind) -> Kind:
     for (what, name), atoms in groups.items():
         if len(atoms) > 1:
             items = join(*(i for a in atoms for i in a.items))
+            if what != "Module" and not all(a.items for a in atoms):
+                items = join(items, UNKNOWN)  # one without items may hold anything
             keys = frozenset().union(*(a.keys for a in atoms))
-            one = Atom(what, name, (items,) if items else (), tuple(sorted(keys)))
+            sites = frozenset().union(*(a.sites for a in atoms))
+            held = (items,) if items or all(a.items for a in atoms) else ()
+            one = Atom(what, name, held, tuple(sorted(keys)), sites=sites)
             alternatives = (alternatives - frozenset(atoms)) | {one}
     return alternatives
 
@@ -156,7 +162,8 @@ def indirect(value: Kind) -> Kind:
     if not any(a.direct for a in value):
         return value
     return frozenset(
-        Atom(a.kind, a.name, a.items, a.keys, False, a.fixed) if a.direct else a for a in value
+        Atom(a.kind, a.name, a.items, a.keys, False, a.fixed, a.sites) if a.direct else a
+        for a in value
     )
 
 

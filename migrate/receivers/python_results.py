@@ -100,6 +100,8 @@ def _tuple(*places: Kind) -> Kind:
 def _dict(node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
     """``dict(a=1)`` holds what its keywords say."""
     keys = tuple(k.arg for k in node.keywords if k.arg)
+    if not node.args and not node.keywords:
+        return frozenset((Atom("dict", items=(NOTHING,)),))
     if node.args or not keys or len(keys) < len(node.keywords):
         return frozenset((Atom("dict"),))
     held = join(*(indirect(kinds.get(id(k.value), UNKNOWN)) for k in node.keywords))
@@ -129,13 +131,24 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return sequence("iterator", join(*map(element, args)))
     if name == "itertools.repeat":
         return sequence("iterator", first)
-    if name in ("collections.OrderedDict", "collections.defaultdict"):
-        return frozenset((Atom("dict", items=_dict_values(first)),))
+    if name == "collections.OrderedDict":
+        return frozenset((Atom("dict", items=_dict_values(first) if args else (NOTHING,)),))
+    if name == "collections.defaultdict":
+        return frozenset((Atom("dict", items=(_made_by(first),)),))
     if name.startswith("numpy.random.") and _draws_one(name, args):
         return SCALAR
     if name.startswith("numpy."):
         return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
     return kind("instance", name)
+
+
+def _made_by(factory: Kind) -> Kind:
+    """Return what a factory of Python's makes: the values of a defaultdict."""
+    made = {"list": sequence("list", NOTHING), "set": sequence("list", NOTHING),
+            "dict": frozenset((Atom("dict", items=(NOTHING,)),)),
+            "int": INT, "float": FLOAT, "str": STR}  # fmt: skip
+    names = {a.name if a.kind == "builtin" else "" for a in factory}
+    return join(*(made.get(name, UNKNOWN) for name in names)) or UNKNOWN
 
 
 def given(name: str, args: tuple[Kind, ...]) -> Kind:

@@ -9,8 +9,9 @@ from typing import Protocol
 from migrate.analysis.cfg import Graph, Unit
 from migrate.analysis.summaries import Changes, Effects
 from migrate.program import Class, Function, Program
+from migrate.receivers.captured import Captured
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import Atom, Kind
+from migrate.receivers.kinds import Atom, Kind, Site
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
@@ -24,6 +25,13 @@ class Walk(Protocol):
     variables: dict[str, Kind]
     stores: dict[str, Kind]
     result: Kind
+    grown: dict[Site, tuple[Kind, frozenset[str]]]
+
+    @property
+    def put_into_given(self) -> Kind: ...
+
+    @property
+    def kept(self) -> set[str]: ...
 
 
 class World(Protocol):
@@ -35,6 +43,8 @@ class World(Protocol):
     roots: frozenset[str]
     kinds: dict[int, Kind]
     recorded: Recorded
+
+    def captured(self, path: str) -> Captured: ...
 
     def graph(self, unit: Unit) -> Graph: ...
 
