@@ -100,7 +100,7 @@ def wrong_by_beniget(facts: Facts, place: ast.AST, read: ast.Name) -> str:
     if at is None or start is None or start[0] is not at[0]:
         return ""
     unit, node = at
-    if not path(unit, start[1], node, set()):
+    if start[1] not in unit.graph.order or not path(unit, start[1], node, set()):
         return why_no_path(facts, place, read)
     binds = {
         n.index
