@@ -1,4 +1,4 @@
-"""In: an expression, or a statement that binds a name. Out: what it shares, whether it is read."""
+"""Say which variables an expression may share its storage with."""
 
 from __future__ import annotations
 
@@ -15,90 +15,6 @@ _VIEWS = frozenset(
 )
 
 _PASSING = frozenset(("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Dropout"))
-
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-
-
-def bound_then_read(scene: Scene, name: str, statement: ast.stmt) -> bool:
-    """Whether a variable that a compound statement binds is read after it."""
-    return _reads(scene, name, statement)
-
-
-def _statements(block: object) -> Iterator[list[ast.stmt]]:
-    """The statement lists of a block (handlers and cases hold one each)."""
-    if not isinstance(block, list) or not block:
-        return
-    if isinstance(block[0], ast.stmt):
-        yield block
-    else:
-        for part in block:
-            yield part.body
-
-
-def _reads(scene: Scene, name: str, statement: ast.stmt) -> bool:
-    """Whether ``name`` may be read after the statement before it is bound anew."""
-    loop = _loop(scene, statement)
-    if loop is not None and _first_in(scene, loop, name, statement):
-        return True
-    child: ast.AST = statement
-    parent = scene.parent(statement)
-    while parent is not None:
-        for block in _BLOCKS:
-            for items in _statements(getattr(parent, block, None)):
-                if child in items:
-                    for later in items[items.index(child) + 1 :]:
-                        if _loads(later, name):
-                            return True
-                        if _binds(later, name):
-                            return False
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            return False
-        child, parent = parent, scene.parent(parent)
-    return False
-
-
-def _first_in(scene: Scene, loop: ast.stmt, name: str, statement: ast.stmt) -> bool:
-    """Whether the next round of the loop reads the name before binding it."""
-    targets = [loop.target] if isinstance(loop, ast.For) else []
-    if any(_stores(t, name) for t in targets):
-        return False
-    for item in getattr(loop, "body", ()):
-        if _loads(item, name) and item is not statement:
-            return True
-        if _binds(item, name):
-            return False
-    return False
-
-
-def _loads(node: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(node)
-    )
-
-
-def _stores(node: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(node)
-    )
-
-
-def _binds(statement: ast.stmt, name: str) -> bool:
-    """A plain assignment that surely binds the name anew."""
-    return isinstance(statement, ast.Assign) and any(
-        _stores(target, name) for target in statement.targets
-    )
-
-
-def _loop(scene: Scene, node: ast.AST) -> ast.stmt | None:
-    """The innermost loop around a node inside its function."""
-    current = scene.parent(node)
-    while current is not None and not isinstance(current, (ast.FunctionDef, ast.Lambda)):
-        if isinstance(current, (ast.For, ast.While)):
-            return current
-        current = scene.parent(current)
-    return None
 
 
 def root_name(node: ast.expr) -> str | None:

@@ -6,12 +6,12 @@ import ast
 import tokenize
 from collections.abc import Iterator
 
+from migrate.analysis.cfg import Role, Why
 from migrate.choice import Chosen
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import decorators
-from migrate.rules.aliases import bound_then_read
 from migrate.rules.dedent import dedented, first_start
 from migrate.scene import Scene
 from migrate.sites import direct_name
@@ -153,35 +153,54 @@ def _differentiated(scene: Scene, node: ast.AST) -> bool:
 
 
 def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
-    """After the block: ``x = ops.stop_gradient(x)`` for the Tensors that it bound."""
-    names: list[str] = []
+    """After the block: ``x = ops.stop_gradient(x)`` for the Tensors that it bound.
+
+    Where a jump or an exception may leave the block with one, that is cut where it is bound.
+    """
+    facts = scene.facts
+    stores: dict[str, list[ast.Name]] = {}
     for item in ast.walk(node):
-        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            seen = item.id in names or not is_all(scene.kind(item), "Tensor")
-            read = not seen and bound_then_read(scene, item.id, node)
-            if read and not _taken_anew(scene, item.id, node):
-                names.append(item.id)
-    source = scene.source
-    end = _line_end(source, source.span(node.body[-1]).end)
-    indent = Piece(Span(source.line_start(node.lineno), source.span(node).start))
-    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    for name in [] if isinstance(node.body[-1], (ast.Return, ast.Raise)) else names:
-        parts = (source.newline, indent, f"{name} = {text}({name})")
-        yield _silent(scene, node, Span(end, end), parts, frozenset((root,)))
+        if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
+            continue
+        if is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
+            stores.setdefault(item.id, []).append(item)
+    end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
+    for name, places in stores.items():
+        if _leaves_early(scene, name, node):
+            for statement in dict.fromkeys(map(scene.statement, places)):
+                if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+                    yield _cut(scene, node, statement, name)
+        elif not isinstance(node.body[-1], (ast.Return, ast.Raise)):
+            yield _cut(scene, node, node, name, end)
     yield from _cut_returns(scene, node)
 
 
-def _taken_anew(scene: Scene, name: str, node: ast.With) -> bool:
-    """Whether all that reads a name elsewhere is loops over it: each round has its own."""
-    function = scene.function(node)
-    top = function.node if function is not None else scene.source.tree
-    safe = {id(n) for n in ast.walk(node)}
-    for loop in (n for n in ast.walk(top) if isinstance(n, ast.For)):
-        taken = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(loop.target))
-        if taken and not any(n is node for n in ast.walk(loop)):
-            safe |= {id(n) for item in loop.body for n in ast.walk(item)}
-    reads = (n for n in ast.walk(top) if isinstance(n, ast.Name) and n.id == name)
-    return all(id(n) in safe for n in reads if isinstance(n.ctx, ast.Load))
+def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0) -> Edit:
+    """``name = ops.stop_gradient(name)`` behind a statement of a block that moves left."""
+    source = scene.source
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    end = end or _line_end(source, source.span(after).end)
+    column = source.span(block).start - source.line_start(block.lineno)
+    inner = first_start(scene, block.body[0]) - source.line_start(block.body[0].lineno) - column
+    start, line = source.span(after).start, source.line_start(after.lineno)
+    if after is not block and not source.data[line:start].strip():
+        indent = Piece(Span(line, start - inner))
+    else:
+        indent = Piece(Span(source.line_start(block.lineno), source.span(block).start))
+    parts = (source.newline, indent, f"{name} = {text}({name})")
+    return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
+
+
+def _leaves_early(scene: Scene, name: str, node: ast.With) -> bool:
+    """Whether a jump or an exception may leave a block with a value that is read there."""
+    point = scene.facts.point(node)
+    assert point is not None
+    live = point[0].live
+    return any(
+        live.before(name, edge.target)
+        for edge in point[0].graph.leaving(node)
+        if edge.source.role is not Role.LEAVE or edge.why is Why.EXCEPTION
+    )
 
 
 def _line_end(source: Source, end: int) -> int:
