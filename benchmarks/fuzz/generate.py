@@ -1,0 +1,147 @@
+"""Make programs from seeds: functions, Modules and training loops that torch runs stably."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from cases import Call, calls
+from harness import Numpy
+from models import model_program, training_program
+from programs import Program
+from statements import Body, Lines, indented
+from torch_side import Oracle, oracle
+from writer import Misfit, Writer
+
+SHAPES = ((2, 3), (3,), (4,), (2, 3, 4), (3, 3), (2, 2), (1, 4), (4, 4), (2, 4), (5,))
+CHOICES = ((0, False), (1, True), (2, True), (3, False), (1, False), (2, False), (0, True))
+# statements of a function: most write nothing through views, some confuse kinds
+PROFILES = (("plain", 70), ("writes", 10), ("kinds", 14), ("mixed", 6))
+SHARES = (("call", 72), ("model", 20), ("train", 8))
+
+
+def programs(seed: int, start: int, stop: int) -> Iterator[tuple[Program, Oracle]]:
+    """The programs of these numbers; a number whose draws give no valid program is drawn anew."""
+    for number in range(start, stop):
+        for attempt in range(40):
+            draws = random.Random(f"{seed}/{number}/{attempt}")
+            kind = draws.choices([k for k, _ in SHARES], [n for _, n in SHARES])[0]
+            found = one(draws, number, kind)
+            if found is not None:
+                yield found
+                break
+
+
+def one(draws: random.Random, number: int, kind: str) -> tuple[Program, Oracle] | None:
+    """A program that torch runs, with what it gives; None: these draws give none."""
+    make = {"call": call_program, "model": model_program, "train": training_program}[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            torch.manual_seed(0)
+            program = make(draws, number)
+            return oracle(program)
+        except (Misfit, RecursionError, SyntaxError):
+            return None
+
+
+def array(draws: random.Random, shape: tuple[int, ...]) -> np.ndarray:
+    random_state = np.random.RandomState(draws.randrange(2**31))
+    numbers = random_state.standard_normal(shape)
+    numbers = np.where(np.abs(numbers) < 0.05, numbers + np.copysign(0.05, numbers), numbers)
+    return np.asarray(numbers, np.float32)
+
+
+def _renamed(call: Call, names: list[str]) -> Call:
+    import re
+
+    text = re.sub(r"\bx(\d+)\b", lambda m: names[int(m.group(1))], call.text)
+    return Call(call.key, text, call.forward, call.inputs)
+
+
+def call_program(draws: random.Random, number: int) -> Program:
+    """A function of tensors and plain values with other functions and classes beside it."""
+    tag = f"{number}"
+    writer = Writer(draws, tag)
+    names, arrays = [], []
+    for _ in range(draws.randint(1, 2)):
+        names.append(f"x{len(names)}")
+        arrays.append(array(draws, draws.choice(SHAPES)))
+    if draws.random() < 0.4:
+        names.append(f"x{len(names)}")
+        arrays.append(array(draws, arrays[-1].shape))
+    rows = []
+    for call in draws.sample(calls()[0], draws.choice([0, 1, 1, 2])):
+        given = call.arrays()
+        if sum(a.size for a in given) > 600:
+            continue
+        mine = [f"x{len(names) + i}" for i in range(len(given))]
+        rows.append(_renamed(call, mine))
+        names += mine
+        arrays += given
+        writer.features.add(f"row {call.key}")
+    values: list[Any] = list(arrays)
+    if draws.random() < 0.15:
+        names.append(f"x{len(names)}")
+        values.append(Numpy(array(draws, draws.choice(SHAPES))))
+    if draws.random() < 0.2:
+        names.append(f"x{len(names)}")
+        values.append([array(draws, (3,)), array(draws, (3,))])
+    options = draws.sample(CHOICES, 3)
+    for name, value in zip(names, values, strict=True):
+        writer.values[name] = _in_torch(value)
+        writer.names.append(name)
+    writer.values["n"], writer.values["flag"] = options[0]
+    writer.names.append("n")
+    profile = draws.choices([p for p, _ in PROFILES], [n for _, n in PROFILES])[0]
+    writer.features.add(f"profile {profile}")
+    body = Body(writer, rows, profile)
+    parameters = [*names, "n", "flag"]
+    if draws.random() < 0.6:
+        parameters = [f"{p}: torch.Tensor" if isinstance(v, np.ndarray) else p
+                      for p, v in zip(names, values, strict=True)] + ["n: int", "flag: bool = False"]  # fmt: skip
+    lines = body.block(draws.randint(2, 6))
+    lines += [f"return {returned(body)}"]
+    text = assembled(body, f"def f{tag}({', '.join(parameters)}):", lines)
+    chosen = tuple((*values, n, flag) for n, flag in options)
+    return Program(f"p{tag}", "call", text, f"f{tag}", chosen,
+                   features=frozenset(writer.features))  # fmt: skip
+
+
+def _in_torch(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, Numpy):
+        return value.array.copy()
+    return [torch.from_numpy(v.copy()) for v in value]
+
+
+def assembled(body: Body, head: str, lines: Lines) -> str:
+    before = "\n".join(body.before).strip("\n")
+    text = "\n".join([head, *indented(lines)]) + "\n"
+    return f"{before}\n\n\n{text}" if before else text
+
+
+def returned(body: Body) -> str:
+    """An expression of what the function has computed."""
+    from writer import _is_usable
+
+    writer, draws = body.w, body.draws
+    shown = [
+        n for n in dict.fromkeys(body.shown) if n in writer.names and _is_usable(writer.values[n])
+    ]
+    rest = [n for n in writer.those(_is_usable) if n not in shown]
+    chosen = [*shown[-4:], *rest[-3:]][:5] or rest[:1]
+    if not chosen:
+        raise Misfit
+    forms = ["[{}]", "({},)", "{}", "dict"]
+    form = draws.choice(forms)
+    if form == "dict":
+        return "{" + ", ".join(f"'{n}': {n}" for n in chosen) + "}"
+    if len(chosen) == 1 and form == "{}":
+        return chosen[0]
+    return form.format(", ".join(chosen))

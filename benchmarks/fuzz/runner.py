@@ -1,0 +1,276 @@
+"""Convert folders of programs, run the output in MindSpore processes, and judge every program."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import pickle
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from programs import Program, apart, files_of
+from torch_side import Oracle
+
+from migrate import project
+from migrate.errors import Problem
+
+# the rows are the same for every folder
+project._load = functools.cache(project._load)  # type: ignore[assignment]
+
+FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
+ORDER = ("RIGHT", "FLAGGED", "LOUD", "INTERNAL", "RUNS_ON", "SILENT")
+HANG = 60.0  # seconds that one program may take
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one program in one mode; ``cause`` is the first thing that differs."""
+
+    program: Program
+    mode: str
+    what: str
+    cause: str = ""
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A folder of output: ``flags`` by program; ``error`` where nothing came out."""
+
+    folder: Path
+    flags: Mapping[str, tuple[str, ...]]
+    error: str = ""
+
+
+def convert(programs: Sequence[Program], scratch: Path) -> Converted:
+    """Write the folder of these programs and convert it."""
+    source, output = scratch / "torch", scratch / "out"
+    for folder in (source, output):
+        shutil.rmtree(folder, ignore_errors=True)
+    source.mkdir(parents=True)
+    files = files_of(programs)
+    for name, text in files.items():
+        (source / name).write_text(text, encoding="utf-8")
+    try:
+        done = project.convert(project.Request(source, output, jobs=1))
+    except Problem as error:
+        return Converted(output, {}, str(error))
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        return Converted(output, {}, f"{type(error).__name__}: {error} ({frames[-1].name})")
+    failures = [f.why for f in done.failures if f.internal]
+    output.mkdir(parents=True, exist_ok=True)
+    for one in done.outputs:
+        target = output / one.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        data = one.content if one.content is not None else one.source and one.source.read_bytes()
+        if data is not None:
+            target.write_bytes(data)
+    if failures:
+        return Converted(output, {}, "; ".join(failures))
+    return Converted(output, _flags(output, programs))
+
+
+def _flags(output: Path, programs: Sequence[Program]) -> dict[str, tuple[str, ...]]:
+    """The codes in the definitions of each program, known by the number that their names end in."""
+    found: dict[str, list[str]] = {p.name: [] for p in programs}
+    everywhere: list[str] = []
+    for path in output.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        lines = text.split("\n")
+        last = 0
+        for node in tree.body:
+            start, end = last, node.end_lineno or 0
+            last = end
+            # the comments in front of a definition are its own
+            codes = FLAG.findall("\n".join(lines[start:end]))
+            if not codes:
+                continue
+            number = re.search(r"(\d+)$", _name(node) or path.stem)
+            owner = f"p{number.group(1)}" if number else ""
+            if owner in found:
+                found[owner] += [c.split()[1] for c in codes]
+            elif path.name not in ("torch_helpers.py",):
+                everywhere += [c.split()[1] for c in codes]
+    return {name: tuple(codes) + tuple(everywhere) for name, codes in found.items()}
+
+
+def _name(node: ast.stmt) -> str:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return ""
+
+
+class Died(Exception):
+    """The process is gone or hangs."""
+
+
+class Worker:
+    """A MindSpore process of one mode, started when it is first needed."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self.process is None:
+            environment = dict(
+                os.environ, ONEDNN_MAX_CPU_ISA="AVX2", GLOG_v="4", OMP_NUM_THREADS="1"
+            )
+            here = Path(__file__).parent
+            self.log = open(os.devnull, "wb")  # noqa: SIM115
+            self.process = subprocess.Popen(
+                [sys.executable, str(here / "mindspore_side.py"), self.mode],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                env=environment, cwd=tempfile.gettempdir(),
+            )  # fmt: skip
+            self.starts += 1
+            self._answer(180.0)
+        return self.process
+
+    def _answer(self, seconds: float) -> Any:
+        process = self.process
+        assert process is not None and process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], seconds)
+        if not ready:
+            self.stop()
+            raise Died(f"no answer in {seconds:g} s")
+        try:
+            return pickle.load(process.stdout)
+        except (EOFError, pickle.UnpicklingError) as error:
+            code = process.wait()
+            self.stop()
+            raise Died(f"the process ended with {code}") from error
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def run(
+        self, folder: Path, programs: Sequence[Program], chosen: Mapping[str, Any]
+    ) -> Iterator[tuple[Program, dict[str, Any] | str]]:
+        """(program, what it gave or why nothing): a crash costs the program that was running."""
+        waiting = list(programs)
+        while waiting:
+            try:
+                process = self._started()
+                assert process.stdin is not None
+                bare = [_bare(p) for p in waiting]
+                pickle.dump((str(folder), bare, chosen), process.stdin)
+                process.stdin.flush()
+                what, error = self._answer(HANG)
+                if error:
+                    yield from ((p, f"import: {error}") for p in waiting)
+                    return
+                while waiting:
+                    _, found = self._answer(HANG)
+                    yield waiting.pop(0), found
+                self._answer(HANG)
+            except (Died, BrokenPipeError) as error:
+                self.stop()
+                if waiting:
+                    if os.environ.get("FUZZ_DEBUG"):
+                        print("lost", waiting[0].name, error, file=sys.stderr, flush=True)
+                    yield waiting.pop(0), f"crash: {error}"
+
+
+def _bare(program: Program) -> Program:
+    from dataclasses import replace
+
+    return replace(program, text="", features=frozenset(), others={})
+
+
+def judged(
+    program: Program, oracle: Oracle, got: dict[str, Any] | str, mode: str, flags: tuple[str, ...]
+) -> Verdict:
+    """The verdict on one program: the worst of its runs."""
+    if isinstance(got, str):
+        what = "FLAGGED" if flags and FLAG.search(got) else "LOUD"
+        return Verdict(program, mode, what, got, flags)
+    stopped: set[str] = set()
+    worst, cause = "RIGHT", ""
+    for label, expected in oracle.found.items():
+        number = label.split()[0]
+        if number in stopped:
+            continue
+        mine = got.get(label)
+        if mine is None or mine[0] == "raises":
+            text = "did not run" if mine is None else mine[1]
+            stopped.add(number)
+            known = bool(flags) or bool(FLAG.search(text))
+            what, text = "FLAGGED" if known else "LOUD", f"{label}: {text}"
+        else:
+            text = apart(expected, mine, label)
+            if not text:
+                continue
+            what = "RUNS_ON" if flags else "SILENT"
+        if ORDER.index(what) > ORDER.index(worst):
+            worst, cause = what, text
+    if worst == "RIGHT" and flags:
+        worst = "FLAGGED"
+    return Verdict(program, mode, worst, cause[:600], flags)
+
+
+class Bench:
+    """Converts and runs folders of programs; ``close`` ends its processes."""
+
+    def __init__(self, modes: Sequence[str] = ("pynative", "graph")) -> None:
+        self.workers = {mode: Worker(mode) for mode in modes}
+        self.scratch = Path(tempfile.mkdtemp(prefix="fuzz_"))
+        self.seconds = {"convert": 0.0, **dict.fromkeys(modes, 0.0)}
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def folder(self, made: Sequence[tuple[Program, Oracle]]) -> list[Verdict]:
+        """The verdicts on the programs of one folder; where it has no output each is tried alone."""
+        programs = [p for p, _ in made]
+        started = time.perf_counter()
+        converted = convert(programs, self.scratch)
+        self.seconds["convert"] += time.perf_counter() - started
+        if converted.error:
+            if len(made) > 1:
+                return self._halves(made)
+            return [Verdict(programs[0], "convert", "INTERNAL", converted.error)]
+        oracles = {p.name: o for p, o in made}
+        chosen = {name: o.chosen for name, o in oracles.items()}
+        verdicts = []
+        for mode, worker in self.workers.items():
+            mine = [p for p in programs if mode != "graph" or p.kind == "model"]
+            if not mine:
+                continue
+            started = time.perf_counter()
+            for program, got in worker.run(converted.folder, mine, chosen):
+                if isinstance(got, str) and got.startswith("import:") and len(made) > 1:
+                    return self._halves(made)
+                flags = converted.flags.get(program.name, ())
+                verdicts.append(judged(program, oracles[program.name], got, mode, flags))
+            self.seconds[mode] += time.perf_counter() - started
+        return verdicts
+
+    def _halves(self, made: Sequence[tuple[Program, Oracle]]) -> list[Verdict]:
+        """The verdicts of both halves: one program may spoil the folder of all."""
+        middle = len(made) // 2
+        return [*self.folder(made[:middle]), *self.folder(made[middle:])]
