@@ -258,7 +258,7 @@ def model_program(draws: random.Random, number: int) -> Program:
     text, cells, _ = model_text(draws, number, x)
     tag = str(number)
     text += f"\n\ndef make{tag}():\n    net = Net{tag}()\n    fill(net)\n    return net\n"
-    features = frozenset(cells.writer.features | {line for line in cells.init})
+    features = frozenset(cells.writer.features | set(cells.init))
     if draws.random() < 0.3:
         run = draws.choice(RUNS).replace("{net}", "net")
         text += f"\n\ndef run{tag}(x):\n    net = make{tag}()\n    {run}\n"
@@ -346,7 +346,7 @@ ENDS = ["return history, [p.detach() for p in net.parameters()]", "return histor
 def training_program(draws: random.Random, number: int) -> Program:
     """A function that builds a Module, trains it for a few steps, and returns what it saw."""
     x = _input(draws)
-    text, cells, value = model_text(draws, number, x, plain=True)
+    text, _, value = model_text(draws, number, x, plain=True)
     if not value.dim() or not value.is_floating_point() or "Parameter" not in text + "nn.Parameter":
         raise Misfit
     from generate import array

@@ -206,7 +206,8 @@ def _is(value: Any, atom: Atom, depth: int) -> bool:
     if what == "instance" and atom.name == "numpy.float64":
         return isinstance(value, (np.generic, int, float))
     if what in ("instance", "foreign", "partial", "iterator", "text"):
-        return not isinstance(value, torch.Tensor) if atom.name or what == "iterator" else True
+        # the name of an instance says what was called to get it, not what it is
+        return what == "instance" or not isinstance(value, torch.Tensor)
     if what in ("function", "method", "class"):
         return callable(value)
     if what == "Object":

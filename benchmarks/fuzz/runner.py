@@ -178,7 +178,7 @@ class Worker:
                 bare = [_bare(p) for p in waiting]
                 pickle.dump((str(folder), bare, chosen), process.stdin)
                 process.stdin.flush()
-                what, error = self._answer(HANG)
+                _, error = self._answer(HANG)
                 if error:
                     yield from ((p, f"import: {error}") for p in waiting)
                     return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -225,7 +226,7 @@ class Body:
         return lines
 
     def walrus(self, depth: int) -> Lines:
-        text, value = self.w.expression("floats", "numbers")
+        text, _ = self.w.expression("floats", "numbers")
         name = self.w.fresh()
         target = self.w.fresh()
         lines = self.run(
@@ -273,10 +274,8 @@ class Body:
         first, second = self.branch(2, depth + 1), self.branch(2, depth + 1)
         lines = [f"if {head}:", *indented(first)]
         if self.draws.random() < 0.3:
-            try:
+            with suppress(Misfit):
                 lines += [f"elif {self.condition()}:", *indented(self.branch(1, depth + 1))]
-            except Misfit:
-                pass
         if self.draws.random() < 0.7:
             lines += ["else:", *indented(second)]
         return self.kept(lines)
