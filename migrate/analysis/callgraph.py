@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -46,6 +46,10 @@ class CallGraph:
     _names: dict[tuple[str, str], Function | Class | str | None] = field(default_factory=dict)
     _methods: dict[tuple[int, str], Targets] = field(default_factory=dict)
     _linears: dict[int, list[Class]] = field(default_factory=dict)
+    _modules: dict[str, set[str]] = field(default_factory=dict)
+    _families: dict[int, frozenset[Class]] = field(default_factory=dict)
+    _below: dict[int, list[Class]] = field(default_factory=dict)
+    _overriding: dict[int, tuple[Function, ...]] = field(default_factory=dict)
 
     def targets(self, file: File, call: ast.Call, caller: Function | None) -> Targets:
         """Return what a call may run."""
@@ -76,7 +80,7 @@ class CallGraph:
 
     def _called(self, item: Function | Class) -> Targets:
         if isinstance(item, Function):
-            return Targets((item,), unseen=_is_replaced(item))
+            return Targets((item,), unseen=is_replaced(item))
         starts = [f for n in CONSTRUCTORS for f in self._above(item, n)]
         return Targets(tuple(starts), bound=True, constructs=True)
 
@@ -190,7 +194,7 @@ class CallGraph:
         functions = [c.methods[name] for c in holders if name in c.methods]
         functions += self._named.get(name, ()) if owner is None else ()
         unseen = name in self.stored and name not in self._plain_patches
-        unseen |= any(map(_is_replaced, functions)) or name in self._body_names
+        unseen |= any(map(is_replaced, functions)) or name in self._body_names
         return Targets((*functions, *self.patched.get(name, ())), bound=True, unseen=unseen)
 
     @cached_property
@@ -211,11 +215,12 @@ class CallGraph:
         return False
 
     def _is_module(self, file: File, name: str, caller: Function | None) -> bool:
-        return not self._is_local(name, caller) and any(
-            isinstance(node, ast.Import)
-            and any((a.asname or a.name.partition(".")[0]) == name for a in node.names)
-            for node in file.imports
-        )
+        names = self._modules.get(file.path)
+        if names is None:
+            nodes = (n for n in file.imports if isinstance(n, ast.Import))
+            names = {a.asname or a.name.partition(".")[0] for n in nodes for a in n.names}
+            self._modules[file.path] = names
+        return name in names and not self._is_local(name, caller)
 
     def _of_module(self, file: File, module: str, name: str) -> Targets:
         for node in file.imports:
@@ -329,12 +334,33 @@ class CallGraph:
 
     def derived(self, owner: Class) -> list[Class]:
         """Return the classes of the program that are derived from one, at any distance."""
-        found: list[Class] = []
-        todo = list(self._derived.get(id(owner), ()))
-        for one in todo:
-            if one not in found:
-                found.append(one)
-                todo += self._derived.get(id(one), ())
+        found = self._below.get(id(owner))
+        if found is None:
+            found = self._below[id(owner)] = []
+            todo = list(self._derived.get(id(owner), ()))
+            for one in todo:
+                if one not in found:
+                    found.append(one)
+                    todo += self._derived.get(id(one), ())
+        return found
+
+    def overriding(self, function: Function) -> tuple[Function, ...]:
+        """Return a method and those of derived classes that override it."""
+        found = self._overriding.get(id(function))
+        if found is None:
+            owner, name = function.owner, function.name
+            below = self.derived(owner) if owner is not None and name not in CONSTRUCTORS else []
+            others = (c.methods.get(name) for c in below)
+            found = (function, *(f for f in others if f is not None))
+            self._overriding[id(function)] = found
+        return found
+
+    def family(self, owner: Class) -> frozenset[Class]:
+        """Return a class, its bases and the classes derived from it."""
+        found = self._families.get(id(owner))
+        if found is None:
+            found = frozenset((*self._linear(owner), *self.derived(owner)))
+            self._families[id(owner)] = found
         return found
 
     def _family(self, owner: Class) -> list[Class]:
@@ -363,7 +389,7 @@ class CallGraph:
             taken = isinstance(function.node, ast.Lambda) or name in mentioned or library
             if name in CONSTRUCTORS and function.owner is not None:
                 taken = function.owner.name in mentioned
-            if taken or _is_replaced(function):
+            if taken or is_replaced(function):
                 found.append(function)
         return tuple(found)
 
@@ -391,7 +417,7 @@ def method_of(function: Function | None) -> Function | None:
     return function
 
 
-def components(edges: dict[int, list[int]]) -> list[list[int]]:
+def components(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:
     """Return the strongly connected components of a graph, those that are pointed at first.
 
     Tarjan (1972), without recursion.
@@ -439,14 +465,16 @@ _KEEPING = frozenset(
 )
 
 
-def _is_replaced(function: Function) -> bool:
-    """Whether a decorator may put something else in the place of a function."""
-    for item in getattr(function.node, "decorator_list", ()):
-        item = item.func if isinstance(item, ast.Call) else item
-        last = item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "")
-        if last not in _KEEPING:
-            return True
-    return False
+def keeps(decorator: ast.expr) -> bool:
+    """Return whether a decorator, by its name, leaves a function what it is for its callers."""
+    item = decorator.func if isinstance(decorator, ast.Call) else decorator
+    last = item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "")
+    return last in _KEEPING
+
+
+def is_replaced(function: Function) -> bool:
+    """Return whether a decorator may put something else in the place of a function."""
+    return not all(map(keeps, getattr(function.node, "decorator_list", ())))
 
 
 def _mentioned(value: ast.expr) -> Iterator[ast.AST]:

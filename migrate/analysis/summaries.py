@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
 from migrate.program import File, Function, Program
-from migrate.syntax import LEAVES, all_parameters, children, is_super
+from migrate.syntax import all_parameters, children, is_super
 
 ANY = "*"  # an attribute whose name is not written out
 _Roots = Callable[[ast.AST], frozenset[str]]
@@ -114,6 +114,7 @@ class _Unit:
     calls: list[tuple[ast.Call, Targets]] = field(default_factory=list)
     passes: list[_Passing] = field(default_factory=list)
     roots: dict[str, frozenset[str]] = field(default_factory=dict)
+    used: dict[int, tuple[str, ...]] = field(default_factory=dict)
     results: list[ast.expr] = field(default_factory=list)
 
 
@@ -149,11 +150,24 @@ class Summaries:
         return Changes(changed.written, changed.mutated, changed.rebound)
 
     def components(self) -> list[tuple[Function, ...]]:
-        """Return the strongly connected components of the call graph, callees first."""
-        return [
-            tuple(self._units[i].function for i in part if i < len(self._units))
-            for part in self._parts
-        ]
+        """Return the strongly connected components of the calls that are resolved, callees first.
+
+        The order is that of the keys of the functions, wherever they stand.
+        """
+        numbers = sorted(range(len(self._units)), key=lambda i: self._units[i].function.key)
+        edges = {
+            i: sorted(
+                (j for j in self._edges[i] if j < len(self._units)),
+                key=lambda j: self._units[j].function.key,
+            )
+            for i in numbers
+        }
+        return [tuple(self._units[i].function for i in part) for part in components(edges)]
+
+    def callees(self, function: Function) -> list[Function]:
+        """Return the functions that one calls, as far as they are resolved."""
+        edges = self._edges[self._numbers[id(function)]]
+        return [self._units[i].function for i in edges if i < len(self._units)]
 
     # -- solving --------------------------------------------------------------------------------
 
@@ -166,9 +180,13 @@ class Summaries:
         ]
 
     @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(u.function): i for i, u in enumerate(self._units)}
+
+    @cached_property
     def _edges(self) -> dict[int, list[int]]:
         """By number of a unit, the units it may run; the last number is code out of sight."""
-        numbers = {id(u.function): i for i, u in enumerate(self._units)}
+        numbers = self._numbers
         unseen = len(self._units)
         edges: dict[int, list[int]] = {}
         for index, unit in enumerate(self._units):
@@ -244,6 +262,7 @@ class Summaries:
         nodes = list(own_nodes(function))
         parameters = {a.arg for a in all_parameters(function.node.args)}
         unit.roots = {name: frozenset((name,)) for name in parameters}
+        unit.roots[_SUPER] = frozenset(a.arg for a in function.parameters[:1])
         _find_aliases(nodes, unit)
         if isinstance(function.node, ast.Lambda):
             unit.results.append(function.node.body)
@@ -422,27 +441,42 @@ def _bound(target: ast.AST) -> Iterator[str]:
 
 def _roots(node: ast.AST, unit: _Unit) -> frozenset[str]:
     """Return the parameters that a value may be, hold, or be part of."""
-    if isinstance(node, ast.Name):
-        return unit.roots.get(node.id, _NONE)
-    if is_super(node):
-        return frozenset(a.arg for a in unit.function.parameters[:1])
-    if type(node) in LEAVES or isinstance(node, (ast.Compare, ast.JoinedStr, ast.Lambda)):
-        return _NONE
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _FRESH:
-        return _NONE
+    names = unit.used.get(id(node))
+    if names is None:
+        names = unit.used[id(node)] = tuple(_names_in(node))
     found = _NONE
-    for child in children(node):
-        found |= _roots(child, unit)
+    for name in names:
+        own = unit.roots.get(name)
+        if own:
+            found = found | own if found else own
     return found
 
 
 def _names_itself(node: ast.AST) -> frozenset[str]:
     """Return the variables that a value may be, hold, or be part of."""
-    if isinstance(node, ast.Name):
-        return frozenset((node.id,))
-    if type(node) in LEAVES or isinstance(node, (ast.Compare, ast.JoinedStr, ast.Lambda)):
-        return _NONE
-    return frozenset().union(*map(_names_itself, children(node)))
+    return frozenset(_names_in(node)) - {_SUPER}
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    found: set[str] = set()
+    todo = [node]
+    for one in todo:
+        kind = type(one)
+        if kind is ast.Name:
+            found.add(one.id)  # type: ignore[attr-defined]
+        elif kind is ast.Call:
+            name = getattr(one.func, "id", "")  # type: ignore[attr-defined]
+            if name == "super":
+                found.add(_SUPER)
+            elif name not in _FRESH:
+                todo += children(one)
+        elif kind not in _NAMELESS:
+            todo += children(one)
+    return found
+
+
+_SUPER = "super()"
+_NAMELESS = frozenset((ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda))
 
 
 def _given(call: ast.Call, roots: _Roots) -> frozenset[str]:

@@ -154,16 +154,12 @@ class Binding(Frame):
         captured = self.world.captured(self.path)
         scope = (self.function, name)
         for function in captured.bound.get(scope, ()):
-            known = self.world.settled(function)
-            found = self.world.flow(function).variables.get(name) if known else None
-            value = join(value, found or UNKNOWN)
+            value = join(value, self.world.binds(function, name))
         at = contents.all_sites(value)
         if not at or scope not in captured.filled:
             return value
-        if not all(map(self.world.settled, captured.filled[scope])):
-            return contents.grown(value, at, UNKNOWN, contents.ANY_KEY)
         for function in captured.filled[scope]:
-            grown = self.world.flow(function).grown
+            grown = self.world.contents(function).grown
             for depth, sites in enumerate(contents.levels(value)):
                 added, keys = grown.get(contents.level(f"={name}", depth), (NOTHING, ()))
                 for key in sorted(keys) or [""] if added else []:

@@ -51,9 +51,11 @@ class Calling(Given):
             self.saw(node.func.value, MODULE)
             callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
+        self.world.note_call(node)
         found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
         self._changed(node, callee, args)
-        return contents.filled(join(*found) or UNKNOWN, id(node))
+        given = join(*found) if found or not callee else UNKNOWN
+        return contents.filled(given, id(node))
 
     def _super(self) -> Kind:
         function = self.function
@@ -79,13 +81,12 @@ class Calling(Given):
             return values.instance_of(atom, args, world)
         if atom.kind == "Module":
             self._tensors_into(atom, node)
-            self.world.note_call(atom.name, node)
             asked = looked_up.given(atom, node, self.path, world)
             return asked or values.call_module(frozenset((atom,)), world)
         if atom.kind == "Object":
             called = world.member(atom.name, "__call__")
-            functions = [world.function_of(a.name) for a in ordered(called)]
-            return join(*(world.returns(f, node) for f in functions if f)) or UNKNOWN
+            functions = [f for a in ordered(called) if (f := world.function_of(a.name))]
+            return join(*map(world.returns_any, functions)) if functions else UNKNOWN
         if atom.kind == "callable":
             return join(*atom.items)
         if atom.kind == "Step":
@@ -112,9 +113,9 @@ class Calling(Given):
 
     def _returned(self, function: Function, node: ast.Call) -> Kind:
         """The result of a function of the project, whose body shows what it was given."""
-        found = self.world.returns(function, node)
+        found = self._given_back(function, node)
         self._shown_by(function, node)
-        name = delegation.called_parameter(function, self.world.kinds)
+        name = self.world.delegate(function)
         given = delegation.passed(function, node, name) if name else None
         callee = self.world.kinds.get(id(given), UNKNOWN)
         precise = delegation.given_by(callee, self.world) if given is not None else UNKNOWN
@@ -127,6 +128,13 @@ class Calling(Given):
             passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
         return contents.received(found, id(node), also)
+
+    def _given_back(self, function: Function, node: ast.Call) -> Kind:
+        """The result of a method: of any that overrides it, unless it is called by its class."""
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        of = self.world.kinds.get(id(holder), NOTHING)
+        exact = function.owner is None or (of and all(a.kind in ("class", "super") for a in of))
+        return self.world.returns(function) if exact else self.world.returns_any(function)
 
     def _member_lookup(self, name: str, node: ast.Call) -> Kind:
         """``getattr(x, "name")`` with a literal name."""
@@ -185,20 +193,19 @@ class Calling(Given):
             gone = self.paths.keys() if ANY in changes.attributes else changes.attributes
             self.paths = {p: v for p, v in self.paths.items() if not {p, p[1]} & gone}
         functions, all_known = self._run_by(callee)
-        flows = [self.world.flow(f) for f in functions]
-        known = all_known and all(map(self.world.settled, functions))
+        flows = list(map(self.world.contents, functions))
         for flow in flows:
             for name in flow.kept:
                 for site in at:
                     self.links.setdefault(site, set()).add(name)
                     self.links.setdefault(name, set()).add(site)
         if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
-            self.grow(at, join(*(f.put_into_given for f in flows)) if known else UNKNOWN)
+            self.grow(at, join(*(f.put_into_given for f in flows)) if all_known else UNKNOWN)
         outside = self._outside if changes.attributes else []
         for name in changes.attributes if outside else ():
             sites = frozenset(s for s in outside if s[1:].rstrip("[]") == name or name == ANY)
             found = [k for f in flows for s, (k, _) in f.grown.items() if s in sites]
-            self.grow(sites, join(*found) if known else UNKNOWN)
+            self.grow(sites, join(*found) if all_known else UNKNOWN)
 
     @property
     def _outside(self) -> list[str]:
@@ -261,7 +268,7 @@ class Calling(Given):
         metrics = [m for a in model for i in a.items for d in i for v in d.items for m in v]
         members = [m for a in metrics for m in self.world.member(a.name, "eval")]
         functions = [self.world.function_of(m.name) for m in members]
-        return join(*(self.world.returns(f, node) for f in functions if f)) or UNKNOWN
+        return join(*(self.world.returns(f) for f in functions if f)) or UNKNOWN
 
     def _torch_call(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         table = self.world.table

@@ -1,11 +1,19 @@
-"""In: a class of the project. Out: its bases, torch's among them, and the kinds of its members."""
+"""Classes of the project: their bases, torch's among them, and the kinds of their members.
+
+A member is joined from all that may bind it: the body and the methods of the class, of its bases
+and of the classes derived from it, and assignments from outside, by whatever name the object has.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from migrate.analysis.callgraph import method_of
 from migrate.program import Class, Function
 from migrate.receivers import values
 from migrate.receivers.contents import is_container
@@ -18,117 +26,154 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    indirect,
     join,
     kind,
     without_none,
 )
-from migrate.receivers.world import World
+from migrate.receivers.units import Unit
+
+if TYPE_CHECKING:
+    from migrate.receivers.inference import Inference
 
 FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
+_REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
+_ANY = "*"  # the name of an attribute that is not written out
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An assignment to an attribute of something that is not ``self``; ``pattern``: of its name."""
+
+    holder: Kind
+    value: Kind
+    pattern: str = ""
 
 
 @dataclass(eq=False)
 class Classes:
-    """Answers about the classes of the project, remembered by their keys."""
+    """Answers about the classes of the project, each computed as a cell of the fixpoint."""
 
-    world: World
-    _bodies: dict[str, dict[str, Kind]] = field(default_factory=dict)
-    _members: dict[tuple[str, str], Kind] = field(default_factory=dict)
-    _bases: dict[str, list[Kind]] = field(default_factory=dict)
+    world: Inference
+    _outside: dict[str, dict[Unit, tuple[Stored, ...]]] = field(default_factory=dict)
+    _names: dict[Unit, frozenset[str]] = field(default_factory=dict)
+    _bodies: dict[int, frozenset[str]] = field(default_factory=dict)
     _mentions: dict[str, dict[str, list[Function]]] = field(default_factory=dict)
-    _asking: set[tuple[str, str]] = field(default_factory=set)
 
-    def class_body(self, key: str, variables: dict[str, Kind]) -> None:
-        """The variables that a walk of the class's body has found."""
-        self._bodies[key] = variables
+    # -- bases ----------------------------------------------------------------------------------
 
-    def bases(self, key: str) -> list[Kind]:
-        """The kinds of the base classes as written."""
-        if key not in self._bases:
-            owner = self.world.program.classes[key]
-            self._bases[key] = []
-            if owner.parent is not None:
-                self.world.flow(owner.parent)
-            else:
-                self.world.module(owner.path)
-            del self._bases[key]
-            found = [self._base(owner, b) for b in owner.node.bases]
-            if UNKNOWN in found:  # asked while a module is on its way: it may be known later
-                return found
-            self._bases[key] = found
-        return self._bases[key]
+    def bases(self, key: str) -> tuple[Kind, ...]:
+        """Return the kinds of the base classes as written."""
+        owner = self.world.program.classes[key]
+        return tuple(self._base(owner, b) for b in owner.node.bases)
 
     def _base(self, owner: Class, node: ast.expr) -> Kind:
-        known = self.world.kinds.get(id(node))
-        if known is None:  # asked for while the module is still being walked
+        known = self.world.node_kind(self.world.index.around(owner), node)
+        if known is None:  # read while the module is still being walked
             known = Flow(self.world, owner.path, owner.parent).kind(node)
         return known
 
     def torch_bases(self, key: str) -> tuple[str, ...]:
-        """The torch classes that a class of the project is derived from, nearest first."""
+        """Return the torch classes that a class of the project is derived from, nearest first."""
         found: list[str] = []
-        for base in self._ancestors(key):
-            for atom in base:
-                if atom.kind == "ref" and atom.name not in found:
-                    found.append(atom.name)
-        return tuple(found)
-
-    def _ancestors(self, key: str) -> list[Kind]:
-        seen, todo, found = {key}, [key], []
+        seen, todo = {key}, [key]
         while todo:
-            for base in self.bases(todo.pop(0)):
-                found.append(base)
+            for base in self.world.bases(todo.pop(0)):
                 for atom in base:
+                    if atom.kind == "ref" and atom.name not in found:
+                        found.append(atom.name)
                     if atom.kind == "class" and atom.name not in seen:
                         seen.add(atom.name)
                         todo.append(atom.name)
-        return found
+        return tuple(found)
 
     def is_module(self, key: str) -> bool:
-        """Whether a class of the project is a torch Module."""
+        """Return whether a class of the project is a torch Module."""
         return any(
             name.startswith(("torch.nn.", "einops.layers", "torchvision.ops"))
             and self.world.table.kind(name) in ("class", "")
-            for name in self.torch_bases(key)
+            for name in self.world.torch_bases(key)
         )
 
     def is_function(self, key: str) -> bool:
-        """Whether a class of the project is a torch.autograd.Function."""
-        return not FUNCTIONS.isdisjoint(self.torch_bases(key))
+        """Return whether a class of the project is a torch.autograd.Function."""
+        return not FUNCTIONS.isdisjoint(self.world.torch_bases(key))
+
+    # -- members --------------------------------------------------------------------------------
 
     def member(self, key: str, name: str) -> Kind:
-        """``instance.name`` for an instance of a class of the project."""
-        place = (key, name)
-        found = self._members.get(place, NOTHING)
-        if place in self._members and UNKNOWN.isdisjoint(found):
-            return found
-        storing = self._storing(key, name)
-        if place not in self._members and place not in self._asking:
-            self._asking.add(place)
-            found = self._own_member(key, name) or self.inherited(key, name)
-            self._asking.discard(place)
-            if any(map(is_container, found)):
-                storing += self._filling(key, name)
-            if all(map(self.world.settled, storing)):
-                self._members[place] = found
-        sure = place in self._members and UNKNOWN.isdisjoint(found)
-        return found if sure else self.world.too_early(place, found, storing)
-
-    def forget(self) -> None:
-        """Members are asked for anew: what they rest on was walked again."""
-        self._members.clear()
-
-    def _storing(self, key: str, name: str) -> list[Function]:
-        """The methods that store a member; ``__init__`` may register it by its name."""
+        """Return ``instance.name`` for an instance of a class, or of one derived from it."""
         owner = self.world.program.classes[key]
-        storing = owner.stores.get(name, [])
-        start = owner.methods.get("__init__")
-        return [*storing, start] if start is not None and start not in storing else list(storing)
+        method = owner.methods.get(name)
+        below = self.world.summaries.graph.derived(owner)
+        above: tuple[Class, ...] = self.world._ask(("above", key), tuple)
+        stored = [self._stored(c, name) for c in (*below, *above)]
+        stored += self._put_outside(owner, name)
+        if method is not None:
+            return join(self._method(method), *stored)
+        own = self._stored(owner, name)
+        found = own or self.world.inherited(key, name)
+        if not found:
+            overriding = [m for c in below if (m := c.methods.get(name)) is not None]
+            found = join(*map(self._method, overriding))
+        joined = join(found, *stored)
+        if without_none(joined) == UNKNOWN and self._told(owner, name):
+            return MODULE | (joined & NONE)
+        return joined
 
-    def _filling(self, key: str, name: str) -> list[Function]:
+    def _method(self, method: Function) -> Kind:
+        if method.decorated("property", "cached_property"):
+            return self.world.returns_any(method)
+        return kind("method", method.key)
+
+    def above(self, key: str) -> tuple[Class, ...]:
+        """Return the bases of a class that are of the project."""
+        owner = self.world.program.classes[key]
+        found: list[Class] = []
+        todo = [owner.key]
+        while todo:
+            for base in self.world.bases(todo.pop(0)):
+                for atom in base:
+                    known = self.world.class_of(atom.name) if atom.kind == "class" else None
+                    if known is not None and known is not owner and known not in found:
+                        found.append(known)
+                        todo.append(known.key)
+        return tuple(found)
+
+    def _stored(self, owner: Class, name: str) -> Kind:
+        if not self._storing(owner, name) and name not in self._bound(owner):
+            return NOTHING
+        return self.world.kind_of("stored", owner.key, name)
+
+    def _bound(self, owner: Class) -> frozenset[str]:
+        """The names that the body of a class may bind."""
+        found = self._bodies.get(id(owner))
+        if found is None:
+            names = (n.id for n in ast.walk(owner.node) if isinstance(n, ast.Name))
+            targets = frozenset(names) if owner.node.body else frozenset()
+            found = self._bodies[id(owner)] = targets
+        return found
+
+    def stored(self, key: str, name: str) -> Kind:
+        """Return what the body and the methods of one class bind a member to."""
+        owner = self.world.program.classes[key]
+        found = [self.world.body(owner).get(name, NOTHING)] if name not in owner.methods else []
+        storing = dict.fromkeys(self._storing(owner, name))
+        found += [self._stores(f, name) for f in storing]
+        if any(is_container(a) for value in found for a in value):
+            filling = self._filling(owner, name)
+            found += [self._stores(f, name) for f in filling if f not in storing]
+        joined = join(*found)
+        return without_none(joined) | (joined & NONE) if joined else NOTHING
+
+    def _stores(self, method: Function, name: str) -> Kind:
+        """What a method, and the functions inside it, store under a name."""
+        inside = (method, *self.world.index.nested(method))
+        return join(*(self.world.found(f).stores.get(name, NOTHING) for f in inside))
+
+    def _filling(self, owner: Class, name: str) -> list[Function]:
         """The methods that may put something into what an attribute holds."""
-        owner = self.world.program.classes[key]
-        if key not in self._mentions:
+        if owner.key not in self._mentions:
             found: dict[str, list[Function]] = {}
             for method in owner.methods.values():
                 first = method.parameters[0].arg if method.parameters else ""
@@ -136,30 +181,145 @@ class Classes:
                     if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
                         methods = found.setdefault(node.attr, [])
                         methods += [method] if method not in methods else []
-            self._mentions[key] = found
-        return self._mentions[key].get(name, [])
+            self._mentions[owner.key] = found
+        return self._mentions[owner.key].get(name, [])
 
-    def _own_member(self, key: str, name: str) -> Kind:
+    def _storing(self, owner: Class, name: str) -> Iterable[Function]:
+        """The methods that store a member; some register it by its name."""
+        storing = owner.stores.get(name, ())
+        return dict.fromkeys((*storing, *self._registering.get(id(owner), ())))
+
+    @cached_property
+    def _registering(self) -> dict[int, list[Function]]:
+        """The methods of each class that store what is written as a text."""
+        found: dict[int, list[Function]] = {}
+        for name in _REGISTERING:
+            for _, _, caller in self.world.program.calls.get(name, ()):
+                method = method_of(caller)
+                if method is not None and method.owner is not None:
+                    methods = found.setdefault(id(method.owner), [])
+                    if method not in methods:
+                        methods.append(method)
+        return found
+
+    def inherited(self, key: str, name: str) -> Kind:
+        """Return ``super().name``: what the bases give."""
+        found: list[Kind] = []
+        for base in self.world.bases(key):
+            for atom in base:
+                if atom.kind == "class":
+                    found.append(self._exactly(atom.name, name))
+                elif atom.kind == "ref":
+                    instance = values.instance_of(atom, (), self.world)
+                    found.append(values.attribute(instance, name, self.world))
+        known = [f for f in found if f and f != UNKNOWN]
+        return join(*known[:1]) if known else (UNKNOWN if UNKNOWN in found else NOTHING)
+
+    def _exactly(self, key: str, name: str) -> Kind:
+        """What a class or its bases define, whatever derived classes do."""
         owner = self.world.program.classes[key]
         method = owner.methods.get(name)
         if method is not None:
-            if method.decorated("property", "cached_property"):
-                return self.world.returns(method)
-            return kind("method", method.key)
-        self.world.module(owner.path)
-        found = [self._bodies.get(key, {}).get(name, NOTHING)]
-        for function in self._storing(key, name):
-            found.append(self.world.flow(function).stores.get(name, NOTHING))
-        joined = join(*found)
-        if any(map(is_container, joined)):
-            for function in self._filling(key, name):
-                joined = join(joined, self.world.flow(function).stores.get(name, NOTHING))
-        if without_none(joined) == UNKNOWN and self._told(owner, name):
-            return MODULE | (joined & NONE)
-        return without_none(joined) | (joined & NONE) if joined else NOTHING
+            return self._method(method)
+        return self._stored(owner, name) or self.world.inherited(key, name)
+
+    # -- stores from outside --------------------------------------------------------------------
+
+    def finish(self, unit: Unit) -> None:
+        """Replace what a unit stores into other objects by what its walk has found."""
+        kinds = self.world.kinds
+        found: dict[str, list[Stored]] = {}
+        method = None if isinstance(unit, str) else method_of(unit)
+        own = method.parameters[0].arg if method is not None and method.parameters else ""
+        for node in self.world.index.stores(unit):
+            if isinstance(node.value, ast.Name) and node.value.id == own:
+                continue
+            holder = kinds.get(id(node.value), UNKNOWN)
+            value = indirect(kinds.get(id(node), UNKNOWN))
+            found.setdefault(node.attr, []).append(Stored(_names(holder), value))
+        for call in self.world.index.calls(unit):
+            if getattr(call.func, "id", "") == "setattr" and len(call.args) == 3:
+                target, text, given = call.args
+                holder = _names(kinds.get(id(target), UNKNOWN))
+                value = indirect(kinds.get(id(given), UNKNOWN))
+                if isinstance(text, ast.Constant):
+                    found.setdefault(str(text.value), []).append(Stored(holder, value))
+                else:
+                    found.setdefault(_ANY, []).append(Stored(holder, value, _pattern(text)))
+        before = self._names.get(unit, frozenset())
+        self._names[unit] = frozenset(found)
+        for name in (*found, *(before - found.keys())):
+            new = tuple(dict.fromkeys(found.get(name, ())))
+            known = self._outside.setdefault(name, {})
+            if known.get(unit, ()) != new:
+                known[unit] = new
+                self.world.invalidate("outside", name)
+
+    def outside(self, name: str) -> tuple[Stored, ...]:
+        """Return all stores of an attribute into something that is not ``self``."""
+        return tuple(s for some in self._outside.get(name, {}).values() for s in some)
+
+    def _put_outside(self, owner: Class, name: str) -> list[Kind]:
+        """What is stored from outside into instances of a class, or into the class."""
+        found = []
+        if name in self.world.index.stored_attributes or name in self._set_by_name:
+            for stored in self._read_outside(name):
+                if any(self._may_hold(a, owner) for a in stored.holder):
+                    found.append(stored.value)
+        if self._sets_any:
+            some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
+            found += [s.value for s in some if re.fullmatch(s.pattern, name)]
+        return found
+
+    def set_by_any_name(self, key: str) -> tuple[Stored, ...]:
+        """Return what ``setattr`` with a name that is not written out puts into instances."""
+        owner = self.world.program.classes[key]
+        some = self._read_outside(_ANY)
+        return tuple(s for s in some if any(self._is_kin(a, owner) for a in s.holder))
+
+    def _read_outside(self, name: str) -> tuple[Stored, ...]:
+        return self.world._ask(("outside", name), tuple)
+
+    @cached_property
+    def _set_by_name(self) -> frozenset[str]:
+        calls = (c for _, c, _ in self.world.program.calls.get("setattr", ()) if len(c.args) == 3)
+        texts = (c.args[1] for c in calls)
+        return frozenset(str(t.value) for t in texts if isinstance(t, ast.Constant))
+
+    @cached_property
+    def _sets_any(self) -> bool:
+        calls = self.world.program.calls.get("setattr", ())
+        return any(
+            len(c.args) == 3 and not isinstance(c.args[1], ast.Constant) for _, c, _ in calls
+        )
+
+    def put_into_module(self, path: str, name: str) -> Kind:
+        """Return what ``module.name = ...`` in other files binds a global to."""
+        found = self._read_outside(name)
+        project = kind("project", path)
+        return join(*(s.value for s in found if project <= s.holder))
+
+    def _may_hold(self, atom: Atom, owner: Class) -> bool:
+        """Whether what an attribute is stored into may be an instance of a class, or the class."""
+        if atom.kind in ("Module", "Object", "class") and "::" in atom.name:
+            return self._is_kin(atom, owner)
+        if atom.kind == "Module":
+            general = atom.name in ("", "torch.nn.Module")
+            return self.world.is_module(owner.key) and (
+                general or atom.name in self.world.torch_bases(owner.key)
+            )
+        return atom.kind in ("unknown", "instance") and atom.name in ("", "getattr", "object")
+
+    def _is_kin(self, atom: Atom, owner: Class) -> bool:
+        other = self.world.class_of(atom.name)
+        return other is owner or (
+            other is not None and other in self.world.summaries.graph.family(owner)
+        )
+
+    # -- Modules --------------------------------------------------------------------------------
 
     def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
-        """A member of which nothing is known so far, and what is assumed, if anything is.
+        """Return a member of which nothing is known so far, and what is assumed, if anything is.
 
         What methods ask ``self.name`` tells that it is a Module. A member of a Module of unknown
         class is that of the program's Modules that have such a member.
@@ -170,8 +330,8 @@ class Classes:
         if atom.kind != "Module" or atom.name not in ("", "torch.nn.Module"):
             return UNKNOWN, ""
         holders = self.world.program.holders.get(name, ())
-        owners = [c for c in holders if name in c.stores and self.is_module(c.key)]
-        found = join(*(self.member(c.key, name) for c in owners))
+        owners = [c for c in holders if name in c.stores and self.world.is_module(c.key)]
+        found = join(*(self.world.member(c.key, name) for c in owners))
         if not found or any(a.kind != "Module" or not a.name for a in found):
             return UNKNOWN, ""
         named = " or ".join(sorted({c.name for c in owners}))
@@ -198,15 +358,18 @@ class Classes:
                     known += [asked] if asked not in known else []
         return found
 
-    def inherited(self, key: str, name: str) -> Kind:
-        """``super().name``: what the bases give."""
-        found: list[Kind] = []
-        for base in self.bases(key):
-            for atom in base:
-                if atom.kind == "class":
-                    found.append(self.member(atom.name, name))
-                elif atom.kind == "ref":
-                    instance = values.instance_of(atom, (), self.world)
-                    found.append(values.attribute(instance, name, self.world))
-        known = [f for f in found if f and f != UNKNOWN]
-        return join(*known[:1]) if known else (UNKNOWN if found else NOTHING)
+
+def _names(holder: Kind) -> Kind:
+    """The alternatives by kind and name alone: what they hold makes no difference to a store."""
+    return frozenset(Atom(a.kind, a.name) for a in holder)
+
+
+def _pattern(name: ast.expr) -> str:
+    """Return a pattern of the texts that an expression may give: ``f"layer{i}"``."""
+    if isinstance(name, ast.Constant):
+        return re.escape(str(name.value))
+    if isinstance(name, ast.JoinedStr):
+        return "".join(_pattern(v) for v in name.values)
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
+        return _pattern(name.left) + _pattern(name.right)
+    return ".*"

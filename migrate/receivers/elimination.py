@@ -20,13 +20,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from migrate import calls
 from migrate.facts import signature_of
 from migrate.program import Class, File, Function, Program
 from migrate.receivers import rivals
-from migrate.receivers.kinds import Kind
 from migrate.table import Signature, Table
+
+if TYPE_CHECKING:
+    from migrate.receivers.inference import Inference
 
 KindsOf = Callable[[ast.expr], frozenset[str]]
 Methods = Mapping[str, tuple[Signature, ...]]
@@ -51,22 +54,30 @@ class Question:
 class Elimination:
     """Knows who else in a program could have a method."""
 
-    table: Table
-    program: Program
-    is_module: Callable[[str], bool]
-    member: Callable[[str, str], Kind]
+    world: Inference
     _memo: dict[str, tuple[Function, ...]] = field(default_factory=dict)
-    _callables: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Table:
+        return self.world.table
+
+    @property
+    def program(self) -> Program:
+        return self.world.program
 
     def why(self, asked: Question) -> str:
         """The reason to take the receiver for a Tensor; "" where something else may be meant."""
         if not self._tensor_takes(asked):
             return ""
-        if asked.name in self._registered or self._held(asked.name) or self._owned(asked):
+        if (
+            asked.name in self._registered
+            or self.world.holds_callable(asked.name)
+            or self._owned(asked)
+        ):
             return ""
         if asked.chained:
             return f"what {asked.name} gives is taken for one"
-        module = asked.name in self._module_methods and self.modules and not asked.given
+        module = asked.name in self._module_methods and self.world.has_modules() and not asked.given
         if _admits(rivals.python(), asked) or module:
             return ""
         others = [root for root, methods in self.libraries if _admits(methods, asked)]
@@ -113,16 +124,14 @@ class Elimination:
             for f in self._memo[asked.name]
         )
 
-    def _held(self, name: str) -> bool:
-        """Whether instances of the project's classes hold something to call under this name."""
-        if name not in self._callables:
-            owners = self._holding.get(name, [])
-            kinds = frozenset(a.kind for o in owners for a in self.member(o.key, name))
-            called = bool(owners) and any(
-                _of_self(call.func, caller) for _, call, caller in self.program.calls.get(name, ())
-            )
-            self._callables[name] = called or not kinds.isdisjoint(_CALLABLE)
-        return self._callables[name]
+    def holds_callable(self, name: str) -> bool:
+        """Return whether instances of the project's classes hold something to call by this name."""
+        owners = self._holding.get(name, [])
+        kinds = frozenset(a.kind for o in owners for a in self.world.member(o.key, name))
+        called = bool(owners) and any(
+            _of_self(call.func, caller) for _, call, caller in self.program.calls.get(name, ())
+        )
+        return called or not kinds.isdisjoint(_CALLABLE)
 
     @cached_property
     def _holding(self) -> dict[str, list[Class]]:
@@ -167,11 +176,14 @@ class Elimination:
         )
         return not own and all(root in sys.stdlib_module_names for root, _ in self.libraries)
 
-    @cached_property
-    def modules(self) -> bool:
-        """Whether Modules are around: classes of the project, torch.nn, a library of models."""
-        if any(self.is_module(key) for key in self.program.classes):
+    def has_modules(self) -> bool:
+        """Return whether Modules are around: classes of the project, or of a library."""
+        if any(self.world.is_module(key) for key in self.program.classes):
             return True
+        return self._uses_modules
+
+    @cached_property
+    def _uses_modules(self) -> bool:
         return any(map(_uses_modules, self.program.files.values()))
 
 

@@ -45,12 +45,3 @@ def imported(world: World, path: str, module: str, level: int, name: str | None)
     if root_of(full) in world.roots:
         return values.torch_name(full, world, direct=True)
     return kind("foreign", full)
-
-
-def star(world: World, path: str, module: str, level: int) -> dict[str, Kind]:
-    """What ``from module import *`` binds."""
-    target = world.program.linked(path, module, level)
-    if target is None or target == path:
-        return {}
-    found = world.module(target).variables
-    return {n: v for n, v in found.items() if not n.startswith("_")}

@@ -1,12 +1,13 @@
-"""In: a program and the table. Out: the kind of every expression of every file."""
+"""Kinds of every expression of a program: the cells of the fixpoint, and how each is computed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
-from migrate.analysis.cfg import Graph, Unit, graph_of
+from migrate.analysis import cfg
 from migrate.analysis.facts import Facts
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
@@ -15,7 +16,9 @@ from migrate.receivers import changes, importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.captured import Captured, captured
 from migrate.receivers.classes import Classes
+from migrate.receivers.delegation import called_parameter
 from migrate.receivers.elimination import Elimination, Question
+from migrate.receivers.fixpoint import Cell, Fixpoint
 from migrate.receivers.flow import Flow
 from migrate.receivers.kinds import (
     NONE,
@@ -24,18 +27,46 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    Site,
     join,
 )
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
-from migrate.receivers.settling import Early, late_functions
 from migrate.receivers.torch_use import has_torch
-from migrate.receivers.world import Asked
+from migrate.receivers.units import Unit, UnitIndex
+from migrate.receivers.world import Contents, Grown
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
-ROUNDS = 4  # functions that call each other may never settle
+Value = TypeVar("Value")
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a walk has found that others may read.
+
+    ``nodes`` are the kinds of expressions that the rest of the program reads by node (defaults,
+    annotations, bases, decorators); ``bodies`` the variables of class bodies; ``delegate`` the
+    parameter whose call the function returns; ``inner`` the variables of comprehensions. The rest
+    is what a call puts into containers, see `Contents`.
+    """
+
+    variables: Mapping[str, Kind] = field(default_factory=dict)
+    stores: Mapping[str, Kind] = field(default_factory=dict)
+    result: Kind = NOTHING
+    shown: Mapping[str, Kind] = field(default_factory=dict)
+    bodies: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    nodes: Mapping[int, Kind] = field(default_factory=dict)
+    delegate: str = ""
+    inner: Mapping[str, Kind] = field(default_factory=dict)
+    grown: Mapping[Site, tuple[Kind, frozenset[str]]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    put_into_given: Kind = NOTHING
+
+
+_NOT_WALKED = Outcome()
 
 
 @dataclass(eq=False)
@@ -49,43 +80,156 @@ class Inference:
     table: Table
     recorded: Recorded = field(default_factory=Recorded)
     kinds: dict[int, Kind] = field(default_factory=dict)
-    _facts: dict[str, Facts] = field(default_factory=dict)
-    _flows: dict[int, Flow] = field(default_factory=dict)
-    _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
-    _modules: dict[str, Flow] = field(default_factory=dict)
-    _walking: list[Function] = field(default_factory=list)
+    _flows: dict[Unit, Flow] = field(default_factory=dict)
     _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
+    _bodies: dict[str, Mapping[str, Kind]] = field(default_factory=dict)
+    _open: set[Function] = field(default_factory=set)
+    _ranks: dict[Function, int] = field(default_factory=dict)
     _naming: bool = False
-    _early: Early = field(default_factory=Early)
+    _facts: dict[str, Facts] = field(default_factory=dict)
     _captured: dict[str, Captured] = field(default_factory=dict)
-    _graphs: dict[int, Graph] = field(default_factory=dict)
+    _graphs: dict[int, cfg.Graph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
         self.has_torch = has_torch(self.program, self.table, self.roots)
-        self._elimination = Elimination(self.table, self.program, self.is_module, self.member)
+        self.summaries = Summaries(self.program)
+        self.index = UnitIndex(self.program)
+        self._elimination = Elimination(self)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
-        self._summaries = Summaries(self.program)
+        self._cells = Fixpoint(self._compute, _combined, _widened, self._rank, self._start)
 
     def everything(self) -> None:
-        """Walk the whole program, so that no answer depends on what is asked first."""
+        """Solve the whole program: no answer depends on what is read first."""
         self._naming = True
         for path in self.program.files:
             self._named(path)
         self._naming = False
-        self._every_file()
-        again = late_functions(self.program, self._parameters, self._given)
-        for _ in range(ROUNDS):
-            for function in again:
-                self._flows.pop(id(function), None)
-            self._early.forget(again)
-            self._classes.forget()
-            self._every_file()
-            again = self._early.outdated(self)
-            if not again:
-                return
+        parts = self.summaries.components()
+        order = [function for part in parts for function in sorted(part, key=lambda f: f.key)]
+        self._ranks = {f: i + 2 for i, part in enumerate(parts) for f in part}
+        self._open.update(f for f in order if not self._parameters.may_be_called(f))
+        for path in sorted(self.program.files):
+            self._cells.read(("walk", path))
+        for function in order:
+            self._cells.read(("walk", function))
+        self._cells.settle()
+        while roots := self._uncalled():
+            self._open.update(roots)
+            for function in roots:
+                self._cells.invalidate(("parameters", function))
+            self._cells.settle()
+        for node, value in self.kinds.items():
+            if not value:
+                self.kinds[node] = UNKNOWN
+
+    def _uncalled(self) -> list[Function]:
+        """Return the functions that no call has reached and none of the others calls."""
+        closed = [f for f in self._ranks if f not in self._open and self._is_closed(f)]
+        called = {
+            callee
+            for function in closed
+            for callee in self.summaries.callees(function)
+            if self._ranks[callee] != self._ranks[function]
+        }
+        return [f for f in closed if f not in called] or closed
+
+    def _is_closed(self, function: Function) -> bool:
+        parameters = self._ask(("parameters", function), dict[str, Kind])
+        return any(not value for value in parameters.values())
+
+    def stale(self) -> list[tuple[Cell, object, object]]:
+        """Return the cells that would have another value now; for tests."""
+        return list(self._cells.disagreeing())
+
+    # -- cells ----------------------------------------------------------------------------------
+
+    def _ask(self, cell: Cell, _: type[Value]) -> Value:
+        return cast(Value, self._cells.read(cell))
+
+    def kind_of(self, *cell: Hashable) -> Kind:
+        """Return the value of a cell that is a kind."""
+        return cast(Kind, self._cells.read(cell))
+
+    def invalidate(self, *cell: Hashable) -> None:
+        """Have a cell computed again."""
+        self._cells.invalidate(cell)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit that is walked now."""
+        reader = self._cells.reader()
+        return cast(Unit, reader[1]) if reader is not None and reader[0] == "walk" else None
+
+    def _rank(self, cell: Cell) -> int:
+        if cell[0] != "walk":
+            return 0
+        unit = cell[1]
+        return 1 if isinstance(unit, str) else self._ranks.get(cast(Function, unit), 2)
+
+    def _start(self, cell: Cell) -> object:
+        start = _STARTS.get(cast(str, cell[0]))
+        return start() if start is not None else NOTHING
+
+    def _compute(self, cell: Cell) -> object:
+        return _COMPUTE[cast(str, cell[0])](self, *cell[1:])
+
+    def found(self, unit: Unit) -> Outcome | Flow:
+        """What a unit's walk has found; while it runs for the first time, what it has so far."""
+        outcome = self._ask(("walk", unit), Outcome)
+        return self._flows.get(unit, outcome) if outcome is _NOT_WALKED else outcome
+
+    # -- units ----------------------------------------------------------------------------------
+
+    def _walk(self, unit: Unit) -> Outcome:
+        if isinstance(unit, str):
+            flow = self._top_level(unit)
+        else:
+            self.found(self.index.around(unit))
+            given = self._ask(("parameters", unit), dict[str, Kind])
+            if any(not value for value in given.values()):
+                return Outcome()  # no call has reached it so far
+            flow = self._function(unit, given)
+        self._parameters.finish(unit)
+        self._classes.finish(unit)
+        delegate = "" if isinstance(unit, str) else called_parameter(unit, self.kinds)
+        bodies = {c.key: dict(self._bodies.get(c.key, {})) for c in self.index.classes(unit)}
+        shown = {**flow.shown, **flow.evidence}
+        return Outcome(
+            dict(flow.variables), dict(flow.stores), flow.result, shown, bodies,
+            self._exposed(unit), delegate, dict(flow.inner), dict(flow.grown),
+            frozenset(flow.kept), flow.put_into_given,
+        )  # fmt: skip
+
+    def _exposed(self, unit: Unit) -> dict[int, Kind]:
+        """The kinds of nodes that the rest of the program reads."""
+        kinds = self.kinds
+        found = {id(n): kinds.get(id(n), UNKNOWN) for n in self.index.read_by_node(unit)}
+        for node in self.index.annotations(unit):
+            found[id(node)] = annotated(node, kinds)
+        return found
+
+    def node_kind(self, unit: Unit, node: ast.expr) -> Kind | None:
+        """Return the kind of a default, decorator or base class, or what an annotation says."""
+        found = self.found(unit)
+        if isinstance(found, Outcome):
+            return found.nodes.get(id(node))
+        if id(node) in self.index.annotation_ids:
+            return annotated(node, self.kinds)
+        return self.kinds.get(id(node))
+
+    def _top_level(self, path: str) -> Flow:
+        flow = self._flows[path] = Flow(self, path, None)
+        importing.bind(self.program.files[path], flow)
+        flow.solve(self.program.files[path].source.tree, dict(flow.variables))
+        return flow
+
+    def _function(self, function: Function, given: dict[str, Kind]) -> Flow:
+        flow = self._flows[function] = Flow(self, function.path, function)
+        flow.solve(function.node, given)
+        return flow
 
     def facts(self, path: str) -> Facts:
         """Return what is known of the flow of names in a file."""
@@ -94,11 +238,19 @@ class Inference:
             self._facts[path] = Facts(file.source.tree, file.parents, self._graphs)
         return self._facts[path]
 
-    # -- files ----------------------------------------------------------------------------------
+    def captured(self, path: str) -> Captured:
+        """What the functions of a file do to variables of the units around them."""
+        if path not in self._captured:
+            self._captured[path] = captured(self.program.files[path])
+        return self._captured[path]
 
-    def _every_file(self) -> None:
-        for path in self.program.files:
-            self.file(path)
+    def graph(self, unit: cfg.Unit) -> cfg.Graph:
+        """The control flow graph of a unit."""
+        if id(unit) not in self._graphs:
+            self._graphs[id(unit)] = cfg.graph_of(unit)
+        return self._graphs[id(unit)]
+
+    # -- files ----------------------------------------------------------------------------------
 
     def file(self, path: str) -> None:
         """Walk everything in a file."""
@@ -108,23 +260,13 @@ class Inference:
 
     def module(self, path: str) -> Flow:
         """The walk of a file's top level."""
-        if path not in self._modules:
-            flow = self._modules[path] = Flow(self, path, None)
-            importing.bind(self.program.files[path], flow)
-            flow.solve(self.program.files[path].source.tree, dict(flow.variables))
-        return self._modules[path]
+        self._cells.read(("walk", path))
+        return self._flows[path]
 
-    def captured(self, path: str) -> Captured:
-        """What the functions of a file do to variables of the units around them."""
-        if path not in self._captured:
-            self._captured[path] = captured(self.program.files[path])
-        return self._captured[path]
-
-    def graph(self, unit: Unit) -> Graph:
-        """The control flow graph of a unit."""
-        if id(unit) not in self._graphs:
-            self._graphs[id(unit)] = graph_of(unit)
-        return self._graphs[id(unit)]
+    def flow(self, function: Function) -> Flow | None:
+        """The walk of a function; None while no call has reached it."""
+        self._cells.read(("walk", function))
+        return self._flows.get(function)
 
     def _named(self, path: str) -> dict[str, Kind]:
         """What definitions and imports of a file bind: known before anything is walked."""
@@ -139,17 +281,33 @@ class Inference:
             return STR
         if self._naming:
             return self._named(path).get(name, NOTHING)
-        flow = self.module(path)
-        found = flow.variables.get(name, NOTHING)
-        return found if found or flow.done else self._named(path).get(name, NOTHING)
+        return self.kind_of("global", path, name)
+
+    def _global(self, path: str, name: str) -> Kind:
+        found = self.found(path)
+        value = found.variables.get(name, NOTHING)
+        if not value and not isinstance(found, Outcome):
+            value = self._named(path).get(name, NOTHING)
+        writers = self.index.writers(path, name)
+        value = join(value, *(self.found(w).variables.get(name, NOTHING) for w in writers))
+        if name in self.index.stored_attributes:
+            value = join(value, self._classes.put_into_module(path, name))
+        return value
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
         return importing.imported(self, path, module, level, name)
 
-    def star(self, path: str, module: str, level: int) -> dict[str, Kind]:
+    def star(self, path: str, module: str, level: int) -> Mapping[str, Kind]:
         """What ``from module import *`` binds."""
-        return importing.star(self, path, module, level)
+        target = self.program.linked(path, module, level)
+        if target is None or target == path:
+            return {}
+        return self._ask(("star", target), dict[str, Kind])
+
+    def _star(self, path: str) -> dict[str, Kind]:
+        found = self.found(path).variables
+        return {n: v for n, v in found.items() if not n.startswith("_")}
 
     # -- functions ------------------------------------------------------------------------------
 
@@ -159,129 +317,135 @@ class Inference:
     def class_of(self, key: str) -> Class | None:
         return self.program.classes.get(key)
 
-    def flow(self, function: Function) -> Flow:
-        """The walk of a function; while it runs, what is known so far."""
-        found = self._flows.get(id(function))
-        if found is not None:
-            return found
-        self.module(function.path)
-        if function.parent is not None:
-            self.flow(function.parent)
-            found = self._flows.get(id(function))
-            if found is not None:
-                return found
-        self._flows[id(function)] = Flow(self, function.path, function)
-        # first without its callers: they may ask for its result while they are walked
-        alone = self._parameters.of(function, calls=False)
-        flow = self._walk(function, alone)
-        called = self._given[id(function)] = self._parameters.of(function)
-        if called == alone:
-            return flow
-        return self._walk(function, called, flow.result, shown=flow.shown)
-
-    def settled(self, function: Function) -> bool:
-        """Whether the last walk of a function, the one that knows its callers, has ended."""
-        found = self._flows.get(id(function))
-        return found is not None and found.done and id(function) in self._given
-
-    def too_early(self, asked: Asked, answer: Kind, by: Sequence[Function]) -> Kind:
-        """The answer to a question whose answer may change; ``by``: the functions that give it."""
-        if self._walking and self._walking[-1] not in by:
-            self._early.note(asked, self._walking[-1], answer)
-        return answer
-
-    def _walk(
-        self,
-        function: Function,
-        given: dict[str, Kind],
-        before: Kind = NOTHING,
-        shown: Mapping[str, Kind] | None = None,
-    ) -> Flow:
-        flow = Flow(self, function.path, function, before=before, shown=dict(shown or {}))
-        self._flows[id(function)] = flow
-        self._walking.append(function)
-        flow.solve(function.node, given)
-        self._walking.pop()
-        return flow
-
-    def returns(self, function: Function, call: ast.Call | None = None) -> Kind:
+    def returns(self, function: Function) -> Kind:
         """What calling a function of the project gives."""
-        flow = self.flow(function)
-        found = self._returned(function, flow)
-        sure = self.settled(function) and UNKNOWN.isdisjoint(found)
-        return found if sure else self.too_early(function, found, (function,))
+        return self.kind_of("result", function)
 
-    def _returned(self, function: Function, flow: Flow) -> Kind:
+    def returns_any(self, function: Function) -> Kind:
+        """What calling a method gives, by its own definition or by one that overrides it."""
+        return self.kind_of("any result", function)
+
+    def _any_result(self, function: Function) -> Kind:
+        return join(*map(self.returns, self.overriding(function)))
+
+    def overriding(self, function: Function) -> tuple[Function, ...]:
+        """The definitions that a call of a method on an instance may run."""
+        return self.summaries.graph.overriding(function)
+
+    def _result(self, function: Function) -> Kind:
         node = function.node
+        found = self.found(function)
         written = UNKNOWN
         if not isinstance(node, ast.Lambda) and node.returns is not None:
-            written = values.resolved(annotated(node.returns, self.kinds), self)
-        result = flow.result or flow.before
+            told = self.node_kind(self.index.around(function), node.returns)
+            written = values.resolved(told or UNKNOWN, self)
+        result = found.result
         if function.decorated("property", "contextmanager", "lru_cache"):
             return result or written
+        if self._parameters.is_replaced(function):
+            return self._parameters.decorated_result(function, result)
         if written != UNKNOWN and not any(a.kind == "Module" and not a.name for a in written):
             return written
-        silent = flow.done and isinstance(node, ast.FunctionDef)
-        return result or (NONE if silent else UNKNOWN)
+        if result or isinstance(node, ast.Lambda):
+            return result
+        if not isinstance(found, Outcome) or self._is_closed(function):
+            return NOTHING
+        if isinstance(node.body[-1], ast.Raise):
+            alone = len(self.overriding(function)) == 1
+            return UNKNOWN if alone else NOTHING
+        return NONE if self.index.gives_nothing(function) else NOTHING
 
     def shown(self, function: Function) -> Mapping[str, Kind]:
         """What the body of a function proves of its parameters."""
-        flow = self._flows.get(id(function))
-        return {**flow.shown, **flow.evidence} if flow is not None else {}
+        return self._ask(("shown", function), dict[str, Kind])
+
+    def _shown(self, function: Function) -> dict[str, Kind]:
+        found = self.found(function)
+        return dict(found.shown) if isinstance(found, Outcome) else {}
+
+    def delegate(self, function: Function) -> str:
+        """The parameter whose call a function returns, or ""."""
+        return self._ask(("delegate", function), str)
+
+    def _delegate(self, function: Function) -> str:
+        found = self.found(function)
+        return found.delegate if isinstance(found, Outcome) else ""
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
-        """Walk a lambda with known parameters."""
+        """What a function gives that is called out of sight, with these parameters."""
         self._parameters.give(function, given)
-        self._flows.pop(id(function), None)
-        return self.flow(function).result
+        return self.returns(function)
 
     def outer_kind(self, function: Function, name: str) -> Kind:
         """A name that is not local: from the enclosing functions, then the module."""
         parent = function.parent
         while parent is not None:
             if name in parent.locals or name in parent.inner:
-                flow = self._flows.get(id(parent)) or self.flow(parent)
-                found = flow.variables.get(name, NOTHING)
-                if name in parent.inner:
-                    found = join(found, flow.inner.get(name, NOTHING))
-                return found or UNKNOWN
+                return self.kind_of("outer", parent, name)
             parent = parent.parent
         found = self.global_kind(function.path, name)
         if isinstance(function.node, ast.Lambda):
-            found = join(found, self.module(function.path).inner.get(name, NOTHING))
+            found = join(found, self.kind_of("inner", function.path, name))
         return found
 
-    def note_call(self, key: str, call: ast.Call) -> None:
-        """An instance of the class is called here: its forward gets these arguments."""
-        self._parameters.note_call(key, call)
+    def binds(self, function: Function, name: str) -> Kind:
+        """What a function binds a variable of a unit around it to."""
+        return self.kind_of("binds", function, name)
+
+    def contents(self, function: Function) -> Contents:
+        """What a function puts into the containers that it is given, or that others hold."""
+        return self._ask(("contents", function), Contents)
+
+    def _contents(self, function: Function) -> Contents:
+        found = self.found(function)
+        return Contents(dict(found.grown), frozenset(found.kept), found.put_into_given)
+
+    def _outer(self, function: Function, name: str) -> Kind:
+        found = self.found(function)
+        value = join(found.variables.get(name, NOTHING), found.inner.get(name, NOTHING))
+        writers = self.index.writers(function, name)
+        value = join(value, *(self.found(w).variables.get(name, NOTHING) for w in writers))
+        unbound = isinstance(found, Outcome) and not self._is_closed(function)
+        return value or (UNKNOWN if unbound else NOTHING)
+
+    def note_call(self, call: ast.Call) -> None:
+        """Pass the arguments of a call, whose parts were evaluated, to what it may run."""
+        self._parameters.note(call)
 
     # -- effects --------------------------------------------------------------------------------
 
     def effects(self, function: Function) -> Effects:
         """Return what calling a function of the project may write, mutate, rebind and keep."""
-        return self._summaries.of(function)
+        return self.summaries.of(function)
 
     def changes(self, call: ast.Call) -> Changes:
         """Return what a call, whose parts were evaluated, may change where it stands."""
-        return changes.of_call(call, self, self._summaries)
+        return changes.of_call(call, self, self.summaries)
 
     # -- classes --------------------------------------------------------------------------------
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None:
         """The variables that a walk of the class's body has found."""
-        self._classes.class_body(key, variables)
+        self._bodies[key] = variables
 
-    def bases(self, key: str) -> list[Kind]:
+    def body(self, owner: Class) -> Mapping[str, Kind]:
+        """What the body of a class binds."""
+        found = self.found(self.index.around(owner))
+        if isinstance(found, Outcome):
+            return found.bodies.get(owner.key, {})
+        return self._bodies.get(owner.key, {})
+
+    def bases(self, key: str) -> tuple[Kind, ...]:
         """The kinds of the base classes as written."""
-        return self._classes.bases(key)
+        return self._ask(("bases", key), tuple)
 
     def torch_bases(self, key: str) -> tuple[str, ...]:
         """The torch classes that a class of the project is derived from, nearest first."""
-        return self._classes.torch_bases(key)
+        return self._ask(("torch bases", key), tuple)
 
     def is_module(self, key: str) -> bool:
         """Whether a class of the project is a torch Module."""
-        return self._classes.is_module(key)
+        return self._ask(("is module", key), bool)
 
     def is_function(self, key: str) -> bool:
         """Whether a class of the project is a torch.autograd.Function."""
@@ -289,7 +453,7 @@ class Inference:
 
     def member(self, key: str, name: str) -> Kind:
         """``instance.name`` for an instance of a class of the project."""
-        return self._classes.member(key, name)
+        return self.kind_of("member", key, name)
 
     def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
         """What a member must be of which nothing is known, and the assumption in it."""
@@ -297,7 +461,7 @@ class Inference:
 
     def inherited(self, key: str, name: str) -> Kind:
         """``super().name``: what the bases give."""
-        return self._classes.inherited(key, name)
+        return self.kind_of("inherited", key, name)
 
     def only_tensors_multiply(self) -> bool:
         """Whether ``a @ b`` can only be of Tensors in this program."""
@@ -305,7 +469,18 @@ class Inference:
 
     def only_modules_have(self, attribute: str) -> bool:
         """Whether no class of the project that is not a Module has such a method or attribute."""
+        return self._ask(("only modules", attribute), bool)
+
+    def _only_modules(self, attribute: str) -> bool:
         return all(self.is_module(c.key) for c in self.program.holders.get(attribute, ()))
+
+    def holds_callable(self, name: str) -> bool:
+        """Whether instances of the project's classes hold something to call under a name."""
+        return self._ask(("held", name), bool)
+
+    def has_modules(self) -> bool:
+        """Whether Modules are around: classes of the project, torch.nn, a library of models."""
+        return self._ask(("modules",), bool)
 
     def only_tensors_have(self, asked: Question) -> str:
         """Why nothing but a Tensor can be meant by the call of a method, or ""."""
@@ -313,5 +488,111 @@ class Inference:
 
     def assumptions(self, path: str) -> dict[int, str]:
         """For what was found by elimination in a file: why, by id of the node."""
-        flows = map(self.flow, self.program.files[path].functions.values())
-        return {k: why for flow in (self.module(path), *flows) for k, why in flow.assumed.items()}
+        flows = [self.module(path), *map(self.flow, self.program.files[path].functions.values())]
+        return {k: why for flow in flows if flow for k, why in flow.assumed.items()}
+
+
+_STARTS: Mapping[str, Callable[[], object]] = {
+    "walk": lambda: _NOT_WALKED,
+    **dict.fromkeys(("parameters", "passed", "shown", "star"), dict),
+    **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
+    **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
+    "delegate": str,
+    "contents": Contents,
+}
+_COMPUTE: Mapping[str, Callable[..., object]] = {
+    "walk": Inference._walk,
+    "parameters": lambda self, function: self._parameters.of(function),
+    "passed": lambda self, function: self._parameters.passed(function),
+    "result": Inference._result,
+    "any result": Inference._any_result,
+    "shown": Inference._shown,
+    "delegate": Inference._delegate,
+    "global": Inference._global,
+    "star": Inference._star,
+    "outer": Inference._outer,
+    "inner": lambda self, path, name: self.found(path).inner.get(name, NOTHING),
+    "binds": lambda self, function, name: self.found(function).variables.get(name, NOTHING),
+    "contents": Inference._contents,
+    "above": lambda self, key: self._classes.above(key),
+    "stored": lambda self, key, name: self._classes.stored(key, name),
+    "set by any name": lambda self, key: self._classes.set_by_any_name(key),
+    "member": lambda self, key, name: self._classes.member(key, name),
+    "inherited": lambda self, key, name: self._classes.inherited(key, name),
+    "bases": lambda self, key: self._classes.bases(key),
+    "torch bases": lambda self, key: self._classes.torch_bases(key),
+    "is module": lambda self, key: self._classes.is_module(key),
+    "outside": lambda self, name: self._classes.outside(name),
+    "only modules": Inference._only_modules,
+    "held": lambda self, name: self._elimination.holds_callable(name),
+    "modules": lambda self: self._elimination.has_modules(),
+}
+
+
+def _combined(cell: Cell, old: object, new: object) -> object:
+    """Join two values of a cell."""
+    if isinstance(old, frozenset) and isinstance(new, frozenset):
+        return join(old, new)
+    if isinstance(old, Outcome) and isinstance(new, Outcome):
+        return Outcome(
+            _joined(old.variables, new.variables),
+            _joined(old.stores, new.stores),
+            join(old.result, new.result),
+            _agreed(old.shown, new.shown),
+            {k: _joined(old.bodies.get(k, {}), v) for k, v in new.bodies.items()},
+            {k: join(old.nodes.get(k, NOTHING), v) for k, v in new.nodes.items()},
+            new.delegate if new.delegate == old.delegate else "",
+            _joined(old.inner, new.inner),
+            _grown(old.grown, new.grown),
+            old.kept | new.kept,
+            join(old.put_into_given, new.put_into_given),
+        )
+    if isinstance(old, Contents) and isinstance(new, Contents):
+        put = join(old.put_into_given, new.put_into_given)
+        return Contents(_grown(old.grown, new.grown), old.kept | new.kept, put)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _agreed(old, new) if cell[0] == "shown" else _joined(old, new)
+    return new
+
+
+def _widened(cell: Cell, value: object) -> object:
+    """What a cell is that does not settle: unknown."""
+    if isinstance(value, frozenset):
+        return UNKNOWN
+    if isinstance(value, Outcome):
+        return Outcome(
+            dict.fromkeys(value.variables, UNKNOWN),
+            dict.fromkeys(value.stores, UNKNOWN),
+            UNKNOWN,
+            {},
+            {k: dict.fromkeys(v, UNKNOWN) for k, v in value.bodies.items()},
+            dict.fromkeys(value.nodes, UNKNOWN),
+            "",
+            dict.fromkeys(value.inner, UNKNOWN),
+            {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()},
+            value.kept,
+            UNKNOWN,
+        )
+    if isinstance(value, Contents):
+        grown = {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()}
+        return Contents(grown, value.kept, UNKNOWN)
+    if isinstance(value, dict):
+        return {} if cell[0] == "shown" else dict.fromkeys(value, UNKNOWN)
+    return value
+
+
+def _joined(old: Mapping[_Key, Kind], new: Mapping[_Key, Kind]) -> dict[_Key, Kind]:
+    names = {**old, **new}
+    return {n: join(old.get(n, NOTHING), new.get(n, NOTHING)) for n in names}
+
+
+def _grown(old: Grown, new: Grown) -> Grown:
+    found = dict(old)
+    for site, (added, keys) in new.items():
+        known, others = found.get(site, (NOTHING, frozenset()))
+        found[site] = (join(known, added), keys | others)
+    return found
+
+
+def _agreed(old: Mapping[str, Kind], new: Mapping[str, Kind]) -> dict[str, Kind]:
+    return {n: k for n, k in new.items() if old.get(n) == k}

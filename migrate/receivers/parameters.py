@@ -1,15 +1,17 @@
-"""In: a function of the project. Out: the kinds of its parameters, as written and as called."""
+"""Kinds of parameters: as annotated, as passed by every call of the program, as defaulted."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from migrate.program import Class, File, Function
-from migrate.receivers import values
-from migrate.receivers.annotations import annotated
+from migrate.analysis import callgraph
+from migrate.analysis.callgraph import CONSTRUCTORS, own_nodes
+from migrate.program import Function
+from migrate.receivers import delegation, values
 from migrate.receivers.kinds import (
     MODULE,
     NOTHING,
@@ -17,6 +19,7 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    element,
     indirect,
     join,
     kind,
@@ -24,34 +27,42 @@ from migrate.receivers.kinds import (
     unknown_but_for,
     without_none,
 )
-from migrate.receivers.world import World
+from migrate.receivers.units import Unit
 
-MAX_CALL_SITES = 40
+if TYPE_CHECKING:
+    from migrate.receivers.inference import Inference
+
+Passed = Mapping[str, Kind]
+_MORE = "*"  # what goes into *args
+_NAMED = "**"  # what goes into **kwargs
+# foreign functions that only hand on what they are given, or give it back
+_HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
+_ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A function that a call may run: ``shift`` of its parameters are bound before."""
+
+    function: Function
+    shift: int
+    arguments: Sequence[ast.expr]
 
 
 @dataclass(eq=False)
 class Parameters:
-    """Answers what a parameter is; it notes the calls of instances and what lambdas are given."""
+    """What the units pass to functions: each unit's last walk replaces what it passed before."""
 
-    world: World
-    _module_calls: dict[str, list[ast.Call]] = field(default_factory=dict)
-    _given: dict[int, dict[str, Kind]] = field(default_factory=dict)
+    world: Inference
+    _passes: dict[Function, dict[Unit, Passed]] = field(default_factory=dict)
+    _passing: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
+    _given: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
 
-    def note_call(self, key: str, call: ast.Call) -> None:
-        """An instance of the class is called here: its forward gets these arguments."""
-        if "::" in key and call not in self._module_calls.setdefault(key, []):
-            self._module_calls[key].append(call)
+    # -- what a function gets -------------------------------------------------------------------
 
-    def give(self, function: Function, given: dict[str, Kind]) -> None:
-        """Parameters of a lambda are known from where it is called."""
-        known = self._given.setdefault(id(function), {})
-        for name, value in given.items():
-            known[name] = join(known.get(name, NOTHING), value)
-
-    def of(self, function: Function, calls: bool = True) -> dict[str, Kind]:
-        """The kinds of the parameters: annotation, call sites, default, or what forward takes."""
+    def of(self, function: Function) -> dict[str, Kind]:
+        """Return the kinds of the parameters; nothing for what no call has passed so far."""
         arguments = function.node.args
-        found: dict[str, Kind] = {}
         positional = function.parameters
         defaults = dict(
             zip([a.arg for a in positional][::-1], arguments.defaults[::-1], strict=False)
@@ -59,26 +70,51 @@ class Parameters:
         for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             if default is not None:
                 defaults[arg.arg] = default
+        passed: Passed = self.world._ask(("passed", function), dict)
+        found: dict[str, Kind] = {}
         for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
             if index == 0 and function.owner is not None and not function.decorated("staticmethod"):
                 found[arg.arg] = self._self(function)
             else:
-                found[arg.arg] = self._parameter(function, arg, index, defaults.get(arg.arg), calls)
+                default = defaults.get(arg.arg)
+                found[arg.arg] = self._parameter(function, arg, index, default, passed)
         if arguments.vararg is not None:
-            each = self._written(arguments.vararg.annotation)
+            each = self._written(function, arguments.vararg.annotation)
+            each = passed.get(_MORE, UNKNOWN) if each == UNKNOWN else each
             found[arguments.vararg.arg] = sequence("tuple", each)
         if arguments.kwarg is not None:
             found[arguments.kwarg.arg] = kind("dict", "", UNKNOWN)
         return found
 
-    def _written(self, annotation: ast.expr | None) -> Kind:
-        return values.resolved(annotated(annotation, self.world.kinds), self.world)
+    def passed(self, function: Function) -> dict[str, Kind]:
+        """Return what all calls pass together, by parameter."""
+        found: dict[str, Kind] = {}
+        for some in self._passes.get(function, {}).values():
+            for name, value in some.items():
+                found[name] = join(found.get(name, NOTHING), value)
+        return found
+
+    def may_be_called(self, function: Function) -> bool:
+        """Whether some call of the program may mean a function, by its name."""
+        names = {function.name, self._bound_as(function)} - {"", "<lambda>"}
+        if function.owner is not None and function.name in CONSTRUCTORS:
+            names |= {function.owner.name, "__init__", "super", "cls"}
+        return not names.isdisjoint(self.world.program.calls)
+
+    def _written(self, function: Function, annotation: ast.expr | None) -> Kind:
+        if annotation is None:
+            return UNKNOWN
+        found = self.world.node_kind(self.world.index.around(function), annotation)
+        return values.resolved(found or UNKNOWN, self.world)
 
     def _self(self, function: Function) -> Kind:
-        assert function.owner is not None
-        if function.decorated("classmethod"):
-            return kind("class", function.owner.key)
-        return values.instance_of(Atom("class", function.owner.key), (), self.world)
+        owner = function.owner
+        assert owner is not None
+        if function.decorated("classmethod") or function.name == "__new__":
+            return kind("class", owner.key)
+        if self._is_autograd(function) and function.name in ("forward", "backward"):
+            return UNKNOWN
+        return values.instance_of(Atom("class", owner.key), (), self.world)
 
     def _parameter(
         self,
@@ -86,23 +122,16 @@ class Parameters:
         arg: ast.arg,
         index: int,
         default: ast.expr | None,
-        calls: bool,
+        passed: Passed,
     ) -> Kind:
-        known = self._given.get(id(function), {}).get(arg.arg)
-        if known is not None:
-            return known
-        if arg.annotation is not None:
-            if id(arg.annotation) not in self.world.kinds and function.parent is None:
-                self.world.module(function.path)
-            written = self._written(arg.annotation)
-            if written != UNKNOWN and not any(a.kind in ("callable", "Module") for a in written):
-                return written
-        else:
-            written = UNKNOWN
-        value = (
-            indirect(self.world.kinds.get(id(default), UNKNOWN)) if default is not None else NOTHING
-        )
-        called = self._from_calls(function, arg.arg, index) if calls else NOTHING
+        written = self._written(function, arg.annotation)
+        if written != UNKNOWN and not any(a.kind in ("callable", "Module") for a in written):
+            return written
+        value = NOTHING
+        if default is not None:
+            found = self.world.node_kind(self.world.index.around(function), default)
+            value = indirect(found) if found is not None else UNKNOWN
+        called = passed.get(arg.arg, NOTHING)
         joined = join(called, value)
         if without_none(joined) and UNKNOWN.isdisjoint(joined):
             return joined
@@ -114,7 +143,9 @@ class Parameters:
             return TENSOR
         if self._is_forward(function) and unknown_but_for(TENSOR, joined):
             return TENSOR if default is None else join(TENSOR, value - UNKNOWN)
-        return joined or UNKNOWN
+        if function in self.world._open and not called:
+            return join(joined, UNKNOWN)
+        return joined
 
     def _is_gradient(self, function: Function, index: int) -> bool:
         """Whether the backward of a torch.autograd.Function gets it."""
@@ -130,32 +161,15 @@ class Parameters:
 
     def _is_applied(self, function: Function) -> bool:
         """Whether a function is given to ``module.apply``."""
+        return function.name in self._applied
+
+    @cached_property
+    def _applied(self) -> frozenset[str]:
+        found = set()
         for _, call, _ in self.world.program.calls.get("apply", ()):
             last = call.args[0] if len(call.args) == 1 else None
-            name = last.attr if isinstance(last, ast.Attribute) else getattr(last, "id", "")
-            if name == function.name:
-                return True
-        return False
-
-    def _from_calls(self, function: Function, name: str, index: int) -> Kind:
-        """What the calls in the project pass for a parameter."""
-        called_as = self._bound_as(function) or function.name
-        shift = 0
-        if function.owner is not None and not function.decorated("staticmethod"):
-            shift = 1
-            if called_as == "__init__":
-                called_as = function.owner.name
-            elif called_as in ("forward", "__call__"):
-                self._walk_holders(function.owner)
-                calls = self._module_calls.get(function.owner.key, ())[:MAX_CALL_SITES]
-                return join(*(self._passed(call, name, index - shift) for call in calls))
-        elif function.name == "forward" and index and self._is_autograd(function):
-            called_as, shift = "apply", 1
-        found: list[Kind] = []
-        for file, call, caller in islice(self._sites(function.path, called_as), MAX_CALL_SITES):
-            if self._means(file, call, caller, function):
-                found.append(self._passed(call, name, index - shift))
-        return join(*found)
+            found.add(last.attr if isinstance(last, ast.Attribute) else getattr(last, "id", ""))
+        return frozenset(found)
 
     def _bound_as(self, function: Function) -> str:
         """The variable that a lambda is bound to: ``halve = lambda x: x / 2``."""
@@ -165,49 +179,263 @@ class Parameters:
         targets = around.targets if isinstance(around, ast.Assign) else ()
         return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
 
-    def _sites(self, path: str, called_as: str) -> Iterator[tuple[File, ast.Call, Function | None]]:
-        """The calls of a name, those of one file first: many files may call something ``train``."""
-        file = self.world.program.files[path]
-        yield from ((file, call, caller) for call, caller in file.calls.get(called_as, ()))
-        for site in self.world.program.calls.get(called_as, ()):
-            if site[0] is not file:
-                yield site
-
-    def _walk_holders(self, owner: Class) -> None:
-        """The forwards of the classes that build this one: they call its instances."""
-        for _, _, caller in self.world.program.calls.get(owner.name, ())[:MAX_CALL_SITES]:
-            holder = caller.owner if caller is not None else None
-            forward = holder.methods.get("forward") if holder is not None else None
-            if forward is not None and holder is not owner:
-                self.world.flow(forward)
-
-    def _means(
-        self, file: File, call: ast.Call, caller: Function | None, function: Function
-    ) -> bool:
-        """Whether a call is one of this very function."""
-        if caller is not None:
-            self.world.flow(caller)
-        else:
-            self.world.module(file.path)
-        keys = {a.name for a in self.world.kinds.get(id(call.func), NOTHING)}
-        owner = function.owner.key if function.owner is not None else ""
-        return function.key in keys or (function.name == "__init__" and owner in keys)
-
     def _is_autograd(self, function: Function) -> bool:
         """Whether it is the forward of a torch.autograd.Function, which ``apply`` calls."""
         return function.owner is not None and self.world.is_function(function.owner.key)
 
-    def _passed(self, call: ast.Call, name: str, index: int) -> Kind:
-        if any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
-            return UNKNOWN
+    # -- what a unit passes ---------------------------------------------------------------------
+
+    def note(self, call: ast.Call) -> None:
+        """Pass on what a call, just evaluated, gives; its unit may pass more later."""
+        unit = self.world.unit
+        if unit is not None:
+            for target in self._targets(call):
+                self._pass(unit, target.function, self._bind(target, call))
+
+    def give(self, function: Function, given: Mapping[str, Kind]) -> None:
+        """Note what the unit that is walked now gives to a function that is called out of sight."""
+        unit = self.world.unit
+        if unit is not None:
+            some = self._given.setdefault(unit, {})
+            some[function] = _joined(some.get(function, {}), given)
+            self._pass(unit, function, given)
+
+    def _pass(self, unit: Unit, function: Function, given: Passed) -> None:
+        now = self._passing.setdefault(unit, {})
+        now[function] = _joined(now.get(function, {}), given)
+        self._put(unit, function, _joined(self._passes.get(function, {}).get(unit, {}), given))
+
+    def _put(self, unit: Unit, function: Function, given: Passed | None) -> None:
+        known = self._passes.setdefault(function, {})
+        if given is None:
+            known.pop(unit, None)
+        elif known.get(unit) == given:
+            return
+        else:
+            known[unit] = given
+        self.world.invalidate("passed", function)
+
+    def finish(self, unit: Unit) -> None:
+        """Replace what a unit passes by what its walk, now at its end, has found."""
+        found: dict[Function, Passed] = dict(self._given.pop(unit, {}))
+        for call in self.world.index.calls(unit):
+            for target in self._targets(call):
+                bound = self._bind(target, call)
+                found[target.function] = _joined(found.get(target.function, {}), bound)
+            for function, given in self._out_of_sight(call):
+                found[function] = _joined(found.get(function, {}), given)
+        for function in self.world.index.functions(unit):
+            for wrapper, given in self._wrapping(function, unit):
+                found[wrapper] = _joined(found.get(wrapper, {}), given)
+        before = self._passing.pop(unit, {})
+        for function in {**before, **self._finished.get(unit, {})}:
+            if function not in found:
+                self._put(unit, function, None)
+        for function, given in found.items():
+            self._put(unit, function, given)
+        self._finished[unit] = dict.fromkeys(found)
+
+    @cached_property
+    def _finished(self) -> dict[Unit, dict[Function, None]]:
+        return {}
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    def _targets(self, call: ast.Call) -> Iterator[_Target]:
+        """Yield the functions of the project that an evaluated call may run."""
+        for atom in self.world.kinds.get(id(call.func), NOTHING):
+            if atom.kind == "ref":
+                if atom.name in delegation.CALLERS and call.args:
+                    handed = self.world.kinds.get(id(call.args[0]), NOTHING)
+                    for inner in handed:
+                        yield from self._run(inner, call, call.args[1:], handed=True)
+            else:
+                yield from self._run(atom, call, call.args)
+
+    def _run(
+        self, atom: Atom, call: ast.Call, args: Sequence[ast.expr], handed: bool = False
+    ) -> Iterator[_Target]:
+        world = self.world
+        if atom.kind in ("function", "method"):
+            function = world.function_of(atom.name)
+            if function is None:
+                return
+            receiver = NOTHING
+            if isinstance(call.func, ast.Attribute) and not handed:
+                receiver = world.kinds.get(id(call.func.value), NOTHING)
+            of_class = bool(receiver) and all(a.kind == "class" for a in receiver)
+            shift = int(function.owner is not None and not function.decorated("staticmethod"))
+            if of_class and shift and not function.decorated("classmethod"):
+                shift = 0
+            if function.name == "forward" and self._is_autograd(function):
+                shift = 1
+            if function.owner is None and any(a.kind in ("Module", "Object") for a in receiver):
+                shift = 1  # Net.forward = f
+            exact = of_class or any(a.kind == "super" for a in receiver)
+            for one in (function,) if exact else world.overriding(function):
+                yield _Target(one, shift, args)
+        elif atom.kind == "class":
+            for name in CONSTRUCTORS:
+                for member in world.member(atom.name, name):
+                    function = world.function_of(member.name)
+                    if member.kind == "method" and function is not None:
+                        yield _Target(function, 1, args)
+        elif atom.kind in ("Module", "Object") and "::" in atom.name:
+            for name in ("forward", "__call__") if atom.kind == "Module" else ("__call__",):
+                for member in world.member(atom.name, name):
+                    function = world.function_of(member.name)
+                    if function is not None:
+                        for one in world.overriding(function):
+                            yield _Target(one, 1, args)
+        elif atom.kind == "partial":
+            for item in atom.items:
+                for inner in item:
+                    yield from self._run(inner, call, args, handed=True)
+
+    def _bind(self, target: _Target, call: ast.Call) -> Passed:
+        """Return what a call passes for each parameter."""
+        kinds, node = self.world.kinds, target.function.node.args
+        names = [a.arg for a in target.function.parameters][target.shift :]
+        found: dict[str, Kind] = {}
+        for index, arg in enumerate(target.arguments):
+            value = indirect(kinds.get(id(arg), NOTHING))
+            if isinstance(arg, ast.Starred):
+                rest = [indirect(kinds.get(id(a), NOTHING)) for a in target.arguments[index + 1 :]]
+                each = join(element(value), *rest)
+                for name in (*names[index:], _MORE):
+                    found[name] = join(found.get(name, NOTHING), each)
+                break
+            name = names[index] if index < len(names) else _MORE
+            found[name] = join(found.get(name, NOTHING), value)
+        known = {*names, *(a.arg for a in node.kwonlyargs)}
         for keyword in call.keywords:
-            if keyword.arg == name:
-                return indirect(self.world.kinds.get(id(keyword.value), NOTHING))
-        if 0 <= index < len(call.args):
-            return indirect(self.world.kinds.get(id(call.args[index]), NOTHING))
-        return UNKNOWN if any(k.arg is None for k in call.keywords) else NOTHING
+            if keyword.arg is None:
+                for name in known - found.keys():
+                    found[name] = UNKNOWN
+                continue
+            name = keyword.arg if keyword.arg in known else _NAMED
+            found[name] = join(
+                found.get(name, NOTHING), indirect(kinds.get(id(keyword.value), NOTHING))
+            )
+        return found
+
+    # -- functions that are called out of sight -------------------------------------------------
+
+    def _out_of_sight(self, call: ast.Call) -> Iterator[tuple[Function, Passed]]:
+        """Yield the functions that a call hands to code out of sight, with what they get there."""
+        callee = self.world.kinds.get(id(call.func), UNKNOWN)
+        if all(a.kind in ("function", "class", "super", "Object") for a in callee):
+            return
+        if any(a.kind == "method" and "::" in a.name for a in callee):
+            return
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        for value in (*call.args, *call.keywords):
+            node = value.value if isinstance(value, ast.keyword) else value
+            for atom in self.world.kinds.get(id(node), NOTHING):
+                function = self._function(atom)
+                if function is None or self._hands_on(callee, call):
+                    continue
+                if last == "apply" and not any(a.kind == "foreign" for a in callee):
+                    yield function, {a.arg: MODULE for a in _open(function)[:1]}
+                elif any(a.kind == "builtin" and a.name in _ON_ELEMENTS for a in callee):
+                    others = [a for a in call.args if a is not node]
+                    each = [element(self.world.kinds.get(id(a), UNKNOWN)) for a in others]
+                    yield function, dict(zip([a.arg for a in _open(function)], each, strict=False))
+                else:
+                    yield function, {a.arg: UNKNOWN for a in _open(function)}
+
+    def _hands_on(self, callee: Kind, call: ast.Call) -> bool:
+        """Whether what is called only keeps or gives back the function."""
+        return all(
+            (a.kind == "foreign" and a.name.startswith(_HANDING_ON))
+            or (a.kind == "ref" and a.name in (*delegation.WRAPPING, *delegation.CALLERS))
+            or (a.kind == "builtin" and a.name not in _ON_ELEMENTS)
+            or (a.kind == "method" and a.name.startswith(("list.", "dict.")))
+            for a in callee
+        )
+
+    def _function(self, atom: Atom) -> Function | None:
+        return self.world.function_of(atom.name) if atom.kind in ("function", "method") else None
+
+    # -- decorators -----------------------------------------------------------------------------
+
+    def is_replaced(self, function: Function) -> bool:
+        """Whether a decorator may put something else in the place of a function."""
+        return callgraph.is_replaced(function)
+
+    def _decorators(self, function: Function) -> Iterator[tuple[ast.expr, Kind]]:
+        """Yield the decorators that may change a function, with their kinds."""
+        unit = self.world.index.around(function)
+        for node in getattr(function.node, "decorator_list", ()):
+            if not callgraph.keeps(node):
+                yield node, self.world.node_kind(unit, node) or UNKNOWN
+
+    def _wrapping(self, function: Function, unit: Unit) -> Iterator[tuple[Function, Passed]]:
+        """Yield what decorators get: the function; and the function, if they call it unseen."""
+        if not self.is_replaced(function):
+            return
+        for node in getattr(function.node, "decorator_list", ()):
+            if callgraph.keeps(node):
+                continue
+            for atom in self.world.kinds.get(id(node), UNKNOWN):
+                wrapper = self._function(atom)
+                if wrapper is not None:
+                    first = _open(wrapper)[:1]
+                    yield wrapper, {a.arg: kind("function", function.key) for a in first}
+                elif atom.kind not in ("ref", "class"):
+                    yield function, {a.arg: UNKNOWN for a in _open(function)}
+
+    def decorated_result(self, function: Function, result: Kind) -> Kind:
+        """Return what calling a decorated function gives."""
+        for _, found in self._decorators(function):
+            for atom in found:
+                wrapper = self._function(atom)
+                if wrapper is None:
+                    if atom.kind != "ref":
+                        return UNKNOWN
+                    continue
+                given = self._wrapped(wrapper)
+                if given is None:
+                    return UNKNOWN
+                result = join(result, given)
+        return result
+
+    def _wrapped(self, wrapper: Function) -> Kind | None:
+        """What the function gives that a decorator of the project makes of another one.
+
+        Nothing if that is what the other one gives: it is given back, or called by what is made.
+        """
+        first = [a.arg for a in _open(wrapper)[:1]]
+        returns = [n.value for n in own_nodes(wrapper) if isinstance(n, ast.Return)]
+        made: list[Function] = []
+        for value in returns:
+            name = getattr(value, "id", "")
+            if [name] == first:
+                continue
+            inner = [f for f in self.world.index.functions(wrapper) if f.name == name]
+            if not inner:
+                return None
+            made += inner
+        found = NOTHING
+        for function in made:
+            results = [n.value for n in own_nodes(function) if isinstance(n, ast.Return)]
+            calls = [r for r in results if isinstance(r, ast.Call)]
+            if len(calls) < len(results) or any(
+                [getattr(c.func, "id", "")] != first for c in calls
+            ):
+                found = join(found, self.world.returns(function))
+        return found
 
 
 def _first(function: Function) -> int:
     """The number of its first parameter but ``self``."""
     return int(function.owner is not None and not function.decorated("staticmethod"))
+
+
+def _open(function: Function) -> list[ast.arg]:
+    """The parameters but ``self``."""
+    return [*function.parameters[_first(function) :], *function.node.args.kwonlyargs]
+
+
+def _joined(old: Passed, new: Passed) -> Passed:
+    return {n: join(old.get(n, NOTHING), new.get(n, NOTHING)) for n in {**old, **new}}

@@ -67,8 +67,8 @@ def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
     if name == "saved_tensors" and value == UNKNOWN:
         return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
-    found = join(*(_attribute(a, name, world) for a in ordered(value) if may_have(a, name)))
-    return found or UNKNOWN
+    found = [_attribute(a, name, world) for a in ordered(value) if may_have(a, name)]
+    return join(*found) if found or not value else UNKNOWN
 
 
 def _attribute(atom: Atom, name: str, world: World) -> Kind:
@@ -238,8 +238,8 @@ def call_module(receiver: Kind, world: World) -> Kind:
     for atom in ordered(receiver):
         if "::" in atom.name:
             forward = ordered(world.member(atom.name, "forward"))
-            functions = [world.function_of(a.name) for a in forward if a.kind == "method"]
-            found.extend(world.returns(f) for f in functions if f is not None)
+            functions = [world.function_of(a.name) for a in forward]
+            found.extend(world.returns_any(f) for f in functions if f is not None)
             if not any(functions):
                 bases = world.torch_bases(atom.name)
                 found.extend(world.results.of_forward(b) for b in bases)
@@ -247,7 +247,7 @@ def call_module(receiver: Kind, world: World) -> Kind:
             found.append(call_module(atom.items[0], world))
         elif atom.kind == "Module":
             found.append(world.results.of_forward(atom.name, "return_indices" in atom.keys))
-    return join(*found) or TENSOR
+    return join(*found) if found else TENSOR
 
 
 def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from migrate.analysis.cfg import Graph, Unit
@@ -11,27 +12,22 @@ from migrate.analysis.summaries import Changes, Effects
 from migrate.program import Class, Function, Program
 from migrate.receivers.captured import Captured
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import Atom, Kind, Site
+from migrate.receivers.kinds import NOTHING, Atom, Kind, Site
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
 
-Asked = Function | tuple[str, str]  # what it gives, or a member: (key of a class, name)
+Grown = Mapping[Site, tuple[Kind, frozenset[str]]]
 
 
-class Walk(Protocol):
-    """What the walk of one function or module has found so far; see ``flow``."""
+@dataclass(frozen=True)
+class Contents:
+    """What a function puts into containers: by site, into any it was given; ``kept``: the sites of
+    attributes and globals that hold containers it was given from then on."""
 
-    variables: dict[str, Kind]
-    stores: dict[str, Kind]
-    result: Kind
-    grown: dict[Site, tuple[Kind, frozenset[str]]]
-
-    @property
-    def put_into_given(self) -> Kind: ...
-
-    @property
-    def kept(self) -> set[str]: ...
+    grown: Grown = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    put_into_given: Kind = NOTHING
 
 
 class World(Protocol):
@@ -43,18 +39,6 @@ class World(Protocol):
     roots: frozenset[str]
     kinds: dict[int, Kind]
     recorded: Recorded
-
-    def captured(self, path: str) -> Captured: ...
-
-    def graph(self, unit: Unit) -> Graph: ...
-
-    def flow(self, function: Function) -> Walk: ...
-
-    def settled(self, function: Function) -> bool: ...
-
-    def too_early(self, asked: Asked, answer: Kind, by: Sequence[Function]) -> Kind: ...
-
-    def module(self, path: str) -> Walk: ...
 
     def global_kind(self, path: str, name: str) -> Kind: ...
 
@@ -70,7 +54,13 @@ class World(Protocol):
 
     def is_function(self, key: str) -> bool: ...
 
-    def returns(self, function: Function, call: ast.Call | None = None) -> Kind: ...
+    def returns(self, function: Function) -> Kind: ...
+
+    def returns_any(self, function: Function) -> Kind: ...
+
+    def overriding(self, function: Function) -> tuple[Function, ...]: ...
+
+    def delegate(self, function: Function) -> str: ...
 
     def shown(self, function: Function) -> Mapping[str, Kind]: ...
 
@@ -92,9 +82,17 @@ class World(Protocol):
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None: ...
 
-    def note_call(self, key: str, call: ast.Call) -> None: ...
+    def note_call(self, call: ast.Call) -> None: ...
 
-    def star(self, path: str, module: str, level: int) -> dict[str, Kind]: ...
+    def star(self, path: str, module: str, level: int) -> Mapping[str, Kind]: ...
+
+    def captured(self, path: str) -> Captured: ...
+
+    def graph(self, unit: Unit) -> Graph: ...
+
+    def binds(self, function: Function, name: str) -> Kind: ...
+
+    def contents(self, function: Function) -> Contents: ...
 
     def effects(self, function: Function) -> Effects: ...
 

@@ -1,0 +1,120 @@
+"""Dependency-tracked fixpoint: cells that are computed from others, again whenever one changes.
+
+A cell is a unit (a walk of a function or of a module's top level) or a small value derived from
+units: the result of a function, a member of a class, what callers pass. Whatever is read while a
+cell is computed is recorded; when a value changes, its readers are computed again, small values
+first, then units in the order of the call graph. The last computation of a cell replaces the one
+before. A cell that changes too often is widened to unknown, for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+
+Cell = tuple[Hashable, ...]  # the name of what it is, and of what
+
+JOINED = 8  # changes of a cell after which values are joined instead of replaced
+WIDENED = 24  # changes of a cell after which it is unknown
+
+
+@dataclass(eq=False)
+class Fixpoint:
+    """Values of cells, and who has read them.
+
+    ``compute`` gives the value of a cell; it may read others. ``combine`` joins two values of one
+    cell; ``widen`` is what a cell is that does not settle. ``rank`` orders units, 0 for what is
+    derived. ``start`` is the value of a cell while it is computed for the first time.
+    """
+
+    compute: Callable[[Cell], object]
+    combine: Callable[[Cell, object, object], object]
+    widen: Callable[[Cell, object], object]
+    rank: Callable[[Cell], int]
+    start: Callable[[Cell], object]
+    values: dict[Cell, object] = field(default_factory=dict)
+    computed: int = 0
+    _readers: dict[Cell, dict[Cell, None]] = field(default_factory=dict)
+    _active: list[Cell] = field(default_factory=list)
+    _running: set[Cell] = field(default_factory=set)
+    _stale: set[Cell] = field(default_factory=set)
+    _derived: list[Cell] = field(default_factory=list)
+    _units: list[Cell] = field(default_factory=list)
+    _changes: dict[Cell, int] = field(default_factory=dict)
+
+    def read(self, cell: Cell) -> object:
+        """Return the value of a cell as known so far; the cell computed now depends on it."""
+        if cell not in self.values or (
+            cell in self._stale and cell not in self._running and not self.rank(cell)
+        ):
+            self._run(cell)
+        if self._active:
+            self._readers.setdefault(cell, {})[self._active[-1]] = None
+        return self.values[cell]
+
+    def reader(self) -> Cell | None:
+        """Return the cell that is computed now."""
+        return self._active[-1] if self._active else None
+
+    def invalidate(self, cell: Cell) -> None:
+        """Have a cell computed again: what it rests on has changed."""
+        if cell in self.values and cell not in self._stale:
+            self._stale.add(cell)
+            (self._units if self.rank(cell) else self._derived).append(cell)
+
+    def settle(self) -> None:
+        """Compute what is stale until nothing is.
+
+        Results come from callees and parameters from callers: the units that are stale are walked
+        in rounds, callees first and callers first by turns.
+        """
+        callers_first = True
+        while self._derived or self._units:
+            while self._derived:
+                cell = self._derived.pop()
+                if cell in self._stale:
+                    self._run(cell)
+            callers_first = not callers_first
+            units, self._units = self._units, []
+            for cell in sorted(units, key=self.rank, reverse=callers_first):
+                self._run(cell)
+
+    def changed(self, cell: Cell) -> None:
+        """Have the readers of a cell computed again."""
+        for reader in self._readers.pop(cell, ()):
+            self.invalidate(reader)
+
+    def _run(self, cell: Cell) -> None:
+        first = cell not in self.values
+        if first:
+            self.values[cell] = self.start(cell)
+        self._stale.discard(cell)
+        self._running.add(cell)
+        self._active.append(cell)
+        new = self.compute(cell)
+        self._active.pop()
+        self._running.discard(cell)
+        self.computed += 1
+        old = self.values[cell]
+        changes = self._changes.get(cell, 0)
+        if changes > WIDENED:
+            new = self.widen(cell, new)
+        elif changes > JOINED:
+            new = self.combine(cell, old, new)
+        if new != old:
+            self._changes[cell] = changes + 1
+            self.values[cell] = new
+            self.changed(cell)
+
+    def disagreeing(self) -> Iterator[tuple[Cell, object, object]]:
+        """Yield the cells that would have another value if they were computed now, with both."""
+        for cell in list(self.values):
+            held = self.values[cell]
+            new = self.compute(cell)
+            changes = self._changes.get(cell, 0)
+            if changes > WIDENED:
+                new = self.widen(cell, new)
+            elif changes > JOINED:
+                new = self.combine(cell, held, new)
+            if new != held:
+                yield cell, held, new
