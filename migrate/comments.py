@@ -6,6 +6,7 @@ import ast
 import bisect
 import tokenize
 from collections import Counter
+from collections.abc import Sequence
 
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Site, Span
@@ -13,9 +14,16 @@ from migrate.scene import Scene
 from migrate.source import Source
 
 
-def rescued(scene: Scene, data: bytes) -> list[Edit]:
-    """One edit for every comment of the source that ``data``, the new text, has fewer of."""
-    lost = _lost(scene.source, data)
+def rescued(scene: Scene, data: bytes, shown: Sequence[Span] = ()) -> list[Edit]:
+    """One edit for every comment of the source that ``data``, the new text, has fewer of.
+
+    ``shown`` are the spans of statements that stand as comments, with their own comments.
+    """
+    lost = [
+        (start, end)
+        for start, end in _lost(scene.source, data)
+        if not any(s.start <= start and end <= s.end for s in shown)
+    ]
     statements = _statements(scene) if lost else []
     return [_rescued(scene, statements, start, end) for start, end in lost]
 

@@ -1,18 +1,74 @@
-"""In: refusals. Out: the edits that announce them: a TODO comment, and code that raises."""
+"""Refusals become edits: a comment that announces each, and code that stops where it is reached.
+
+A flag marks the smallest expression that is not understood, and what is marked fails when it is
+reached, in PyNative and in Graph mode. Three forms do that:
+
+- In a function a statement raises. Behind a condition of its own, in a lambda and in the head of a
+  compound statement the expression is a call that raises; graph mode compiles a call by what it
+  calls, so there the flag stops a branch that is not taken as well.
+- What an import evaluates and keeps (values of names, entries of displays, defaults, decorators,
+  base classes) is ``Missing``, which fails on any use: importing the file has to go on where
+  torch's program would.
+- What an import does (``optimizer.step()``, a setting, a registration) raises: nothing tells who
+  would miss it, and a file that went on would be silently another one. Settings of torch's own
+  machinery that mean nothing in MindSpore have rows and are no flags.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
 
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules import graph_unbound
+from migrate.rules.graph_scope import begins_line
 from migrate.scene import Scene
+from migrate.sites import Reference
 
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete)
 MISSING = "helpers.Missing"
+STOP = "helpers.unconverted"
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete,
+           ast.Raise)  # fmt: skip
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DISPLAYS = (ast.Dict, ast.List, ast.Tuple, ast.Set)
+_KEEPING = ("dict", "OrderedDict", "partial", "wraps")  # calls that only keep their arguments
+# calls that are made for what they do, whatever becomes of their value
+_EFFECT = re.compile(
+    r"([^_]_|backward|step|train|eval|apply|update|load_state_dict|zero_grad|seed)$"
+    r"|^(set|register|init|enable|disable|use|manual|add)_"
+)
+
+
+class Form(Enum):
+    """How a mark fails."""
+
+    COMMENT = "the text as it stands is right, or fails by itself"
+    STATEMENT = "the statement raises"
+    CALL = "the expression raises where it is evaluated"
+    VALUE = "the expression is a value that fails on any use"
+    ANNOTATION = "nobody evaluates it, or nobody acts on it"
+    DECORATOR = "the decorated name is such a value"
+    EXCEPTION = "the class of exceptions that nobody raises"
+    PATTERN = "the subject of the match raises"
+    NAME = "an imported name is bound to such a value"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A refusal with the node that it replaces."""
+
+    refusal: Refusal
+    node: ast.AST
+    place: ast.AST
+    form: Form
 
 
 @dataclass(frozen=True)
@@ -22,32 +78,288 @@ class Binding(Edit):
     alias: ast.alias | None = None
 
 
-def edits(scene: Scene, refused: Sequence[tuple[Refusal, ast.AST]]) -> Iterator[Edit]:
-    """One comment per statement and message; one raise per statement without a target."""
-    comments: dict[int, list[Refusal]] = {}
-    for refusal, node in refused:
-        statement = scene.statement(node)
-        comments.setdefault(_line_begin(scene, statement), []).append(refusal)
-    for start, some in comments.items():
+@dataclass(frozen=True)
+class Stop(Edit):
+    """A statement that raises; its text, comments included, stands above it as a comment."""
+
+
+def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterator[Edit]:
+    """Yield one comment for each statement, and what fails in the place of each mark."""
+    marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
+    by_line: dict[int, list[Mark]] = {}
+    for mark in marks:
+        begin = _line_begin(scene, scene.statement(mark.node))
+        by_line.setdefault(begin, []).append(mark)
+    for start, some in by_line.items():
         yield _comment(scene, start, some)
-    raised: set[int] = set()
-    for refusal, node in refused:
-        if refusal.keep:
-            continue
-        statement = scene.statement(node)
-        if id(statement) in raised:
-            continue
-        if isinstance(node, ast.alias):
-            yield from _import(scene, refusal, node, statement)
-        elif _raisable(scene, node, statement):
-            raised.add(id(statement))
-            yield _raise(scene, refusal, statement)
-        else:
-            yield from _missing(scene, refusal, node)
+    for mark in _outermost(scene, marks):
+        yield from _FORMS[mark.form](scene, mark)
+
+
+def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Yield the first of the marks of each place, without those inside the place of another."""
+    spans: dict[int, Span] = {}
+    for mark in marks:
+        if mark.form is not Form.COMMENT:
+            spans.setdefault(id(mark.place), scene.source.span(mark.place))
+    places = sorted(spans.values(), key=lambda s: (s.start, -s.end))
+    outer: list[Span] = []
+    for span in places:
+        if not outer or span.start >= outer[-1].end:
+            outer.append(span)
+    chosen = set(outer)
+    for mark in marks:
+        span = spans.get(id(mark.place), Span(0, 0))
+        if mark.form is not Form.COMMENT and span in chosen:
+            chosen.remove(span)
+            yield mark
+
+
+# -- what is marked ---------------------------------------------------------------------------
+
+
+def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
+    if refusal.keep:
+        return Mark(refusal, node, node, Form.COMMENT)
+    if isinstance(node, ast.alias):
+        return Mark(refusal, node, node, Form.NAME)
+    place = _whole(scene, node)
+    holder = scene.parent(place)
+    if isinstance(holder, (*_FUNCTIONS, ast.ClassDef)) and place in holder.decorator_list:
+        return Mark(refusal, node, place, Form.DECORATOR)
+    if isinstance(holder, (ast.MatchValue, ast.MatchClass)):
+        return Mark(refusal, node, place, Form.PATTERN)
+    if scene.in_annotation(place):
+        return Mark(refusal, node, place, Form.ANNOTATION)
+    if _catches(scene, place):
+        return Mark(refusal, node, place, Form.EXCEPTION)
+    form, place = _evaluated(scene, refusal, place)
+    return Mark(refusal, node, place, form)
+
+
+def _whole(scene: Scene, node: ast.AST) -> ast.AST:
+    """Return the smallest expression that is not understood: a call goes with its function."""
+    parent = scene.parent(node)
+    place = parent if isinstance(parent, ast.Call) and parent.func is node else node
+    assert place is not None
+    current = scene.parent(place)
+    while isinstance(current, (ast.FormattedValue, ast.JoinedStr)):
+        place = current  # a text cannot hold another text with any quotes in it
+        current = scene.parent(place)
+    return place
+
+
+def _catches(scene: Scene, node: ast.AST) -> bool:
+    holder = scene.parent(node)
+    while isinstance(holder, ast.Tuple):
+        node, holder = holder, scene.parent(holder)
+    return isinstance(holder, ast.ExceptHandler) and holder.type is node
+
+
+def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, ast.AST]:
+    """Return the form of a mark by when its place is evaluated, and the place of that form."""
+    path = [place]
+    while not isinstance(path[-1], ast.stmt):
+        parent = scene.parent(path[-1])
+        assert parent is not None
+        if isinstance(parent, (ast.arguments, ast.Lambda)):
+            return _in_function(scene, place, path, parent)
+        path.append(parent)
+    statement = path[-1]
+    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        kept = _kept(path[:-1] or path)
+        decorates = kept in statement.decorator_list
+        return (Form.DECORATOR if decorates else Form.VALUE), kept
+    value = getattr(statement, "value", None)
+    assigned = isinstance(statement, (ast.Assign, ast.AnnAssign)) and value in path
+    if assigned and not _when_called(scene, statement) and not _is_effect(refusal, place):
+        return Form.VALUE, _kept(path[:-1])
+    if not isinstance(statement, _SIMPLE) or _conditional(path):
+        return Form.CALL, place
+    return Form.STATEMENT, statement
+
+
+def _in_function(
+    scene: Scene, place: ast.AST, path: list[ast.AST], parent: ast.AST
+) -> tuple[Form, ast.AST]:
+    """A default is evaluated with the definition, the body of a lambda when it is called."""
+    if isinstance(parent, ast.Lambda) and parent.body is path[-1]:
+        return Form.CALL, place
+    return Form.VALUE, _kept(path)
+
+
+def _when_called(scene: Scene, statement: ast.stmt) -> bool:
+    """Whether a statement runs when a function is called, not when the file is imported."""
+    current = scene.parent(statement)
+    while current is not None and not isinstance(current, ast.ClassDef):
+        if isinstance(current, _FUNCTIONS):
+            return True
+        current = scene.parent(current)
+    return False
+
+
+def _conditional(path: Sequence[ast.AST]) -> bool:
+    """Whether the statement may be executed without its first node being evaluated."""
+    for child, parent in pairwise(path):
+        if isinstance(parent, ast.IfExp) and child is not parent.test:
+            return True
+        if isinstance(parent, ast.BoolOp) and child is not parent.values[0]:
+            return True
+        if isinstance(parent, ast.Compare) and child in parent.comparators[1:]:
+            return True
+        if isinstance(parent, _LOOPS) and child is not parent.generators[0]:
+            return True
+        if isinstance(parent, ast.comprehension) and child is not parent.iter:
+            return True
+        if isinstance(parent, ast.Assert) and child is parent.msg:
+            return True
+    return False
+
+
+def _kept(path: Sequence[ast.AST]) -> ast.AST:
+    """Return the innermost node of a path that displays and the like keep without a look at it."""
+    for child, parent in reversed(list(pairwise(path))):
+        kept = isinstance(parent, (*_DISPLAYS, ast.keyword))
+        if isinstance(parent, ast.Call):
+            name = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
+            kept = name in _KEEPING and child is not parent.func
+        elif isinstance(parent, ast.IfExp):
+            kept = child is not parent.test
+        elif isinstance(parent, ast.BoolOp):
+            kept = child is parent.values[-1]
+        elif isinstance(child, ast.Starred):
+            kept = False
+        if not kept:
+            return parent
+    return path[0]
+
+
+def _is_effect(refusal: Refusal, place: ast.AST) -> bool:
+    """Whether the value is not all that is missing: a name may be left with what it had before."""
+    name = refusal.site.name.partition("(")[0].rpartition(".")[2]
+    if refusal.code.startswith("INP"):
+        return True
+    return isinstance(place, ast.Call) and _EFFECT.search(name) is not None
+
+
+# -- what becomes of it -----------------------------------------------------------------------
+
+
+def message(refusal: Refusal) -> str:
+    """Return what the exception says; the comment above has the reason."""
+    return f"torch2ms {refusal.code} {_one_line(refusal.site.name)}"
+
+
+def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    statement = scene.statement(mark.place)
+    text = f"raise NotImplementedError({message(mark.refusal)!r})"
+    span = scene.source.span(statement)
+    site = _at(mark, span)
+    if begins_line(scene, statement):
+        yield Stop(site, Outcome.FLAGGED, graph_unbound.raising(scene, statement, text))
+    else:
+        made, root = _called(scene, STOP, mark)
+        yield Stop(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
+
+
+def _call(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    made, root = _called(scene, STOP, mark)
+    place = mark.place
+    if not isinstance(getattr(place, "ctx", ast.Load()), ast.Load):
+        made += f".{getattr(place, 'attr', 'value')}"  # nothing can be assigned to a call
+    yield _edit(scene, mark, place, made, root)
+
+
+def _value(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    made, root = _called(scene, MISSING, mark)
+    statement = scene.statement(mark.place)
+    if isinstance(statement, ast.Assign) and statement.value is mark.place:
+        targets = [t.elts for t in statement.targets if isinstance(t, (ast.Tuple, ast.List))]
+        if targets:  # each of the names is missing
+            made = ", ".join([made] * len(targets[0]))
+    yield _edit(scene, mark, mark.place, made, root)
+
+
+def _annotation(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    yield _edit(scene, mark, mark.place, "object", "")
+
+
+def _decorator(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    made, root = _called(scene, MISSING, mark)
+    yield _edit(scene, mark, mark.place, f"{made}.decorate", root)
+
+
+def _exception(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    made, root = _called(scene, MISSING, mark)
+    yield _edit(scene, mark, mark.place, f"{made}.error", root)
+
+
+def _pattern(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    """A pattern holds names and literals only: the subject raises before it is compared."""
+    statement = scene.statement(mark.node)
+    assert isinstance(statement, ast.Match)
+    made, root = _called(scene, STOP, mark)
+    value = isinstance(scene.parent(mark.place), ast.MatchValue)
+    yield _edit(scene, mark, mark.place, "None" if value else "object", "")
+    yield _edit(scene, mark, statement.subject, made, root)
+
+
+def _name(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    """``import lib`` of a library that needs torch binds the name to an object that raises."""
+    alias = mark.node
+    assert isinstance(alias, ast.alias)
+    if alias.name == "*":
+        return
+    made, root = _called(scene, MISSING, mark)
+    bound = alias.asname or alias.name.partition(".")[0]
+    site = scene.site(mark.refusal.site.name, alias)
+    needs = frozenset((root,))
+    yield Binding(site, Outcome.FLAGGED, (f"{bound} = {made}",), needs=needs, alias=alias)
+    for use in scene.file.loads.get(bound, ()):
+        if scene.in_annotation(use):  # annotations decide nothing at run time
+            yield _edit(scene, mark, _dotted(scene, use), "object", "")
+
+
+_FORMS = {
+    Form.STATEMENT: _statement,
+    Form.CALL: _call,
+    Form.VALUE: _value,
+    Form.ANNOTATION: _annotation,
+    Form.DECORATOR: _decorator,
+    Form.EXCEPTION: _exception,
+    Form.PATTERN: _pattern,
+    Form.NAME: _name,
+}
+
+
+def _dotted(scene: Scene, node: ast.AST) -> ast.AST:
+    """Return the chain of attributes and the index that a name begins."""
+    parent = scene.parent(node)
+    while isinstance(parent, (ast.Attribute, ast.Subscript)) and parent.value is node:
+        node, parent = parent, scene.parent(parent)
+    return node
+
+
+def _called(scene: Scene, helper: str, mark: Mark) -> tuple[str, str]:
+    text, root = scene.spelling.local(helper)
+    return f"{text}({message(mark.refusal)!r})", root
+
+
+def _edit(scene: Scene, mark: Mark, node: ast.AST, text: str, root: str) -> Edit:
+    needs = frozenset((root,)) if root else frozenset()
+    return Edit(_at(mark, scene.source.span(node)), Outcome.FLAGGED, (text,), needs=needs)
+
+
+def _at(mark: Mark, span: Span) -> Site:
+    site = mark.refusal.site
+    return Site(site.name, span, site.line, site.column)
+
+
+# -- what announces it ------------------------------------------------------------------------
 
 
 def _line_begin(scene: Scene, statement: ast.stmt) -> int:
-    """Where the comment goes: before the first text of the statement's line."""
+    """Return where the comment goes: before the first text of the statement's line."""
     decorators = getattr(statement, "decorator_list", ())
     start = min(scene.source.span(n).start for n in (statement, *decorators))
     line = scene.source.line_start(scene.source.line_of(start))
@@ -57,116 +369,31 @@ def _line_begin(scene: Scene, statement: ast.stmt) -> int:
     return line
 
 
-def _comment(scene: Scene, start: int, refusals: Sequence[Refusal]) -> Edit:
+def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:
+    """Each reason once, and below it the text that is gone."""
     lines: list[str] = []
-    for refusal in refusals:
-        text = f"# TODO(torch2ms {refusal.code}): {_one_line(_reason(refusal))}"
+    for mark in marks:
+        refusal = mark.refusal
+        tail = f"; {refusal.next_step}" if refusal.next_step else ""
+        reason = _one_line(f"{refusal.site.name}: {refusal.reason}{tail}")
+        text = f"# TODO(torch2ms {refusal.code}): {reason}"
         if text not in lines:
             lines.append(text)
-    site = Site(refusals[0].site.name, Span(start, start), scene.source.line_of(start), 1)
+    for mark in marks:
+        if mark.form not in (Form.COMMENT, Form.NAME):
+            lines += [line for line in _original(scene, mark.place) if line not in lines]
+    span = Span(start, start)
+    site = Site(marks[0].refusal.site.name, span, scene.source.line_of(start), 1)
     return Edit(site, Outcome.FLAGGED, above(scene.source, start, lines))
 
 
-def _reason(refusal: Refusal) -> str:
-    tail = f"; {refusal.next_step}" if refusal.next_step else ""
-    return f"{refusal.site.name}: {refusal.reason}{tail}"
+def _original(scene: Scene, node: ast.AST) -> list[str]:
+    """The text of what is marked, as comments."""
+    span = scene.source.span(node)
+    column = span.start - scene.source.line_start(scene.source.line_of(span.start))
+    text = textwrap.dedent(" " * column + scene.source.text(span))
+    return [f"# {line}".rstrip() for line in text.splitlines()]
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def message(refusal: Refusal) -> str:
-    return _one_line(f"torch2ms {refusal.message}")
-
-
-def _raisable(scene: Scene, node: ast.AST, statement: ast.stmt) -> bool:
-    """Inside a function a simple statement can raise in place of its value."""
-    if not isinstance(statement, _SIMPLE) or scene.function(statement) is None:
-        return False
-    current: ast.AST | None = node
-    while current is not None and current is not statement:
-        if isinstance(current, ast.Lambda):
-            return False
-        current = scene.parent(current)
-    owner = scene.parent(statement)
-    return not isinstance(owner, ast.ClassDef) or (
-        scene.function(statement) is not None and (_function_is_nearest(scene, statement))
-    )
-
-
-def _function_is_nearest(scene: Scene, statement: ast.stmt) -> bool:
-    current = scene.parent(statement)
-    while current is not None:
-        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return True
-        if isinstance(current, ast.ClassDef):
-            return False
-        current = scene.parent(current)
-    return False
-
-
-def _raise(scene: Scene, refusal: Refusal, statement: ast.stmt) -> Edit:
-    text = f"raise NotImplementedError({message(refusal)!r})"
-    span = scene.source.span(statement)
-    site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
-    return Edit(site, Outcome.FLAGGED, graph_unbound.raising(scene, statement, text))
-
-
-def _missing(scene: Scene, refusal: Refusal, node: ast.AST) -> Iterator[Edit]:
-    """An expression that raises on any use, where a statement cannot."""
-    text, root = scene.spelling.local(MISSING)
-    made = f"{text}({message(refusal)!r})"
-    target = _eager(scene, node)
-    parent = scene.parent(node)
-    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-        # nothing can be assigned to a call: a setting goes as a whole, others raise
-        alone = isinstance(parent, ast.Assign) and parent.targets == [node]
-        target, made = (parent, made) if alone and parent else (node, f"{made}.{node.attr}")
-    called = isinstance(parent, ast.Call) and parent.func is node
-    holder = scene.parent(parent) if called and parent is not None else parent
-    whole = parent if called else node
-    if isinstance(holder, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and (
-        whole in holder.decorator_list
-    ):
-        assert whole is not None
-        target, made = whole, made + ".decorate"
-    if isinstance(parent, (ast.MatchValue, ast.MatchClass)):
-        # a pattern holds names and literals only
-        pattern = "None" if isinstance(parent, ast.MatchValue) else "object"
-        yield Edit(refusal.site, Outcome.FLAGGED, (pattern,))
-        statement = scene.statement(node)
-        assert isinstance(statement, ast.Match)
-        target, made = statement.subject, f"{made}()"
-    span = scene.source.span(target)
-    site = Site(refusal.site.name, span, refusal.site.line, refusal.site.column)
-    yield Edit(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
-
-
-def _eager(scene: Scene, node: ast.AST) -> ast.AST:
-    """What is evaluated when the file is imported must not raise: the whole value goes then."""
-    value, parent = node, scene.parent(node)
-    while parent is not None and not isinstance(parent, ast.stmt):
-        if isinstance(parent, ast.JoinedStr):
-            node = parent  # a text cannot hold another text with any quotes in it
-        if isinstance(parent, ast.arguments):
-            return value if value in parent.defaults or value in parent.kw_defaults else node
-        if isinstance(parent, ast.Lambda):
-            return node
-        value, parent = parent, scene.parent(parent)
-    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Expr, ast.AugAssign)):
-        return value if getattr(parent, "value", None) is value else node
-    return node
-
-
-def _import(
-    scene: Scene, refusal: Refusal, alias: ast.alias, statement: ast.stmt
-) -> Iterator[Edit]:
-    """``import lib`` of a library that needs torch: the name is bound to an object that raises."""
-    if alias.name == "*":
-        return
-    text, root = scene.spelling.local(MISSING)
-    bound = alias.asname or alias.name.partition(".")[0]
-    site = scene.site(refusal.site.name, alias)
-    parts = (f"{bound} = {text}({message(refusal)!r})",)
-    yield Binding(site, Outcome.FLAGGED, parts, needs=frozenset((root,)), alias=alias)

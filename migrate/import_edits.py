@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from migrate.following.follow import module_span
 from migrate.layout import removed_span
@@ -19,19 +19,19 @@ def edits(
     references: Sequence[Reference],
     bindings: dict[int, str],
     block: str,
-    leads: bool = False,
+    limit: int | None = None,
 ) -> list[Edit]:
     """Replace torch imports by ``block`` at the first of them; ``bindings`` replace flagged names.
 
-    ``bindings`` maps the id of a flagged alias to the assignment that takes its place. ``leads``:
-    what needs the block follows the imports that begin the file.
+    ``bindings`` maps the id of a flagged alias to the assignment that takes its place. ``limit``:
+    where something needs the block first.
     """
     gone = {id(r.node) for r in references if r.form is Form.IMPORT} | reexported(scene)
     gone |= bindings.keys()
     along = {id(r.node) for r in references if r.form is Form.FOLLOWED} - gone
     statements = [n for n in scene.file.imports if _changes(n, gone, along)]
     anchor = _anchor(scene, statements)
-    if leads and anchor is not None and scene.source.span(anchor).start >= leading_end(scene):
+    if limit is not None and anchor is not None and scene.source.span(anchor).start > limit:
         anchor = None
     found: list[Edit] = []
     placed = not block
@@ -159,6 +159,22 @@ def leading_end(scene: Scene) -> int:
         return _after_header_comments(scene)
     end = scene.source.data.find(b"\n", scene.source.span(last).end)
     return end + 1 if end >= 0 else len(scene.source.data)
+
+
+def helpers_at(scene: Scene, bindings: Mapping[int, Edit]) -> int:
+    """Return where helpers are needed: behind the imports that begin the file, or before that.
+
+    An import that becomes an assignment of a helper needs it there.
+    """
+    end = leading_end(scene)
+    for node in scene.source.tree.body:
+        if scene.source.span(node).start >= end:
+            break
+        inside = (bindings.get(id(a)) for a in ast.walk(node) if isinstance(a, ast.alias))
+        needs = {n for e in inside if e is not None and any(e.parts or ()) for n in e.needs}
+        if any(n.startswith("helpers.") for n in needs):
+            return scene.source.line_start(node.lineno)
+    return end
 
 
 def _guarded(node: ast.stmt) -> bool:

@@ -160,7 +160,7 @@ def _changes(
     scene: Scene, references: Sequence[Reference], made: plan.Plan, options: Options
 ) -> list[Edit]:
     refused = [
-        (decision, reference.node)
+        (decision, reference)
         for decision, reference in zip(made.decisions, references, strict=True)
         if isinstance(decision, Refusal)
     ]
@@ -174,7 +174,8 @@ def _changes(
     changes = _without_raised(changes, raising) + raising
     texts = {alias: _plain(edit) for alias, edit in bindings.items()}
     needing = [*changes, *bindings.values()]
-    return changes + _imports(scene, references, needing, texts, options)
+    needed = import_edits.helpers_at(scene, bindings)
+    return [*_imports(scene, references, needing, texts, options, needed), *changes]
 
 
 def _plain(edit: Edit) -> str:
@@ -197,8 +198,9 @@ def _imports(
     changes: Sequence[Edit],
     bindings: dict[int, str],
     options: Options,
+    needed: int,
 ) -> list[Edit]:
-    """The import statements, and the helpers the new text uses."""
+    """The import statements, and the helpers the new text uses, ``needed`` from an offset on."""
     needs = {n for e in changes for n in e.needs}
     helpers = sorted(n for n in needs if n.startswith("helpers."))
     roots = {n for n in needs if not n.startswith("helpers.")}
@@ -210,11 +212,12 @@ def _imports(
         inline, more = _inline(scene, helpers, frozenset(roots))
         roots |= more
     block = "\n".join(scene.spelling.lines(roots) + lines)
-    found = import_edits.edits(scene, references, bindings, block, leads=bool(inline))
+    limit = needed if helpers and (inline or needed < import_edits.leading_end(scene)) else None
+    found = import_edits.edits(scene, references, bindings, block, limit)
     start = Site("imports", Span(0, 0), 1, 1)
     found.append(Edit(start, Outcome.KEPT, None, needs=frozenset(needs)))
     if inline:
-        found.append(_helper_block(scene, inline))
+        found.append(_helper_block(scene, inline, needed))
     return found
 
 
@@ -262,8 +265,7 @@ def _inline(
 _SHARED = ("ms", "nn", "ops", "mint", "amp", "dataset", "numpy", "Tensor", "Parameter")
 
 
-def _helper_block(scene: Scene, text: str) -> Edit:
-    place = import_edits.leading_end(scene)
+def _helper_block(scene: Scene, text: str, place: int) -> Edit:
     source = scene.source
     body = text.rstrip("\n").replace("\n", source.newline)
     rest = source.data[place:]
@@ -287,5 +289,6 @@ def _emit(scene: Scene, changes: list[Edit]) -> Emitted:
     emitted = emit(scene.source, changes)
     if not any(b"#" in scene.source.data[s.start : s.end] for s in covered(changes)):
         return emitted
-    lost = rescued(scene, emitted.data)
+    shown = [e.site.span for e in changes if isinstance(e, flags.Stop)]
+    lost = rescued(scene, emitted.data, shown)
     return emit(scene.source, changes + lost) if lost else emitted

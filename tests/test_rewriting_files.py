@@ -281,7 +281,7 @@ default = width_of(Net(3))
 
 
 def test_name_of_torch_that_a_file_without_torch_hands_on() -> None:
-    """What takes its place has no such name: the package could not be imported."""
+    """The file binds it on two ways: what takes its place has the name, and is imported."""
     made = together(
         {
             "net/__init__.py": "from .checks import _assert, whole\n",
@@ -298,7 +298,7 @@ def whole(x):
 """,
         }
     )
-    assert text(made["net/__init__.py"]) == "from .checks import whole\n"
+    assert text(made["net/__init__.py"]) == "from .checks import _assert, whole\n"
     assert "torch" not in text(made["net/checks.py"])
 
 

@@ -1,4 +1,9 @@
-"""In: the message of a flag. Out: an object that stands where torch code had no counterpart."""
+"""What takes the place of torch code without a counterpart: calls and values that raise."""
+
+
+def unconverted(message):
+    """Raises NotImplementedError: the comment above the call has the reason and what to do."""
+    raise NotImplementedError(message)
 
 
 class MissingType(type):
@@ -11,26 +16,62 @@ class MissingType(type):
 
 
 class Missing:
-    """Stands for something that was not converted: importing the file works, using it raises.
+    """Stands for a value that was not converted: importing the file works, using it raises.
 
-    Raises NotImplementedError with the flag's message on call, attribute, index, iteration, truth
-    and arithmetic; a class derived from it raises when it is instantiated.
+    Raises NotImplementedError on call, attribute, index, iteration, truth, comparison, arithmetic
+    and formatting; a class derived from it raises when it is instantiated. It may be part of an
+    annotation (``X | None``). What Python itself made is no instance of it; others raise.
     """
+
+    error = type("MissingError", (Exception,), {"__doc__": "For except clauses: nobody raises it."})
+    __hash__ = object.__hash__
 
     def __init__(self, message):
         self.__dict__["message"] = message
 
+    def __repr__(self):
+        return f"Missing({self.__dict__['message']!r})"
+
     def _fail(self, *args, **kwargs):
         raise NotImplementedError(self.__dict__["message"])
 
-    __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __contains__ = _fail
+    __getitem__ = __setitem__ = __delitem__ = __iter__ = __next__ = __len__ = __contains__ = _fail
+    __bool__ = __int__ = __float__ = __index__ = __complex__ = __str__ = __format__ = _fail
+    __lt__ = __gt__ = __le__ = __ge__ = __enter__ = __exit__ = __setattr__ = __delattr__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
-    __enter__ = __exit__ = __setattr__ = __lt__ = __gt__ = __le__ = __ge__ = _fail
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _fail
+    __matmul__ = __rmatmul__ = __and__ = __rand__ = __xor__ = __rxor__ = __lshift__ = _fail
+    __rlshift__ = __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _fail
+    __array__ = __await__ = __round__ = _fail
+
+    def __call__(self, *args, **kwargs):
+        if len(args) == 3 and isinstance(args[2], dict) and "__module__" in args[2]:
+            return self  # as a metaclass: the class is missing
+        return self._fail()
+
+    def __eq__(self, other):
+        return True if other is self else self._fail()
+
+    def __ne__(self, other):
+        return False if other is self else self._fail()
+
+    def __or__(self, other):
+        annotated = other is None or isinstance(other, (type, str, Missing))
+        return self if annotated or type(other).__module__ in ("types", "typing") else self._fail()
+
+    __ror__ = __or__
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
         self._fail()
+
+    def __instancecheck__(self, value):
+        plain = type(value).__module__ == "builtins" and type(value) is not tuple
+        return False if plain else self._fail()
+
+    def __subclasscheck__(self, value):
+        return False if value.__module__ == "builtins" else self._fail()
 
     def decorate(self, function):
         """As a decorator: the decorated name raises when it is used."""

@@ -61,19 +61,21 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, 
     after = [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
     newline = scene.source.newline
     known = function.key in compiled(scene.inference) and block is not function.node
-    names = _lost(function.node, statement, after) if known else []
+    read = {
+        n.id for s in after for n in ast.walk(s)
+        if known and isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }  # fmt: skip
+    # a nested function may not say nonlocal for a name that nothing binds
+    read |= {n for s in ast.walk(function.node) if isinstance(s, ast.Nonlocal) for n in s.names}
+    names = _lost(function.node, statement, read)
     parts = [p for n in names for p in (f"{n} = None{newline}", indent)]
     if after:
         return (*parts, f"if True:{newline}", indent, f"    {text}")
     return (*parts, text)
 
 
-def _lost(function: ast.AST, statement: ast.stmt, after: list[ast.stmt]) -> list[str]:
-    """The names that only the statement gives a value, of those that are read after it."""
-    read = {
-        n.id for s in after for n in ast.walk(s)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    }  # fmt: skip
+def _lost(function: ast.AST, statement: ast.stmt, read: set[str]) -> list[str]:
+    """The names that only the statement gives a value, of those that are read."""
     names = {n.id: n for n in _bindings(statement)}
     for other in ast.walk(function):
         if isinstance(other, ast.arg):
