@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.program import Class
+from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import is_all, without_none
 from migrate.scene import Scene
 from migrate.syntax import is_super
@@ -29,35 +30,54 @@ def in_class(scene: Scene, owner: ast.ClassDef) -> list[ast.AST]:
 
 
 def calls_forward(scene: Scene, owner: Class) -> bool:
-    """Return whether ``__call__`` of a Module is its ``construct``, and ``forward`` keeps its name.
+    """Return whether ``__call__`` of a Module is its ``construct``: graph mode passes over it.
 
-    Graph mode passes over ``__call__``. The class has both, no other derives from it, and nobody
-    but its ``super().__call__(...)`` calls ``forward``.
+    The class has a ``forward``, which keeps its name, and nothing but ``super().__call__(...)``
+    calls it; or it has none. No class that derives from it has either.
     """
     call, own = owner.methods.get("__call__"), owner.methods.get(NAME)
-    if call is None or own is None or not scene.is_module_class(owner):
+    if call is None or not call.parameters or not scene.is_module_class(owner):
         return False
-    if not call.parameters or any(getattr(m.node, "decorator_list", ()) for m in (call, own)):
+    if any(getattr(m.node, "decorator_list", ()) for m in (call, own) if m is not None):
         return False
     inference = scene.inference
-    for other in inference.program.classes.values():
-        if any(a.name == owner.key for base in inference.bases(other.key) for a in base):
-            return False
-    if any(
-        _is_forward(n) and n is not own.node for s in owner.node.body for n in _at_class_level(s)
-    ):
+    kin = [c for c in inference.program.classes.values() if owner.key in line(inference, c.key)]
+    if any(NAME in c.methods or "__call__" in c.methods for c in kin if c is not owner):
+        return False
+    above = line(inference, owner.key) - {owner.key}
+    if any("__call__" in inference.program.classes[key].methods for key in above):
+        return False
+    bound = [n for s in owner.node.body for n in _at_class_level(s) if _is_forward(n)]
+    if any(own is None or n is not own.node for n in bound):
         return False
     supers = [n for n in call.nodes if is_super(n)]
     through = [n for n in call.nodes if isinstance(n, ast.Attribute) and is_super(n.value)]
-    if not supers or len(supers) != len(through) or any(n.attr != "__call__" for n in through):
+    if len(supers) != len(through) or any(n.attr != "__call__" for n in through):
         return False
+    return own is None or (bool(supers) and not _is_asked_for(inference, {c.key for c in kin}))
+
+
+def _is_asked_for(inference: Inference, classes: set[str]) -> bool:
+    """Return whether ``forward`` of an object of these classes may be called by its name."""
     for file in inference.program.files.values():
         for node in file.of(ast.Attribute):
             if node.attr == NAME and not is_super(node.value):
                 kind = inference.kinds.get(id(node.value), frozenset())
-                if not kind or any(a.kind == "unknown" or a.name == owner.key for a in kind):
-                    return False
-    return True
+                if not kind or any(a.kind == "unknown" or a.name in classes for a in kind):
+                    return True
+    return False
+
+
+def line(inference: Inference, key: str) -> set[str]:
+    """Return the keys of a class of the project and of those that it inherits from."""
+    found: set[str] = set()
+    waiting = [key]
+    while waiting:
+        key = waiting.pop()
+        if key not in found and key in inference.program.classes:
+            found.add(key)
+            waiting += [a.name for base in inference.bases(key) for a in base if a.kind == "class"]
+    return found
 
 
 def _is_forward(node: ast.AST) -> bool:

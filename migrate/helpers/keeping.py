@@ -2,6 +2,7 @@
 
 import functools
 
+import mindspore as ms
 from mindspore import ops
 
 
@@ -29,13 +30,14 @@ def keep(cell, name, value):
         setattr(cell, name, value)
 
 
-def pynative_only(reason):
-    """Raise NotImplementedError when graph mode compiles the call; do nothing in PyNative.
+def refuse(reason):
+    """Raise NotImplementedError, where an expression cannot."""
+    raise NotImplementedError(reason)
 
-    It stands before what graph mode would compile to something else, without a word.
-    """
-    if not is_pynative():
-        raise NotImplementedError(reason)
+
+def compile_anew():
+    """Make graph mode compile again: what has just changed is a constant of its graphs."""
+    ms.ms_memory_recycle()
 
 
 def wraps(function):

@@ -62,10 +62,10 @@ class Fixed:
         owner = self.function.owner
         if getattr(node.value, "id", "") != self.own or owner is None:
             return self.holds(node.value)
-        constructing = _constructing(self.scene)
+        making = constructing(self.scene)
         places = graph_state.known_places(self.scene.inference.program, node.attr)
         stores = [p for p in places if isinstance(getattr(p, "ctx", None), ast.Store)]
-        return all(id(p) in constructing or id(p) in self.renewing for p in stores)
+        return all(id(p) in making or id(p) in self.renewing for p in stores)
 
     def _call(self, node: ast.Call) -> bool:
         func = node.func
@@ -88,7 +88,7 @@ class Fixed:
         return kind in ("ref", "method") and "::" not in name
 
 
-def _constructing(scene: Scene) -> frozenset[int]:
+def constructing(scene: Scene) -> frozenset[int]:
     """The nodes in constructors, and in methods that nothing but constructors calls."""
     program = scene.inference.program
     if "constructing" not in program.notes:

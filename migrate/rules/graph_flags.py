@@ -15,6 +15,7 @@ from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all, ordered
 from migrate.rules import (
+    graph_anew,
     graph_calls,
     graph_checks,
     graph_children,
@@ -114,6 +115,7 @@ def rewrites(scene: Scene) -> Iterator[Edit]:
     for made in rewritings(scene).values():
         if not made.note:
             yield from made.edits
+    yield from graph_anew.edits(scene, rewritings(scene))
     for node, found, before in _all(scene):
         if found[0] in graph_silent.CODES:
             yield from graph_silent.stop(scene, node, found, before)

@@ -1,8 +1,9 @@
 """Find what graph mode compiles to something else without a word, and stop the compiler there.
 
-A stop is ``pynative_only("torch2ms GRF612 ...")``: it raises when the statement is compiled, and
-does nothing in PyNative, where the code is right. So it may stand where nobody knows whether the
-code is ever compiled.
+A stop is ``assert is_pynative(), "torch2ms GRF612 ..."``: it raises when the statement is compiled,
+and passes in PyNative, where the code is right. So it may stand where nobody knows whether the code
+is ever compiled. A call of a function that raises would be no stop: in a function that holds a
+lambda, the compiler drops what is called for its effect alone.
 """
 
 from __future__ import annotations
@@ -65,15 +66,19 @@ def _around(scene: Scene, node: ast.AST) -> ast.AST | None:
 
 
 def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
-    """Yield the edit that puts ``pynative_only(...)`` before what must not be compiled."""
+    """Yield the edit that puts ``assert is_pynative(), ...`` before what must not be compiled."""
     code, name, reason, _ = found
-    text, root = scene.spelling.local("helpers.pynative_only")
-    call = f"{text}({f'torch2ms {code} {name}: {reason}'!r})"
+    asked, root = scene.spelling.local("helpers.is_pynative")
+    needs, message = {root}, f"torch2ms {code} {name}: {reason}"
+    check = f"assert {asked}(), {message!r}"
     around = _around(scene, node) if before is None else None
     source = scene.source
     if isinstance(around, ast.Lambda):
         span = source.span(around.body)
-        parts: tuple[tuple[int, str], ...] = ((span.start, f"{call} or ("), (span.end, ")"))
+        refuse, other = scene.spelling.local("helpers.refuse")
+        needs.add(other)
+        behind = f") if {asked}() else {refuse}({message!r})"
+        parts: tuple[tuple[int, str], ...] = ((span.start, "("), (span.end, behind))
     else:
         statement = before or scene.statement(node)
         while not graph_scope.begins_line(scene, statement):
@@ -85,12 +90,12 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
         if graph_scope.begins_line(scene, statement):
             line = source.line_start(source.line_of(start))
             indent = source.data[line:start].decode()
-            parts = ((start, f"{call}{source.newline}{indent}"),)
+            parts = ((start, f"{check}{source.newline}{indent}"),)
         else:
-            parts = ((start, f"{call}; "),)
+            parts = ((start, f"{check}; "),)
     for place, put in parts:
         made = graph_scope.edit(scene, node, Span(place, place), put)
-        yield replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
+        yield replace(made, outcome=Outcome.HELPER, needs=frozenset(needs))
 
 
 # -- what lives longer than a call --------------------------------------------------------------
@@ -105,19 +110,24 @@ def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sil
                 why = "graph mode does not bind it: code outside keeps the old value"
                 yield Silent(node, ("GRF612", f"global {node.id}", why, "return the value"))
             continue
-        held = _changed(scene, node)
+        held = changed(scene, node)
         if held is None:
             continue
-        root = _root(held)
-        if isinstance(root, ast.Name):
-            if root.id in defaults and held is root:
+        base = root(held)
+        if isinstance(base, ast.Name):
+            if base.id in defaults and held is base:
                 why = "graph mode makes the default anew at each call"
-                yield Silent(node, ("GRF612", root.id, why, "keep it where it is made"))
-            elif _is_global(function, root.id) and _contains(scene, node, held):
+                yield Silent(node, ("GRF612", base.id, why, "keep it where it is made"))
+            elif _is_global(function, base.id) and _contains(scene, node, held):
                 why = "graph mode changes a copy: code outside keeps the old contents"
-                yield Silent(node, ("GRF612", root.id, why, "return what is new"))
+                yield Silent(node, ("GRF612", base.id, why, "return what is new"))
             elif _member(held) is not None and _contains(scene, node, held):
                 yield from _of_object(scene, node, held)
+            elif _contains(scene, node, held):
+                owner = _alias(scene, function, own, base.id)
+                if owner:
+                    why = f"graph mode changes a copy: {owner} keeps the old contents"
+                    yield Silent(node, ("GRF612", base.id, why, "return what is new"))
         elif _contains(scene, node, held):
             yield from _of_object(scene, node, held)
 
@@ -128,6 +138,25 @@ def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
         return
     why = "graph mode changes a copy: the object keeps the old contents"
     yield Silent(node, ("GRF612", ast.unparse(held), why, "return it beside the result"))
+
+
+def _alias(scene: Scene, function: Function, own: list[ast.AST], name: str) -> str:
+    """Return what outlives the call and is bound to a local variable: ``items = self.items``."""
+    for bound in own:
+        if not isinstance(bound, ast.Name) or bound.id != name or isinstance(bound.ctx, ast.Load):
+            continue
+        parent = scene.parent(bound)
+        value: ast.expr | None = None
+        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            value = parent.value
+        elif isinstance(parent, ast.For):
+            value = parent.iter
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        outer = isinstance(value, ast.Name) and _is_global(function, value.id)
+        if value is not None and (outer or isinstance(value, ast.Attribute)):
+            return ast.unparse(value)
+    return ""
 
 
 def _mutable_defaults(function: Function) -> set[str]:
@@ -145,7 +174,7 @@ def _makes(node: ast.expr | None) -> bool:
     return getattr(func, "attr", getattr(func, "id", "")) in _MAKERS
 
 
-def _changed(scene: Scene, node: ast.AST) -> ast.expr | None:
+def changed(scene: Scene, node: ast.AST) -> ast.expr | None:
     """Return the expression whose contents a node changes."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.value if node.func.attr in _CHANGING else None
@@ -156,7 +185,8 @@ def _changed(scene: Scene, node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _root(node: ast.expr) -> ast.expr:
+def root(node: ast.expr) -> ast.expr:
+    """Return what a chain of attributes and items begins with."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from migrate.forward_names import line
 from migrate.program import Class, Function, Program
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
@@ -116,24 +117,21 @@ def known_only(
     """Whether no place of the program but these uses, and harmless ones, knows the member."""
     assert function.owner is not None
     mine = {id(u) for u in uses}
-    family = _family(scene, function.owner.key)
-    if any(answers(scene.inference.program.classes[key], name) for key in family):
+    kin = family(scene, function.owner.key)
+    if any(answers(scene.inference.program.classes[key], name) for key in kin):
         return False
     for place in known_places(scene.inference.program, name):
-        if id(place) in mine or _is_others(scene, family, place):
+        if id(place) in mine or _is_others(scene, kin, place):
             continue
         if not isinstance(place, ast.Attribute) or not harmless(scene, place):
             return False
     return True
 
 
-def _family(scene: Scene, key: str) -> frozenset[str]:
+def family(scene: Scene, key: str) -> frozenset[str]:
     """The classes whose objects may be of this class too: below it, and above those."""
-    found: set[str] = set()
-    for other in scene.inference.program.classes:
-        line = _line(scene, other)
-        found |= line if key in line else set()
-    return frozenset(found)
+    lines = (line(scene.inference, other) for other in scene.inference.program.classes)
+    return frozenset(name for above in lines if key in above for name in above)
 
 
 def answers(owner: Class, name: str) -> bool:
@@ -145,19 +143,6 @@ def answers(owner: Class, name: str) -> bool:
         isinstance(s.value, ast.Call) and any(getattr(t, "id", "") == name for t in s.targets)
         for s in made
     )
-
-
-def _line(scene: Scene, key: str) -> set[str]:
-    """A class of the project and those that it inherits from."""
-    found: set[str] = set()
-    waiting = [key]
-    while waiting:
-        key = waiting.pop()
-        if key not in found:
-            found.add(key)
-            bases = scene.inference.bases(key) if key in scene.inference.program.classes else []
-            waiting += [a.name for base in bases for a in base if a.kind == "class"]
-    return found
 
 
 def _is_others(scene: Scene, family: frozenset[str], node: ast.AST) -> bool:

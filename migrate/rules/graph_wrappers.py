@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from migrate.forward_names import calls_forward
+from migrate.forward_names import calls_forward, line
 from migrate.outcomes import Outcome, Piece, Span
 from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
@@ -179,17 +179,24 @@ def _construct(scene: Scene, owner: Class) -> Iterator[Rewriting]:
     yield Rewriting(method.node, (made,), CALLED, "__call__")
     for node in method.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "__call__" and is_super(node.value):
-            text = f"{method.parameters[0].arg}.forward"
-            yield Rewriting(node, (graph_scope.edit(scene, node, scene.source.span(node), text),))
+            own = "forward" in owner.methods
+            text = f"{method.parameters[0].arg}.forward" if own else ""
+            held = piece(scene.source, node.value, True)
+            parts = (text,) if text else (held, ".construct")
+            yield Rewriting(node, (graph_scope.edit(scene, node, scene.source.span(node), *parts),))
 
 
 def _calls(scene: Scene, owner: Class) -> Iterator[Silent]:
-    """Yield ``__call__`` of a Module that keeps its name."""
-    method = owner.methods.get("__call__")
-    if method is None or not scene.is_module_class(owner) or calls_forward(scene, owner):
+    """Yield ``forward`` of a Module whose ``__call__``, its own or inherited, keeps its name."""
+    forward = owner.methods.get("forward")
+    if forward is None or not scene.is_module_class(owner):
         return
-    forward = next((f for f in (owner.methods.get("forward"),) if f is not None), None)
-    why = "graph mode passes over it and calls construct"
-    if forward is not None and isinstance(forward.node, DEFINITIONS):
-        found = ("GRF611", f"{owner.name}.__call__", why, "write what it does into forward")
-        yield Silent(method.node, found, _first(forward.node))
+    if not isinstance(forward.node, DEFINITIONS):
+        return
+    for key in sorted(line(scene.inference, owner.key)):
+        other = scene.inference.program.classes[key]
+        if "__call__" in other.methods and not calls_forward(scene, other):
+            why = "graph mode passes over it and calls construct"
+            found = ("GRF611", f"{other.name}.__call__", why, "write what it does into forward")
+            yield Silent(forward.node, found, _first(forward.node))
+            return

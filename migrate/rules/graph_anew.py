@@ -1,0 +1,287 @@
+"""Host code that changes what compiled code has read: graph mode has to compile anew.
+
+An attribute, a global or the contents of a list is a constant of the graph: what is bound after the
+first call changes nothing, without a word. ``compile_anew()`` behind the change throws the graphs
+away. It is left out where no call can have come before: in constructors, and behind the binding of
+a new object.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from migrate.analysis.cfg import Node, evaluated, graph_of
+from migrate.outcomes import Edit, Outcome, Piece, Span
+from migrate.program import Function
+from migrate.rules import graph_scope, graph_silent, graph_state
+from migrate.rules.graph_fixed import constructing
+from migrate.scene import Scene
+from migrate.syntax import all_parameters, within
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
+_CHANGING = (ast.Attribute, ast.Name, ast.Subscript, ast.Call)
+_GROWS = frozenset(("append", "extend", "insert", "pop", "add_module", "register_module"))
+_APART = frozenset(("data", "grad", "requires_grad", "training"))  # they have rules of their own
+_ANY = "?"
+# methods of a Module that run no forward
+_QUIET = frozenset(
+    "to cuda cpu half float double bfloat16 train eval parameters named_parameters modules children"
+    " named_modules named_children buffers named_buffers state_dict load_state_dict apply"
+    " requires_grad_ zero_grad add_module register_buffer register_parameter share_memory".split()
+)
+_QUIET_CALLS = ("torch.optim.", "torch.load", "torch.save", "torch.manual_seed")
+
+
+def edits(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
+    """Yield ``compile_anew()`` behind the statements of host code that change such a constant.
+
+    ``made``: the nodes of compiled code that get another form; they read no member any more.
+    """
+    reads = _reads(scene) if graph_scope.compiled(scene.inference) else frozenset()
+    inside = [n for f in graph_scope.compiled_here(scene) for n in f.nodes]
+    local = {n.attr for n in inside if isinstance(n, ast.Attribute) and id(n) in made}
+    local -= {n.attr for n in inside if isinstance(n, ast.Attribute) and id(n) not in made}
+    reads = frozenset(read for read in reads if read[0] not in local)
+    apart = constructing(scene) | {id(n) for n in inside}
+    found: dict[int, ast.stmt] = {}
+    for node in scene.file.nodes if reads else ():
+        if id(node) in apart or not isinstance(node, _CHANGING):
+            continue
+        if _changes_constant(scene, node, reads):
+            statement = scene.statement(node)
+            if isinstance(statement, _SIMPLE):
+                found[id(statement)] = statement
+    for statement in found.values():
+        following = graph_scope.statements_after(scene, statement)
+        if not following or id(following[0]) not in found:
+            yield _behind(scene, statement)
+
+
+def _behind(scene: Scene, statement: ast.stmt) -> Edit:
+    text, root = scene.spelling.local("helpers.compile_anew")
+    source = scene.source
+    span = source.span(statement)
+    rest = source.data[span.end :].split(b"\n", 1)[0].rstrip(b"\r")
+    alone = graph_scope.begins_line(scene, statement) and not rest.lstrip().startswith(b";")
+    if alone:
+        indent = Piece(Span(source.line_start(statement.lineno), span.start))
+        end = span.end + len(rest)  # behind a comment
+        made = graph_scope.edit(
+            scene, statement, Span(end, end), source.newline, indent, f"{text}()"
+        )
+    else:
+        made = graph_scope.edit(scene, statement, Span(span.end, span.end), f"; {text}()")
+    return replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
+
+
+# -- what compiled code reads -------------------------------------------------------------------
+
+
+def _reads(scene: Scene) -> frozenset[tuple[str, str]]:
+    """Return the members that compiled code reads, and their classes; globals, and their paths.
+
+    Found once for a program. The class is ``?`` where nobody knows it.
+    """
+    inference = scene.inference
+    notes = inference.program.notes
+    if "compiled reads" not in notes:
+        found: set[tuple[str, str]] = set()
+        for function in graph_scope.compiled(inference).values():
+            own = function.parameters[0].arg if function.parameters else ""
+            for node in function.nodes:
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    found.add((node.id, _scope(function, node.id)))
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    if getattr(node.value, "id", "") == own and function.owner is not None:
+                        found.add((node.attr, function.owner.key))
+                        continue
+                    atoms = inference.kinds.get(id(node.value), ())
+                    keys = {a.name for a in atoms if "::" in a.name} or {
+                        _ANY for a in atoms if a.kind in ("unknown", "project")
+                    }
+                    found |= {(node.attr, key) for key in keys}
+        notes["compiled reads"] = frozenset(found)
+    known: frozenset[tuple[str, str]] = notes["compiled reads"]
+    return known
+
+
+def _scope(function: Function, name: str) -> str:
+    """Return the function, or the file, whose variable a name in a function means."""
+    around: Function | None = function
+    while around is not None:
+        given = {a.arg for a in all_parameters(around.node.args)}
+        if name in (around.locals | given) - around.globals:
+            return around.key
+        around = around.parent
+    return function.path
+
+
+def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, str]]) -> bool:
+    """Return whether a node of host code changes what a graph has for a constant."""
+    if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        return _is_read(scene, node, reads) and _called_before(scene, node, node.value)
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return _global_bound(scene, node, reads)
+    if isinstance(node, ast.Call) and _is_hook(scene, node):
+        assert isinstance(node.func, ast.Attribute)
+        return _called_before(scene, node, node.func.value)
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
+        return _set(scene, node, reads)
+    held = graph_silent.changed(scene, node)
+    grows = (
+        isinstance(node, ast.Subscript) or getattr(getattr(node, "func", 0), "attr", "") in _GROWS
+    )
+    kinds = {atom.kind for atom in scene.kind(held)} - {"None"} if held is not None else set()
+    if held is None or not kinds or not kinds <= {"list", "dict", "set", *(["Module"] * grows)}:
+        return False
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    if isinstance(held, ast.Attribute):
+        return _is_read(scene, held, reads) and _called_before(scene, node, held.value)
+    if kinds == {"Module"}:
+        return _called_before(scene, node, held)
+    return (
+        isinstance(held, ast.Name)
+        and _is_global(scene, held, reads)
+        and _called_before(scene, node, None)
+    )
+
+
+def _set(scene: Scene, node: ast.Call, reads: frozenset[tuple[str, str]]) -> bool:
+    """``setattr(net, "scale", 2.0)``"""
+    if len(node.args) != 3:
+        return False
+    holder, name = node.args[:2]
+    named = name.value if isinstance(name, ast.Constant) else None
+    if named is not None and named not in {read for read, _ in reads}:
+        return False
+    known = scene.kind(holder)
+    module = any(a.kind in ("Module", "unknown") for a in known)
+    return module and _called_before(scene, node, holder)
+
+
+def _is_read(scene: Scene, node: ast.Attribute, reads: frozenset[tuple[str, str]]) -> bool:
+    """Return whether compiled code reads the member of an object that may be this one."""
+    if node.attr in _APART:
+        return False
+    classes = {key for name, key in reads if name == node.attr}
+    if not classes:
+        return False
+    function, owner = scene.function(node), scene.owner(node)
+    own = function.parameters[0].arg if function is not None and function.parameters else ""
+    if owner is not None and isinstance(node.value, ast.Name) and node.value.id == own:
+        family = graph_state.family(scene, owner.key)
+        return bool(classes & family) or (_ANY in classes and scene.is_module_class(owner))
+    for atom in scene.kind(node.value):
+        if atom.kind in ("unknown", "project"):
+            return True
+        known = "::" in atom.name and atom.kind in ("Module", "Object", "class")
+        if known and (_ANY in classes or classes & graph_state.family(scene, atom.name)):
+            return True
+    return False
+
+
+def _global_bound(scene: Scene, node: ast.Name, reads: frozenset[tuple[str, str]]) -> bool:
+    function = scene.function(node)
+    if function is not None:
+        return node.id in function.globals and (node.id, _scope(function, node.id)) in reads
+    if not _is_global(scene, node, reads):
+        return False
+    again = [n for n in scene.file.nodes if isinstance(n, ast.Name) and n.id == node.id
+             and not isinstance(n.ctx, ast.Load) and scene.function(n) is None]  # fmt: skip
+    return len(again) > 1 and _called_before(scene, node, None)
+
+
+def _is_global(scene: Scene, node: ast.Name, reads: frozenset[tuple[str, str]]) -> bool:
+    function: Function | None = scene.function(node)
+    while function is not None:
+        if node.id in function.locals - function.globals:
+            return False
+        function = function.parent
+    return (node.id, scene.file.path) in reads and scene.owner(node) is None
+
+
+def _is_hook(scene: Scene, node: ast.Call) -> bool:
+    """``net.register_forward_hook(f)``, ``handle.remove()``"""
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    name = node.func.attr
+    if name.startswith("register_") and name.endswith("hook"):
+        return any(a.kind in ("Module", "unknown") for a in scene.kind(node.func.value))
+    hooks = (n for n in scene.inference.program.calls if n.startswith("register_"))
+    given = node.args or node.keywords
+    return name == "remove" and not given and any(n.endswith("hook") for n in hooks)
+
+
+# -- whether something may have been compiled before --------------------------------------------
+
+
+def _called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> bool:
+    """Return whether a call of a Module may come before a change.
+
+    ``receiver``: the object that is changed; where it is a new object of a local variable, only
+    what is done with that counts. None for globals.
+    """
+    unit: ast.AST = scene.source.tree
+    around = scene.parent(node)
+    while around is not None:
+        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            unit = around
+            break
+        around = scene.parent(around)
+    root = graph_silent.root(receiver) if receiver is not None else None
+    name = root.id if isinstance(root, ast.Name) else ""
+    local = False
+    if not isinstance(unit, ast.Module):
+        function = scene.file.functions[id(unit)]
+        local = name in function.locals - {p.arg for p in all_parameters(function.node.args)}
+        if not local:
+            return True
+    graph = graph_of(unit)  # type: ignore[arg-type]
+    here = graph.at(node, scene.parents)
+    if here is None:
+        return True
+    return any(_calls(scene, point, name if local else "") for point in _before(here, name))
+
+
+def _before(start: Node, name: str) -> list[Node]:
+    """Return the nodes that may come before a node, back to where a call makes the object."""
+    seen: dict[int, Node] = {}
+    work = [edge.source for edge in start.predecessors]
+    while work:
+        node = work.pop()
+        if node.index not in seen:
+            seen[node.index] = node
+            work += [] if _makes(node, name) else [edge.source for edge in node.predecessors]
+    return [node for node in seen.values() if not _makes(node, name)]
+
+
+def _makes(node: Node, name: str) -> bool:
+    """``net = Net()``"""
+    part = node.part
+    if not name or not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
+        return False
+    return any(isinstance(t, ast.Name) and t.id == name for t in part.targets)
+
+
+def _calls(scene: Scene, point: Node, name: str) -> bool:
+    """Return whether a point may call a Module: the one of this name, or any."""
+    for part in evaluated(point):
+        for node in within(part):
+            if not isinstance(node, ast.Call):
+                continue
+            func = node.func
+            if isinstance(func, ast.Attribute) and func.attr in _QUIET:
+                continue
+            kinds = scene.kind(func)
+            if kinds and all(
+                a.kind in ("builtin", "class", "foreign", "ref")
+                or (a.kind == "method" and "::" not in a.name)
+                for a in kinds
+            ):
+                continue
+            if not name or any(isinstance(n, ast.Name) and n.id == name for n in within(node)):
+                return True
+    return False
