@@ -62,6 +62,13 @@ class Bindings:
         """Return what a name may be bound to when the unit ends normally."""
         return self.before(name, self.scope.graph.exit)
 
+    def anywhere(self, name: str) -> Reach:
+        """Return what a name may be bound to at any time."""
+        found = [b for e in self.scope.events for b in e.binds if b.name in (name, STAR)]
+        found += [b for b in self.scope.rebound.get(name, ()) if b not in found]
+        outside = isinstance(self.scope.unit, ast.Module | ast.ClassDef)
+        return Reach(tuple(found), True, outside or name not in self.scope.local)
+
     def of_read(self, read: ast.Name, node: Node) -> Reach:
         """Return what a name that is read at a node may be bound to.
 
@@ -71,6 +78,10 @@ class Bindings:
         targets = self.scope.own.get(id(read))
         if targets is not None:
             return Reach(tuple(Binding(read.id, t, node) for t in targets), False, False)
+        if id(read) in self.scope.beyond:
+            return Reach((), True, True)
+        if id(read) in self.scope.later:
+            return self.anywhere(read.id)
         reach = self.before(read.id, node)
         own = [
             b
@@ -217,7 +228,7 @@ class _Reaching(Forward[int]):
         """Return the state with only what ``:=`` binds, where the test says that it bound it."""
         if edge.test is None or edge.source.index not in self.bits.conditional:
             return state
-        gen = self.bits.effects[edge.source.index][1]
+        _, gen = self.bits.effects.get(edge.source.index, (0, 0))
         for name in bound_when(edge.test, edge.why is Why.TRUE):
             if name in self.bits.of_name:
                 state &= ~((self.bits.of_name[name] | self.bits.unbound[name]) & ~gen)

@@ -14,7 +14,7 @@ from functools import cached_property
 from migrate.analysis.bindings import Bindings, Reach
 from migrate.analysis.cfg import Graph, Node, Unit
 from migrate.analysis.liveness import Liveness
-from migrate.analysis.scopes import STAR, Binding, Scope, scope_of
+from migrate.analysis.scopes import Binding, Scope, scope_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +146,7 @@ class Facts:
             seen = facts is first or not isinstance(scope.unit, ast.ClassDef)
             if module or (seen and declared is not ast.Global):
                 if module or name in scope.local:
-                    found = [b for e in scope.events for b in e.binds if b.name in (name, STAR)]
-                    found += [b for b in scope.rebound.get(name, ()) if b not in found]
-                    return Reach(tuple(found), True, module)
+                    return facts.bindings.anywhere(name)
                 declared = scope.elsewhere.get(name, declared)
             if name in scope.varied and declared is None:
                 return self._any(name, None, None, facts)
@@ -176,7 +174,9 @@ class Facts:
     def is_bound(self, name: str, place: ast.AST) -> bool:
         """Return whether the unit of a place has bound a name on every path to it."""
         point = self.point(place)
-        return point is not None and point[0].bindings.is_bound(name, point[1])
+        if point is None or id(place) in point[0].scope.beyond | point[0].scope.later:
+            return False
+        return point[0].bindings.is_bound(name, point[1])
 
     # liveness and order
 

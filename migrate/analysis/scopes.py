@@ -58,6 +58,8 @@ class Scope:
     ``elsewhere``: names declared global or nonlocal. ``captured``: local names that scopes inside
     read. ``rebound``: where scopes inside bind local names. ``deleted``: local names that scopes
     inside unbind. ``own``: the targets that a variable of a comprehension reads, by id of the Name.
+    ``beyond``: reads in comprehensions of a class body, which do not see its names, by id.
+    ``later``: reads of generator expressions that are not run at once, by id.
     ``varied``: the variables of the comprehensions that a lambda is in. ``reflected``:
     locals(), exec() and the like are called in it.
     """
@@ -67,6 +69,8 @@ class Scope:
     events: list[Events]
     inner: list[Scope] = field(default_factory=list)
     own: dict[int, tuple[ast.Name, ...]] = field(default_factory=dict)
+    beyond: set[int] = field(default_factory=set)
+    later: set[int] = field(default_factory=set)
     varied: Mapping[str, tuple[ast.Name, ...]] = field(default_factory=dict)
     elsewhere: dict[str, type[ast.AST]] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
@@ -276,11 +280,16 @@ class _Walker:
                 self.captured.add(name.id)
                 self.scope.rebound.setdefault(name.id, []).append(binding)
         else:
+            if item.hidden is not _NOTHING and isinstance(self.scope.unit, ast.ClassDef):
+                self.scope.beyond.add(id(name))
+                self.captured.add(name.id)
+                return
             events.reads.append(name)
             if isinstance(name.ctx, ast.Del):
                 events.unbinds.append(name.id)
             elif item.deferred:
                 self.captured.add(name.id)
+                self.scope.later.add(id(name))
 
 
 def _comprehension(one: ast.expr, item: _Item) -> Iterable[_Item]:
