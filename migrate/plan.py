@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate import package_questions
 from migrate.late_settings import decide_late
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
@@ -85,6 +86,8 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
     a matter of graph mode."""
     if reference.form is Form.FOLLOWED:
         return decide_along(scene, reference.node, reference.name)
+    if reference.form is Form.PACKAGE:
+        return package_questions.decide(scene, reference.node, reference.name)
     if reference.form is Form.LATE:
         return decide_late(scene, reference.node, reference.name)
     if reference.form is Form.CLASS_TEXT:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from migrate import forward_names, layer_texts, module_members, operators, unknown_receivers
+from migrate import (
+    forward_names,
+    layer_texts,
+    module_members,
+    operators,
+    package_questions,
+    unknown_receivers,
+)
 from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
 from migrate.module_members import is_own
@@ -42,6 +49,7 @@ class Form(Enum):
     LATE = "setting of a layer"
     CLASS_TEXT = "text of a class's name"
     EVALUATED = "evaluated text"
+    PACKAGE = "question about a package"
 
 
 @dataclass(frozen=True)
@@ -252,6 +260,12 @@ def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
     return [Reference(text, FORWARD, Form.FORWARD) for text in forward_names.by_text(scene, node)]
 
 
+def _package(scene: Scene, node: ast.Call) -> list[Reference]:
+    """``find_spec("torch")`` asks whether torch is there."""
+    name = package_questions.asked(scene, node)
+    return [Reference(node.func, name, Form.PACKAGE)] if name else []
+
+
 def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
     """``x[i] = v`` changes a Tensor."""
     if not isinstance(node.ctx, ast.Store) or not is_all(scene.kind(node.value), "Tensor"):
@@ -292,7 +306,7 @@ _FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...
     ast.Attribute: (_chain,),
     ast.ClassDef: (_class,),
     ast.AugAssign: (_inplace,),
-    ast.Call: (_inplace, _operator, _by_text),
+    ast.Call: (_inplace, _operator, _by_text, _package),
     ast.Subscript: (_item, _operator),
     **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
 }

@@ -15,7 +15,8 @@ outcomes result errors deep source syntax facts row mint table template_lint ref
 names following quoted program index analysis calls receivers imports template_text substitution
 templates
 choice layout scene selections wholes neighbours origins operators unknown_receivers module_members
-buffer_gradients late_children late_settings along layer_texts forward_names sites rules flags
+buffer_gradients late_children late_settings along layer_texts forward_names
+package_questions sites rules flags
 import_edits plan free_names helper_source helper_copy emit
 training idle blocks comments accounts rewrite tree outputs mentions dependencies notebook inputs
 placement parallel assembly project record settings own_rows weights parity evidence tracing scan

@@ -49,7 +49,13 @@ def torch_name(name: str, world: World, direct: bool) -> Kind:
         rows = world.table.rows(name)
         if any(row.result == "dtype" or row.to in _DTYPES for row in rows) or name in _DTYPES:
             return frozenset((Atom("dtype", name, direct=direct),))
+        written = next((row.result for row in rows if row.result in _VALUES), "")
+        if written:
+            return frozenset((Atom(written, name, direct=direct),))
     return frozenset((Atom("ref", name, direct=direct),))
+
+
+_VALUES = ("str", "int", "bool", "float")
 
 
 _DTYPES = frozenset(
