@@ -49,3 +49,22 @@ def wraps(function):
         return wrapper
 
     return named
+
+
+def with_none(outputs, count):
+    """``count`` results: a graph leaves None at the end of a tuple out."""
+    if isinstance(outputs, tuple) and len(outputs) < count:
+        return (*outputs, *[None] * (count - len(outputs)))
+    return outputs
+
+
+def with_keys(outputs, keys):
+    """The dict that a Cell returns: a graph gives the tuple of its values.
+
+    Raises TypeError where ``keys`` is None: they are not known.
+    """
+    if isinstance(outputs, dict):
+        return outputs
+    if keys is None or len(keys) != len(outputs):
+        raise TypeError("torch2ms GRF615: a graph gives a tuple for a dict; return a tuple")
+    return dict(zip(keys, outputs))

@@ -32,6 +32,7 @@ from migrate.rules import (
     graph_passed,
     graph_products,
     graph_records,
+    graph_results,
     graph_scope,
     graph_shapes,
     graph_shared,
@@ -102,7 +103,7 @@ def _spelled_alike(made: dict[int, Rewriting], one: Spelling, other: Spelling) -
 
 def _made(scene: Scene) -> dict[int, Rewriting]:
     made = {id(r.node): r for r in graph_records.rewrites(scene)}
-    for rule in (graph_objects, graph_methods, graph_wrappers):
+    for rule in (graph_objects, graph_methods, graph_wrappers, graph_results):
         made |= {id(r.node): r for r in rule.rewrites(scene)}
     if graph_scope.nodes(scene):
         for rule in _RULES:

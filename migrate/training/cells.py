@@ -26,13 +26,20 @@ _TAKEN = {"construct", "name", "phase", "cells", "parameters", "training", "bpro
 class LossCell:
     """What stands for the loss: ``text`` is the class ("" for nn.WithLossCell), ``build`` the
     expression that makes it, ``inputs`` and ``results`` those of a call, ``renames`` edits of
-    names inside the statements that it took over."""
+    names inside the statements that it took over. ``dicts``: results that are the values of a dict,
+    with its keys; graph mode makes a tuple of a dict that leaves it."""
 
     text: Parts
     build: str
     inputs: tuple[Parts, ...]
     results: tuple[str, ...]
     renames: tuple[Edit, ...]
+    dicts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def rebuilt(self, indent: str) -> str:
+        """Return the lines behind a call that make dicts of their values again."""
+        lines = (f"{n} = dict(zip([{', '.join(k)}], {n}))" for n, k in self.dicts)
+        return "".join(f"\n{indent}{line}" for line in lines)
 
 
 def plain(view: View, region: Region, names: Variables, module: str) -> LossCell | None:
@@ -106,14 +113,50 @@ def written(
             ):
                 body.append(f"        first_{n} = {n}\n")
     results = _result_names(region, names)
+    dicts = {r: keys for r in results[1:] if (keys := _keys(source, region, r))}
+    returned = [new.get(r, r) for r in results[1:]]
+    returned = [f"tuple({n}.values())" if r in dicts else n
+                for r, n in zip(results[1:], returned, strict=True)]  # fmt: skip
     text = (
         *_header(name, base, members, inputs),
         *body,
-        *_returned(source, region, [new.get(r, r) for r in results[1:]]),
+        *_returned(source, region, returned),
     )
     build = f"{name}({', '.join(names.held)})"
     given = tuple((_given(view, region, n, own),) for n in names.given)
-    return LossCell(text, build, given, results, renames)
+    return LossCell(text, build, given, results, renames, tuple(dicts.items()))
+
+
+def _keys(source: Source, region: Region, name: str) -> tuple[str, ...]:
+    """Return the keys of a result that is a dict display, or filled by name, in their order."""
+    keys: list[str] = []
+    for item in region.inside:
+        bound = isinstance(item, ast.Assign) and any(_root(t) == name for t in item.targets)
+        if not bound and name in binds([item]):
+            return ()
+        for node in ast.walk(item):  # a method may change it, and so may whom it is handed to
+            used = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == name
+            if used and node.attr not in ("values", "items", "keys", "get"):  # type: ignore[attr-defined]
+                return ()
+        if not bound or not isinstance(item, ast.Assign):
+            continue
+        target = item.targets[0]
+        if isinstance(target, ast.Name) and isinstance(item.value, ast.Dict) and not keys:
+            places: list[ast.expr | None] = list(item.value.keys)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and keys:
+            places = [target.slice]
+        else:
+            return ()
+        if len(item.targets) > 1 or not all(isinstance(k, ast.Constant) for k in places):
+            return ()
+        keys += [t for k in places if k and (t := source.text_of(k)) not in keys]
+    return tuple(keys)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return getattr(node, "id", "")
 
 
 def _given(view: View, region: Region, name: str, own: str) -> str:

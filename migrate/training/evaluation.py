@@ -203,7 +203,14 @@ def _in_place(view: View, found: Found, cell: LossCell, home: Home, loss: str) -
         else:
             stays += [Piece(span), "\n"]
     indent = indent_of(source, region.block[first])
-    parts = (*stays, *(f"{indent}{n}\n" for n in notes), indent, *_call(cell, home), *behind)
+    parts = (
+        *stays,
+        *(f"{indent}{n}\n" for n in notes),
+        indent,
+        *_call(cell, home),
+        cell.rebuilt(indent),
+        *behind,
+    )
     whole_span = Span(
         whole(source, region.block[first]).start, whole(source, region.block[region.last]).end
     )

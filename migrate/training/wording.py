@@ -95,7 +95,7 @@ def _plain(
             stays += [Piece(span), "\n"]
     lines = [f"{indent}{line}\n" for line in (*notes, *before)]
     fresh = f"{place.variable}.clear()\n{indent}" if region.group.apart else ""
-    return (*stays, *lines, indent, fresh, *_call(cell, step, place), *behind)
+    return (*stays, *lines, indent, fresh, *_call(cell, step, place, indent), *behind)
 
 
 def extent(source: Source, block: list[ast.stmt], index: int, first: int) -> Span:
@@ -111,14 +111,14 @@ def _code_start(source: Source, item: ast.stmt) -> int:
     return source.span(item).start
 
 
-def _call(cell: LossCell, step: Step, place: Place) -> Parts:
+def _call(cell: LossCell, step: Step, place: Place, indent: str) -> Parts:
     results = [*cell.results, *step.results]
     target = "" if results == ["_"] else ", ".join(results) + " = "
     parts: list[str | Piece] = [f"{target}{place.variable}("]
     for index, given in enumerate(cell.inputs):
         parts += [", "] if index else []
         parts += given
-    return (*parts, ")")
+    return (*parts, ")", cell.rebuilt(indent))
 
 
 def _conditional(
@@ -152,7 +152,7 @@ def _conditional(
             behind += ["\n", Piece(span)]
         else:
             stays += [Piece(span), "\n"]
-    head = (f"{indent}if {test}:\n{inner}", *_call(cell, step, place), f"\n{indent}else:\n")
+    head = (f"{indent}if {test}:\n{inner}", *_call(cell, step, place, inner), f"\n{indent}else:\n")
     return (*stays, *head, "\n".join(other), *behind)
 
 
