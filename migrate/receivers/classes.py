@@ -116,10 +116,17 @@ class Classes:
         if not found:
             overriding = [m for c in below if (m := c.methods.get(name)) is not None]
             found = join(*map(self._method, overriding))
+        if found == UNKNOWN and any(stored) and self._is_whole(above, owner):
+            found = NOTHING  # torch's base has no such attribute
         joined = join(found, *stored)
         if without_none(joined) == UNKNOWN and self._told(owner, name):
             return MODULE | (joined & NONE)
         return joined
+
+    def _is_whole(self, above: tuple[Class, ...], owner: Class) -> bool:
+        """Whether all bases of a class are of the project or of torch."""
+        bases = (b for c in (owner, *above) for b in self.world.bases(c.key))
+        return all(a.kind in ("class", "ref") for b in bases for a in b)
 
     def _method(self, method: Function) -> Kind:
         if method.decorated("property", "cached_property"):

@@ -121,6 +121,10 @@ class Inference:
             for function in roots:
                 self._cells.invalidate(("parameters", function))
             self._cells.settle()
+        self._finish()
+
+    def _finish(self) -> None:
+        """What nothing has reached is unknown to those who read the result."""
         for node, value in self.kinds.items():
             if not value:
                 self.kinds[node] = UNKNOWN
@@ -142,7 +146,9 @@ class Inference:
 
     def stale(self) -> list[tuple[Cell, object, object]]:
         """Return the cells that would have another value now; for tests."""
-        return list(self._cells.disagreeing())
+        found = list(self._cells.disagreeing())
+        self._finish()
+        return found
 
     # -- cells ----------------------------------------------------------------------------------
 
