@@ -8,7 +8,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from migrate.receivers import class_texts, contents, narrowing
+from migrate.receivers import class_texts, contents, narrowing, values
+from migrate.receivers.annotations import annotated
 from migrate.receivers.evidence import Bound
 from migrate.receivers.frame import Frame, Note, State, joined
 from migrate.receivers.kinds import (
@@ -54,7 +55,10 @@ class Binding(Frame):
             name = target.id
             event = Bound(name, id(target), value, same.get(name, ""), also.get(name, 0))
             self.effects.events.append(event)
-            self.bound(name, indirect(self.recalled(target, value)))
+            known = self.recalled(target, value)
+            if known >= UNKNOWN and (declared := self._declared(name)) != UNKNOWN:
+                known = join(known - UNKNOWN, declared)
+            self.bound(name, indirect(known))
             if id(target) in self.beside:
                 self.annotate(name, Note(near=True))
         elif isinstance(target, ast.Attribute):
@@ -66,6 +70,14 @@ class Binding(Frame):
             self.bind(target.value, sequence("list", element(value)))
         elif isinstance(target, ast.Subscript):
             self._put_item(target, indirect(value))
+
+    def _declared(self, name: str) -> Kind:
+        """Return what an annotation in this unit says of a variable."""
+        annotation = self.world.declared(self.function or self.path, name)
+        if annotation is None or name in self.hidden:
+            return UNKNOWN
+        self.kind(annotation)
+        return values.resolved(annotated(annotation, self.world.kinds), self.world)
 
     def _unpack(
         self,

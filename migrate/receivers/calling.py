@@ -9,6 +9,7 @@ from migrate import calls
 from migrate.analysis.summaries import ANY
 from migrate.program import Function
 from migrate.receivers import contents, datasets, delegation, looked_up, python_results, values
+from migrate.receivers.annotations import annotated
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     ARRAY,
@@ -96,6 +97,9 @@ class Calling(Given):
             return join(*parts) or UNKNOWN
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, args)
+        if atom.name in ("typing.cast", "typing_extensions.cast") and len(node.args) == 2:
+            written = values.resolved(annotated(node.args[0], world.kinds), world)
+            return args[1] if written == UNKNOWN else written
         if atom.kind == "foreign":
             return _of_numpy(python_results.foreign(atom.name, args), node)
         given = python_results.given(atom.name, args) if atom.kind == "instance" else UNKNOWN

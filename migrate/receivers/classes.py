@@ -119,9 +119,21 @@ class Classes:
         if found == UNKNOWN and any(stored) and self._is_whole(above, owner):
             found = NOTHING  # torch's base has no such attribute
         joined = join(found, *stored)
+        if joined >= UNKNOWN:
+            declared = self._declared((owner, *above), name)
+            if declared != UNKNOWN:
+                return join(joined - UNKNOWN, declared)
         if without_none(joined) == UNKNOWN and self._told(owner, name):
             return MODULE | (joined & NONE)
         return joined
+
+    def _declared(self, owners: tuple[Class, ...], name: str) -> Kind:
+        """What an annotation in the class or its bases says of an attribute."""
+        for owner in owners:
+            found = self.world.index.declared_member(owner.key, name)
+            if found is not None:
+                return values.resolved(self.world.node_kind(*found) or UNKNOWN, self.world)
+        return UNKNOWN
 
     def _is_whole(self, above: tuple[Class, ...], owner: Class) -> bool:
         """Whether all bases of a class are of the project or of torch."""

@@ -67,7 +67,7 @@ class Evaluator(Calling):
             value = self.world.kinds[id(node.value)]
         found = self.paths.get((getattr(node.value, "id", ""), node.attr))
         if found is None:
-            found = values.attribute(value, node.attr, self.world) if value else UNKNOWN
+            found = values.attribute(value, node.attr, self.world)
             found = contents.received(found, f".{node.attr}")
         why = self.assumed.get(id(node.value), "")
         if found >= UNKNOWN and (len(value) == 1 or node.attr in STATISTICS):

@@ -363,7 +363,7 @@ class Flow(Evaluator):
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         value = self.kind(node.value) if node.value is not None else NOTHING
         self.kind(node.annotation)
-        written = annotated(node.annotation, self.world.kinds)
+        written = values.resolved(annotated(node.annotation, self.world.kinds), self.world)
         if node.value is not None:
             self.bind(node.target, value if written == UNKNOWN else _refine(written, value))
         elif not isinstance(node.target, ast.Attribute) or written != UNKNOWN:

@@ -346,12 +346,16 @@ class Inference:
             told = self.node_kind(self.index.around(function), node.returns)
             written = values.resolved(told or UNKNOWN, self)
         result = found.result
-        if function.decorated("property", "contextmanager", "lru_cache"):
+        if function.decorated("contextmanager"):
             return result or written
-        if self._parameters.is_replaced(function):
-            return self._parameters.decorated_result(function, result)
+        if function.decorated("property", "cached_property", "lru_cache"):
+            return _settled_by(written, result) if result else written
         if written != UNKNOWN and not any(a.kind == "Module" and not a.name for a in written):
             return written
+        if self._parameters.is_replaced(function):
+            result = self._parameters.decorated_result(function, result)
+        if written != UNKNOWN:
+            result = _settled_by(written, result)
         if result or isinstance(node, ast.Lambda):
             return result
         if not isinstance(found, Outcome) or self._is_closed(function):
@@ -413,6 +417,10 @@ class Inference:
         value = join(value, *(self.found(w).variables.get(name, NOTHING) for w in writers))
         unbound = isinstance(found, Outcome) and not self._is_closed(function)
         return value or (UNKNOWN if unbound else NOTHING)
+
+    def declared(self, unit: Unit, name: str) -> ast.expr | None:
+        """The annotation of a variable of a unit, wherever it stands there."""
+        return self.index.declared(unit, name)
 
     def note_call(self, call: ast.Call) -> None:
         """Pass the arguments of a call, whose parts were evaluated, to what it may run."""
@@ -585,6 +593,11 @@ def _widened(cell: Cell, value: object) -> object:
     if isinstance(value, dict):
         return {} if cell[0] == "shown" else dict.fromkeys(value, UNKNOWN)
     return value
+
+
+def _settled_by(written: Kind, found: Kind) -> Kind:
+    """What was found, with what an annotation says in the place of what is unknown."""
+    return join(found - UNKNOWN, written) if written != UNKNOWN and found >= UNKNOWN else found
 
 
 def _joined(old: Mapping[_Key, Kind], new: Mapping[_Key, Kind]) -> dict[_Key, Kind]:

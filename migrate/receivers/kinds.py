@@ -237,7 +237,7 @@ def element(value: Kind) -> Kind:
             found.append(atom.items[0])
         else:
             found.append(ARRAY if atom in ARRAY else UNKNOWN)
-    return join(*found) if found else UNKNOWN
+    return join(*found) if found or not value else UNKNOWN
 
 
 def place(value: Kind, index: int) -> Kind:
@@ -248,7 +248,7 @@ def place(value: Kind, index: int) -> Kind:
             found.append(atom.items[index])
         else:
             found.append(element(frozenset((atom,))))
-    return join(*found) if found else UNKNOWN
+    return join(*found) if found or not value else UNKNOWN
 
 
 def from_text(text: str) -> Kind:

@@ -27,6 +27,8 @@ class UnitIndex:
     _annotations: dict[Unit, list[ast.expr]] = field(default_factory=dict)
     _writers: dict[tuple[Unit, str], list[Function]] = field(default_factory=dict)
     _nested: dict[Function, list[Function]] = field(default_factory=dict)
+    _declared: dict[Unit, dict[str, ast.expr]] = field(default_factory=dict)
+    _declared_members: dict[tuple[str, str], tuple[Unit, ast.expr]] = field(default_factory=dict)
     _silent: dict[Function, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -39,6 +41,8 @@ class UnitIndex:
             for owner in file.classes.values():
                 self._classes.setdefault(self.around(owner), []).append(owner)
                 self._read.setdefault(self.around(owner), []).extend(owner.node.bases)
+            for annotated in file.of(ast.AnnAssign):
+                self._declare(file, annotated)
             for node in file.of(ast.Attribute):
                 if isinstance(node.ctx, ast.Store):
                     unit = self.unit_of(file, node)
@@ -66,6 +70,33 @@ class UnitIndex:
                 self._nested.setdefault(method, []).append(function)
                 break
             method = method.parent
+
+    def _declare(self, file: File, node: ast.AnnAssign) -> None:
+        """Note what an annotation says of a variable, or of an attribute of a class."""
+        unit = self.unit_of(file, node)
+        owner = file.classes.get(id(file.parents.get(id(node))))
+        name = node.target.id if isinstance(node.target, ast.Name) else ""
+        if isinstance(node.target, ast.Attribute) and isinstance(node.target.value, ast.Name):
+            method = unit
+            while isinstance(method, Function) and method.owner is None and method.parent:
+                method = method.parent
+            if isinstance(method, Function) and method.owner is not None and method.parameters:
+                own = node.target.value.id == method.parameters[0].arg
+                owner, name = method.owner if own else None, node.target.attr
+        if owner is not None and name:
+            self._declared_members.setdefault((owner.key, name), (unit, node.annotation))
+            self._annotations.setdefault(unit, []).append(node.annotation)
+            self.annotation_ids.add(id(node.annotation))
+        elif name and isinstance(node.target, ast.Name):
+            self._declared.setdefault(unit, {}).setdefault(name, node.annotation)
+
+    def declared(self, unit: Unit, name: str) -> ast.expr | None:
+        """Return the annotation of a variable of a unit."""
+        return self._declared.get(unit, {}).get(name)
+
+    def declared_member(self, key: str, name: str) -> tuple[Unit, ast.expr] | None:
+        """Return the annotation of an attribute, in the body or a method of its class."""
+        return self._declared_members.get((key, name))
 
     def _bound_in(self, function: Function, name: str) -> Unit:
         """The unit whose variable ``global`` or ``nonlocal`` means."""

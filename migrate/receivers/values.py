@@ -278,7 +278,7 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
             found.append(UNKNOWN if absent or not atom.items else join(*atom.items))
         elif atom.kind != "None":
             found.append(element(one))
-    return join(*found) or UNKNOWN
+    return join(*found) if found or not value else UNKNOWN
 
 
 def holds_key(atom: Atom, key: object) -> bool:

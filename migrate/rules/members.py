@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from migrate import unknown_receivers
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
@@ -165,11 +166,11 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     kinds = sorted(scene.kind_names(node.value) - {"None"})
     if isinstance(parent, ast.Call) and parent.func is node:
         if not scene.table.rows(name) and not inplace.applies(scene, name):
-            return _recorded(scene, site, node) or _unknown(site, node, kinds)
+            return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
             return found
-    return _recorded(scene, site, node) or _unknown(site, node, kinds)
+    return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
 
 
 def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
@@ -183,15 +184,17 @@ def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal |
     return Refusal(site, "API102", shown, "annotate it, or tell the types apart", keep=True)
 
 
-def _unknown(site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:
+def _unknown(scene: Scene, site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:
+    unknown = unknown_receivers.binding(scene, node.value)
     seen = ", ".join(k for k in kinds if k != "unknown")
-    why = f"it may be {seen} or something else" if seen else "nothing tells what it is"
+    why = f"nothing tells what {unknown.what} is"
+    why = f"{why}: {seen} or something else" if seen else why
     text = ast.unparse(node.value)
     shown = text if len(text) <= 40 else text[:37] + "..."
     return Refusal(
         site,
         "API102",
         f"the receiver {shown} is not known to be a Tensor: {why}",
-        "annotate it",
+        f"annotate it: {unknown.annotation}",
         keep=True,
     )
