@@ -27,46 +27,19 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
-    Site,
     join,
 )
+from migrate.receivers.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
-from migrate.receivers.world import Contents, Grown
+from migrate.receivers.world import Contents
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
 Value = TypeVar("Value")
-_Key = TypeVar("_Key", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a walk has found that others may read.
-
-    ``nodes`` are the kinds of expressions that the rest of the program reads by node (defaults,
-    annotations, bases, decorators); ``bodies`` the variables of class bodies; ``delegate`` the
-    parameter whose call the function returns; ``inner`` the variables of comprehensions. The rest
-    is what a call puts into containers, see `Contents`.
-    """
-
-    variables: Mapping[str, Kind] = field(default_factory=dict)
-    stores: Mapping[str, Kind] = field(default_factory=dict)
-    result: Kind = NOTHING
-    shown: Mapping[str, Kind] = field(default_factory=dict)
-    bodies: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
-    nodes: Mapping[int, Kind] = field(default_factory=dict)
-    delegate: str = ""
-    inner: Mapping[str, Kind] = field(default_factory=dict)
-    grown: Mapping[Site, tuple[Kind, frozenset[str]]] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
-    put_into_given: Kind = NOTHING
-
-
-_NOT_WALKED = Outcome()
 
 
 @dataclass(eq=False)
@@ -99,7 +72,7 @@ class Inference:
         self._elimination = Elimination(self)
         self._parameters = Parameters(self)
         self._classes = Classes(self)
-        self._cells = Fixpoint(self._compute, _combined, _widened, self._rank, self._start)
+        self._cells = Fixpoint(self._compute, combined, widened, self._rank, self._start)
 
     def everything(self) -> None:
         """Solve the whole program: no answer depends on what is read first."""
@@ -185,7 +158,7 @@ class Inference:
     def found(self, unit: Unit) -> Outcome | Flow:
         """What a unit's walk has found; while it runs for the first time, what it has so far."""
         outcome = self._ask(("walk", unit), Outcome)
-        return self._flows.get(unit, outcome) if outcome is _NOT_WALKED else outcome
+        return self._flows.get(unit, outcome) if outcome is NOT_WALKED else outcome
 
     # -- units ----------------------------------------------------------------------------------
 
@@ -507,7 +480,7 @@ class Inference:
 
 
 _STARTS: Mapping[str, Callable[[], object]] = {
-    "walk": lambda: _NOT_WALKED,
+    "walk": lambda: NOT_WALKED,
     **dict.fromkeys(("parameters", "passed", "shown", "star"), dict),
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
@@ -543,75 +516,6 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
 }
 
 
-def _combined(cell: Cell, old: object, new: object) -> object:
-    """Join two values of a cell."""
-    if isinstance(old, frozenset) and isinstance(new, frozenset):
-        return join(old, new)
-    if isinstance(old, Outcome) and isinstance(new, Outcome):
-        return Outcome(
-            _joined(old.variables, new.variables),
-            _joined(old.stores, new.stores),
-            join(old.result, new.result),
-            _agreed(old.shown, new.shown),
-            {k: _joined(old.bodies.get(k, {}), v) for k, v in new.bodies.items()},
-            {k: join(old.nodes.get(k, NOTHING), v) for k, v in new.nodes.items()},
-            new.delegate if new.delegate == old.delegate else "",
-            _joined(old.inner, new.inner),
-            _grown(old.grown, new.grown),
-            old.kept | new.kept,
-            join(old.put_into_given, new.put_into_given),
-        )
-    if isinstance(old, Contents) and isinstance(new, Contents):
-        put = join(old.put_into_given, new.put_into_given)
-        return Contents(_grown(old.grown, new.grown), old.kept | new.kept, put)
-    if isinstance(old, dict) and isinstance(new, dict):
-        return _agreed(old, new) if cell[0] == "shown" else _joined(old, new)
-    return new
-
-
-def _widened(cell: Cell, value: object) -> object:
-    """What a cell is that does not settle: unknown."""
-    if isinstance(value, frozenset):
-        return UNKNOWN
-    if isinstance(value, Outcome):
-        return Outcome(
-            dict.fromkeys(value.variables, UNKNOWN),
-            dict.fromkeys(value.stores, UNKNOWN),
-            UNKNOWN,
-            {},
-            {k: dict.fromkeys(v, UNKNOWN) for k, v in value.bodies.items()},
-            dict.fromkeys(value.nodes, UNKNOWN),
-            "",
-            dict.fromkeys(value.inner, UNKNOWN),
-            {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()},
-            value.kept,
-            UNKNOWN,
-        )
-    if isinstance(value, Contents):
-        grown = {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()}
-        return Contents(grown, value.kept, UNKNOWN)
-    if isinstance(value, dict):
-        return {} if cell[0] == "shown" else dict.fromkeys(value, UNKNOWN)
-    return value
-
-
 def _settled_by(written: Kind, found: Kind) -> Kind:
     """What was found, with what an annotation says in the place of what is unknown."""
     return join(found - UNKNOWN, written) if written != UNKNOWN and found >= UNKNOWN else found
-
-
-def _joined(old: Mapping[_Key, Kind], new: Mapping[_Key, Kind]) -> dict[_Key, Kind]:
-    names = {**old, **new}
-    return {n: join(old.get(n, NOTHING), new.get(n, NOTHING)) for n in names}
-
-
-def _grown(old: Grown, new: Grown) -> Grown:
-    found = dict(old)
-    for site, (added, keys) in new.items():
-        known, others = found.get(site, (NOTHING, frozenset()))
-        found[site] = (join(known, added), keys | others)
-    return found
-
-
-def _agreed(old: Mapping[str, Kind], new: Mapping[str, Kind]) -> dict[str, Kind]:
-    return {n: k for n, k in new.items() if old.get(n) == k}
