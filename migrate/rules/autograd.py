@@ -155,7 +155,8 @@ def _differentiated(scene: Scene, node: ast.AST) -> bool:
 def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     """After the block: ``x = ops.stop_gradient(x)`` for the Tensors that it bound.
 
-    Where a jump or an exception may leave the block with one, that is cut where it is bound.
+    Where a jump or an exception may leave the block with one, or the block may leave the name as
+    it was, that is cut where it is bound.
     """
     facts = scene.facts
     stores: dict[str, list[ast.Name]] = {}
@@ -165,13 +166,15 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
         if is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
+    behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
-        if _leaves_early(scene, name, node):
+        if _leaves_early(scene, name, node) or _keeps_older(scene, name, node, places):
             for statement in dict.fromkeys(map(scene.statement, places)):
                 if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                     yield _cut(scene, node, statement, name)
         elif not isinstance(node.body[-1], (ast.Return, ast.Raise)):
-            yield _cut(scene, node, node, name, end)
+            behind.append(_cut(scene, node, node, name, end))
+    yield from behind
     yield from _cut_returns(scene, node)
 
 
@@ -180,14 +183,14 @@ def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0
     source = scene.source
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     end = end or _line_end(source, source.span(after).end)
-    column = source.span(block).start - source.line_start(block.lineno)
-    inner = first_start(scene, block.body[0]) - source.line_start(block.body[0].lineno) - column
+    indent = Piece(Span(source.line_start(block.lineno), source.span(block).start))
     start, line = source.span(after).start, source.line_start(after.lineno)
+    deeper = ""
     if after is not block and not source.data[line:start].strip():
-        indent = Piece(Span(line, start - inner))
-    else:
-        indent = Piece(Span(source.line_start(block.lineno), source.span(block).start))
-    parts = (source.newline, indent, f"{name} = {text}({name})")
+        # the block's own indentation may be edited, what is deeper than its body stays
+        first = first_start(scene, block.body[0]) - source.line_start(block.body[0].lineno)
+        deeper = source.text(Span(line + first, start))
+    parts = (source.newline, indent, f"{deeper}{name} = {text}({name})")
     return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
 
 
@@ -200,6 +203,21 @@ def _leaves_early(scene: Scene, name: str, node: ast.With) -> bool:
         live.before(name, edge.target)
         for edge in point[0].graph.leaving(node)
         if edge.source.role is not Role.LEAVE or edge.why is Why.EXCEPTION
+    )
+
+
+def _keeps_older(scene: Scene, name: str, node: ast.With, places: list[ast.Name]) -> bool:
+    """Whether a block may end with the value that a name had before it, gradient and all."""
+    point = scene.facts.point(node)
+    assert point is not None
+    inside = {id(place) for place in places}
+    reaches = [
+        point[0].bindings.after(name, edge.source)
+        for edge in point[0].graph.leaving(node)
+        if edge.source.role is Role.LEAVE and edge.why is not Why.EXCEPTION
+    ]
+    return any(
+        reach.unbound or any(id(b.place) not in inside for b in reach.bindings) for reach in reaches
     )
 
 
