@@ -91,7 +91,7 @@ def call_program(draws: random.Random, number: int) -> Program:
     if draws.random() < 0.2:
         names.append(f"x{len(names)}")
         values.append([array(draws, (3,)), array(draws, (3,))])
-    options = draws.sample(CHOICES, 3)
+    options = draws.sample(CHOICES, 2)
     for name, value in zip(names, values, strict=True):
         writer.values[name] = _in_torch(value)
         writer.names.append(name)

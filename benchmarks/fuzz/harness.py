@@ -128,7 +128,8 @@ def run(
 
         if not attempt(f"{number} forward", forward):
             continue
-        attempt(f"{number} again", forward)
+        if not number:
+            attempt(f"{number} again", forward)
         label = f"{number} gradient"
         if gradients and program.gradient and program.kind != "train" and (
             not chosen or label in chosen

@@ -296,15 +296,18 @@ class Calling(Given):
         if table.kind(name) == "class" and name.startswith("torch.nn."):
             made = values.instance_of(Atom("ref", name), args, self.world)
             made = _keyed(made, "inplace") if self._works_inplace(name, node, args) else made
-            indices = bound_to("return_indices", node, self.world.table, name)
+            indices = bound_to("return_indices", node, table, name)
             return _keyed(made, "return_indices") if any(map(_is_true, indices)) else made
         signatures = table.signatures(name)
         self._tensor_arguments(node, name)
         if name == "torch.Tensor.type":
             return TENSOR if node.args or node.keywords else STR
+        several = _several(name, node, table)
+        if several:
+            return several
         if len(signatures) == 1 and signatures[0].fields:
             return _result(signatures[0])
-        if len(signatures) > 1:
+        if len(signatures) > 1 and table.kind(name) != "class":
             bound, _ = calls.choose(node.args, node.keywords, signatures, self.names_of)
             results = {_result(b.signature) for b in bound} if bound else set()
             written = any(row.result for row in table.rows(name))
@@ -374,6 +377,28 @@ def _attributes_of(node: ast.Call) -> frozenset[str]:
     passed = [*node.args, *(k.value for k in node.keywords), node.func]
     inside = (n for p in passed for n in ast.walk(p))
     return frozenset(n.attr for n in inside if isinstance(n, ast.Attribute))
+
+
+# arguments that make several results of one, and what a call with them gives
+_SEVERAL = {
+    "as_tuple": sequence("tuple", TENSOR),
+    "get_infos": sequence("tuple", TENSOR),
+    "return_counts": sequence("tuple", TENSOR),
+    "return_indices": fixed_tuple((TENSOR, TENSOR)),
+    "return_inverse": sequence("tuple", TENSOR),
+}
+
+
+def _several(name: str, node: ast.Call, table: Table) -> Kind:
+    """Return what a function gives that is asked for more than one result; nothing if it is not."""
+    found: list[Kind] = []
+    for argument, result in _SEVERAL.items():
+        for value in bound_to(argument, node, table, name):
+            if _is_true(value):
+                return result
+            if not (isinstance(value, ast.Constant) and not value.value):
+                found.append(UNKNOWN)
+    return join(*found)
 
 
 def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:

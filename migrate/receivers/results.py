@@ -36,6 +36,12 @@ _PROPERTIES = {
     "is_sparse": BOOL,
     "is_quantized": BOOL,
     "is_meta": BOOL,
+    "is_cpu": BOOL,
+    "is_mkldnn": BOOL,
+    "is_mps": BOOL,
+    "is_nested": BOOL,
+    "is_sparse_csr": BOOL,
+    "is_xpu": BOOL,
     "itemsize": INT,
     "nbytes": INT,
     "names": UNKNOWN,
@@ -57,6 +63,8 @@ _METHODS = {
     "is_contiguous": BOOL,
     "is_floating_point": BOOL,
     "is_complex": BOOL,
+    "is_shared": BOOL,
+    "lu": sequence("tuple", TENSOR),
     "equal": BOOL,
     "allclose": BOOL,
     "backward": NONE,
@@ -85,10 +93,20 @@ _MODULE_METHODS = {
     "register_buffer": NONE,
     "register_parameter": NONE,
     "add_module": NONE,
+    "register_module": NONE,
+    "set_submodule": NONE,
+    "set_extra_state": NONE,
+    "extra_repr": STR,
+    "compile": NONE,
     "zero_grad": NONE,
     "forward": TENSOR,
     "__call__": TENSOR,
 }
+# methods that give the Module itself
+_OWN = frozenset(
+    "apply bfloat16 cpu cuda double eval float half ipu mtia requires_grad_ share_memory to to_empty"
+    " train type xpu".split()
+)
 # what restructured training steps ask for; every other name of theirs makes or calls a step
 OF_STEPS = {
     "torch2ms.clip_gradients": TENSOR,
@@ -170,7 +188,7 @@ class Results:
         if last in _SEQUENCES:
             return sequence("tuple", TENSOR)
         if space == "torch.nn.Module":
-            return _MODULE_METHODS.get(last, MODULE)
+            return MODULE if last in _OWN else _MODULE_METHODS.get(last, UNKNOWN)
         if space == "torch.Tensor" and last in _METHODS:
             return _METHODS[last]
         return self._from_facts(name, space)
