@@ -82,7 +82,7 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name in ("sum", "max", "min"):
         many = len(args) > 1 and name != "sum"
         found = join(*args) if many else element(first)
-        return found - BOOL | INT if name == "sum" and BOOL <= found else found
+        return found - BOOL | INT if name == "sum" and found >= BOOL else found
     if name == "round" and len(args) == 1 and is_all(first, "int", "float", "bool"):
         return INT
     if name == "divmod":

@@ -104,8 +104,8 @@ _MODULE_METHODS = {
 }
 # methods that give the Module itself
 _OWN = frozenset(
-    "apply bfloat16 cpu cuda double eval float half ipu mtia requires_grad_ share_memory to to_empty"
-    " train type xpu".split()
+    "apply bfloat16 cpu cuda double eval float half ipu mtia requires_grad_ share_memory to"
+    " to_empty train type xpu".split()
 )
 # what restructured training steps ask for; every other name of theirs makes or calls a step
 OF_STEPS = {
