@@ -26,6 +26,7 @@ from migrate.analysis.scopes import UNITS
 from migrate.analysis.statements import may_raise
 
 BINDING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass
@@ -115,9 +116,12 @@ def why_no_path(facts: Facts, place: ast.AST, read: ast.Name) -> str:
     """Return a reason in the text for what the graph says; "" where there is none."""
     before, after, common = branches(facts, place, read)
     loop = around(facts, common)
-    if jumps_on_the_way(facts, place, loop) or jumps_on_the_way(facts, read, loop):
+    end = loop if isinstance(loop, LOOPS) else common
+    if jumps_on_the_way(facts, place, end) or jumps_on_the_way(facts, read, end):
         return "a jump (return, raise, break, continue) leads away"
     if isinstance(common, ast.Try) and isinstance(after, ast.ExceptHandler):
+        if before in common.orelse:
+            return "the else of a try does not enter its except clauses"
         if isinstance(before, ast.ExceptHandler):
             return "the read is in another except clause"
         return (
@@ -125,7 +129,7 @@ def why_no_path(facts: Facts, place: ast.AST, read: ast.Name) -> str:
         )
     if in_dead_handler(facts, place):
         return "an except clause of a try that only binds constants"
-    if isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+    if isinstance(loop, LOOPS):
         return ""
     if isinstance(common, ast.If) and (before in common.orelse) is not (after in common.orelse):
         return "the read is in the other branch of an if"
@@ -157,7 +161,7 @@ def branches(facts: Facts, place: ast.AST, read: ast.AST) -> tuple[ast.AST, ast.
 
 def around(facts: Facts, node: ast.AST) -> ast.AST:
     """Return the innermost loop around a node, or the unit."""
-    while not isinstance(node, (*UNITS, ast.Module, ast.For, ast.AsyncFor, ast.While)):
+    while not isinstance(node, (*UNITS, ast.Module, *LOOPS)):
         node = facts.parents[id(node)]
     return node
 

@@ -7,12 +7,12 @@ which a place is evaluated, and is computed when it is first needed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.analysis.bindings import Bindings, Reach
-from migrate.analysis.cfg import Graph, Node, Unit
+from migrate.analysis.cfg import Carries, Graph, Node, Unit
 from migrate.analysis.liveness import Liveness
 from migrate.analysis.scopes import Binding, Scope, scope_of
 
@@ -53,6 +53,25 @@ class UnitFacts:
                     pending += [e.target for e in node.successors]
             found = self._reachable[first.index] = frozenset(seen)
         return then.index in found
+
+    def carries(self, name: str, first: Iterable[Node], then: Node) -> bool:
+        """Return whether a name may still have at one node what it has after one of others."""
+        events = self.scope.events
+        seen: set[int] = set()
+        pending = [e.target for node in first for e in node.successors]
+        while pending:
+            node = pending.pop()
+            if node is then:
+                return True
+            if node.index in seen:
+                continue
+            seen.add(node.index)
+            found = events[node.index]
+            bound = name in found.unbinds or any(b.certain and b.name == name for b in found.binds)
+            pending += [
+                e.target for e in node.successors if not bound or e.carries is not Carries.AFTER
+            ]
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +137,33 @@ class Facts:
         return Reach(
             (*reach.bindings, *around.bindings), reach.unbound and around.unbound, around.outside
         )
+
+    def values(self, read: ast.Name) -> tuple[ast.expr | None, ...]:
+        """Return what may have been assigned to a name that is read; None for all that is not
+        the value of an assignment: parameters, loops, what is bound elsewhere."""
+        reach = self.reach(read)
+        found = [self._value(b.place) for b in reach.bindings]
+        return (*found, None) if reach.outside else tuple(found)
+
+    def _value(self, place: ast.AST) -> ast.expr | None:
+        """Return the expression that an assignment gives to a place; None if there is none."""
+        path: list[tuple[int, int]] = []
+        parent = self.parents.get(id(place))
+        while isinstance(parent, ast.Tuple | ast.List):
+            path.append((parent.elts.index(place), len(parent.elts)))  # type: ignore[arg-type]
+            place, parent = parent, self.parents.get(id(parent))
+        if isinstance(parent, ast.NamedExpr) and place is parent.target:
+            return parent.value
+        if not isinstance(parent, ast.Assign | ast.AnnAssign) or place is parent.value:
+            return None
+        value = parent.value
+        for index, count in reversed(path):
+            if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != count:
+                return None
+            if any(isinstance(e, ast.Starred) for e in value.elts):
+                return None
+            value = value.elts[index]
+        return value
 
     def reach_before(self, name: str, place: ast.AST) -> Reach:
         """Return what a name of the unit may be bound to where the evaluation of a place begins."""
@@ -189,6 +235,18 @@ class Facts:
         """Return whether the value that a name has before a place is evaluated may be read."""
         point = self.point(place)
         return point is None or point[0].live.before(name, point[1])
+
+    def carries(self, name: str, first: ast.AST, then: ast.AST) -> bool:
+        """Return whether a name may still have at one place what it has after another.
+
+        It may between units. After a compound statement, all that it contains counts.
+        """
+        one, two = self.point(first), self.point(then)
+        if one is None or two is None or one[0] is not two[0]:
+            return True
+        unit, start = one
+        nodes = unit.graph.inside(first) if id(first) in unit.graph.spans else (start,)  # type: ignore[arg-type]
+        return unit.carries(name, nodes, two[1])
 
     def may_follow(self, first: ast.AST, then: ast.AST) -> bool:
         """Return whether one place may be evaluated after another was; True between units."""

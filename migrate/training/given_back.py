@@ -1,4 +1,4 @@
-"""In: the region of a training step. Out: the names that it gives back, for those who read them."""
+"""Find the names that the region of a training step gives back, since something reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from migrate.program import Function
 from migrate.training.effects import Use, binds, blocks, dotted, uses
 from migrate.training.marks import View
-from migrate.training.slices import Region, block_of
+from migrate.training.slices import Region
 
 
 def results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def results(view: View, region: Region, function: Function | None, own: str) -> 
     read = {
         u.name
         for u in uses_below(top, own)
-        if not u.stored and id(u.node) not in skipped and _reached(view, u.node, u.name, region)
+        if not u.stored and id(u.node) not in skipped and _reached(view, u, region, own)
     }
     return tuple(n for n in bound if (n in read or "." in n) and n != loss)
 
@@ -39,32 +39,11 @@ def uses_below(top: ast.AST, own: str) -> Iterator[Use]:
             yield from uses(item, own)
 
 
-def _reached(view: View, node: ast.AST, name: str, region: Region) -> bool:
-    """Whether a read may see what the region bound: nothing on the way to it binds it anew."""
-    item: ast.AST = node
-    while not isinstance(item, ast.stmt):
-        item = view.file.parents[id(item)]
-    while isinstance(item, ast.stmt):
-        block, parent = block_of(view, item)
-        if block is region.block:
-            return True
-        for earlier in block[: block.index(item)]:
-            if isinstance(earlier, ast.Assign) and name in binds([earlier]):
-                return False
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and name in binds([parent.target]):
-            return any(s is parent for s in _around(view, region))
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            return True
-        if not isinstance(parent, ast.stmt):
-            return True
-        item = parent
-    return True
-
-
-def _around(view: View, region: Region) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    node: ast.AST = region.block[0]
-    while not isinstance(node, ast.Module):
-        node = view.file.parents[id(node)]
-        found.append(node)
-    return found
+def _reached(view: View, use: Use, region: Region, own: str) -> bool:
+    """Return whether a read may see what the region bound."""
+    facts = view.inference.facts(view.file.path)
+    return any(
+        facts.carries(use.name, item, use.node)
+        for item in region.inside
+        if use.name in binds([item], own)
+    )

@@ -40,4 +40,5 @@ def test_what_the_graph_loses_is_a_violation(tmp_path: Path) -> None:
     facts = module.Facts(tree, parents)
     places = {n.lineno: n for n in module.ast.walk(tree) if getattr(n, "id", "") == "y"}
     assert module.wrong_by_beniget(facts, places[3], places[6]) == ""
+    places[5].ctx = module.ast.Load()
     assert "other branch" in module.wrong_by_beniget(facts, places[3], places[5])

@@ -185,3 +185,25 @@ def test_the_readers_of_a_binding() -> None:
     lines = [[r.lineno for r in unit.bindings.readers(b)] for b in bindings]
     assert lines == [[6], [5, 6]]
     assert unit.bindings.at_end("x").bindings == tuple(bindings)
+
+
+def test_what_a_name_still_has() -> None:
+    found = facts(
+        function("x = 1\nwhile c:\n  g(x)\n  if d:\n    x = 2\n    continue\n  x = 3\nh(x)")
+    )
+    first, *_, last = reads(found, "x")
+    start, loop = found.tree.body[0].body[:2]  # type: ignore[attr-defined]
+    assert found.carries("x", start, first) and found.carries("x", loop, last)
+    assert not found.carries("x", first, first)
+    assert found.carries("x", loop.body[1], first)
+
+
+def test_the_values_of_a_name() -> None:
+    text = "a = f()\nif c:\n  a, (b, d) = g(), (h(), i)\nfor b in e: pass\nk(a, b, d, z)"
+    found = facts(function(text))
+    values = {
+        name: [ast.unparse(v) if v is not None else None for v in found.values(read)]
+        for name in "abdz"
+        for read in reads(found, name)[-1:]
+    }
+    assert values == {"a": ["f()", "g()"], "b": ["h()", None], "d": ["i"], "z": [None]}
