@@ -1,4 +1,4 @@
-"""In: a file. Out: lists and dicts that compiled code changes under one name and reads by another.
+"""Find the lists and dicts that compiled code changes under one name and reads by another.
 
 Graph mode has values, no objects: ``b = a; b.append(x)`` makes a new list that ``b`` alone has, and
 ``a`` stays as it was, without a word. The same holds for a list of the caller, of a function
@@ -87,18 +87,20 @@ def _missed_by(
     scene: Scene, function: Function, own: list[ast.AST], node: ast.AST, name: ast.Name
 ) -> str:
     """Who reads the container by another name after the change; "" for nobody."""
-    names = [n for n in own if isinstance(n, ast.Name)]
-    bound = [n for n in names if n.id == name.id and isinstance(n.ctx, ast.Store)]
+    reach = scene.facts.reach(name)
     parameters = [a.arg for a in all_parameters(function.node.args)]
-    if name.id in parameters:
+    places = [b.place for b in reach.bindings]
+    if name.id in parameters and any(isinstance(p, ast.arg) for p in places):
         at = parameters.index(name.id)
-        return "" if bound else _caller(scene, function, name.id, at, _adds(node), frozenset())
-    if not bound:
+        if by := _caller(scene, function, name.id, at, _adds(node), frozenset()):
+            return by
+    if reach.outside or not any(_function(scene, p) is function.node for p in places):
         outer = function.parent is not None and name.id in function.parent.locals
         return f"{function.parent.name}()" if outer and function.parent is not None else ""
-    shared = {s for b in bound for s in _sources(scene, b)} | _holders(scene, own, node, name)
+    shared = _aliased(scene, places, node) | _holders(scene, own, node, name)
+    names = [n for n in own if isinstance(n, ast.Name)]
     for other in sorted(shared - {name.id}):
-        if any(n.id == other and _is_later(scene, n, node, bound) for n in names):
+        if any(n.id == other and _is_later(scene, n, node) for n in names):
             return other
     return ""
 
@@ -116,19 +118,31 @@ def _in_front(scene: Scene, read: ast.Name) -> bool:
     return isinstance(index, ast.Constant) and isinstance(index.value, int)
 
 
-def _is_later(scene: Scene, read: ast.Name, change: ast.AST, bound: list[ast.Name]) -> bool:
-    """Whether a variable is read after a change, or in the next round of a loop around both."""
+def _is_later(scene: Scene, read: ast.Name, change: ast.AST) -> bool:
+    """Return whether a variable may be read after a change, before it is bound anew."""
     if not isinstance(read.ctx, ast.Load):
         return False
-    if _place(read) > _place(change):
-        return True
-    loop = _loop(scene, change)
-    return loop is not None and _inside(scene, read, loop) and not any(
-        _inside(scene, b, loop) for b in bound
-    )  # fmt: skip
+    if scene.facts.point(read) == scene.facts.point(change):  # one after the other, or not at all
+        return _place(read) > _place(change) or scene.facts.carries(read.id, change, read)
+    return scene.facts.carries(read.id, change, read)
 
 
-def _sources(scene: Scene, bound: ast.Name) -> Iterator[str]:
+def _aliased(scene: Scene, places: list[ast.AST], change: ast.AST) -> set[str]:
+    """Return the variables that the container was taken from and that still have it at a change."""
+    found: set[str] = set()
+    waiting, seen = list(places), set(map(id, places))
+    while waiting:
+        for source in _sources(scene, waiting.pop()):
+            made = {id(b.place): b.place for b in scene.facts.reach(source).bindings}
+            now = scene.facts.reach_before(source.id, change).bindings
+            if any(id(b.place) in made for b in now):
+                found.add(source.id)
+            waiting += [place for key, place in made.items() if key not in seen]
+            seen |= made.keys()
+    return found
+
+
+def _sources(scene: Scene, bound: ast.AST) -> Iterator[ast.Name]:
     """The variables that a binding takes the container from: ``b = a``, ``for r in rows``."""
     around = scene.parent(bound)
     while isinstance(around, (ast.Tuple, ast.List, ast.Starred)):
@@ -136,9 +150,9 @@ def _sources(scene: Scene, bound: ast.Name) -> Iterator[str]:
     values: list[ast.expr] = []
     if isinstance(around, ast.Assign):
         values = [around.value]
-    elif isinstance(around, (ast.For, ast.comprehension)):
+    elif isinstance(around, (ast.For, ast.comprehension)) and isinstance(bound, ast.Name):
         values = _gone_through(around, bound)
-    yield from (root.id for value in values if (root := _root(value)) is not None)
+    yield from (root for value in values if (root := _root(value)) is not None)
 
 
 def _gone_through(loop: ast.For | ast.comprehension, bound: ast.Name) -> list[ast.expr]:
@@ -157,20 +171,11 @@ def _gone_through(loop: ast.For | ast.comprehension, bound: ast.Name) -> list[as
 def _holders(scene: Scene, own: list[ast.AST], node: ast.AST, name: ast.Name) -> set[str]:
     """The variables that the container was put under, or into, before the change."""
     found = set()
-    loop = _loop(scene, node)
     for read in own:
-        if not isinstance(read, ast.Name) or read.id != name.id or _inside(scene, read, node):
-            continue
-        holder = _holder(scene, read)
-        if not holder:
-            continue
-        again = [n for n in own if isinstance(n, ast.Name) and n.id == name.id
-                 and isinstance(n.ctx, ast.Store)]  # fmt: skip
-        renewed = any(_place(read) < _place(b) < _place(node) for b in again)
-        round_ = loop is not None and _inside(scene, read, loop)
-        fresh = loop is not None and any(_inside(scene, b, loop) for b in again)
-        if (_place(read) < _place(node) and not renewed) or (round_ and not fresh):
-            found.add(holder)
+        if isinstance(read, ast.Name) and read.id == name.id and not _inside(scene, read, node):
+            holder = _holder(scene, read)
+            if holder and scene.facts.carries(name.id, read, node):
+                found.add(holder)
     return found
 
 
@@ -221,12 +226,13 @@ def _caller(
 
 
 def _reads_after(there: Scene, caller: Function, call: ast.Call, name: str, adds: bool) -> bool:
-    names = [n for n in caller.nodes if isinstance(n, ast.Name) and n.id == name]
-    bound = [n for n in names if isinstance(n.ctx, ast.Store)]
     return any(
-        _is_later(there, n, call, bound) and not (adds and _in_front(there, n))
-        for n in names
-        if not _inside(there, n, call)
+        isinstance(n, ast.Name)
+        and n.id == name
+        and not _inside(there, n, call)
+        and _is_later(there, n, call)
+        and not (adds and _in_front(there, n))
+        for n in caller.nodes
     )
 
 
@@ -235,16 +241,6 @@ def _reads_after(there: Scene, caller: Function, call: ast.Call, name: str, adds
 
 def _place(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _loop(scene: Scene, node: ast.AST) -> ast.AST | None:
-    """The outermost loop around a node in its function."""
-    found, around = None, scene.parent(node)
-    while around is not None and not isinstance(around, _FUNCTIONS):
-        if isinstance(around, (ast.For, ast.While)):
-            found = around
-        around = scene.parent(around)
-    return found
 
 
 def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""In: fields of records that compiled code writes. Out: which writes everybody sees who holds one.
+"""Decide which writes of compiled code into fields of records are seen by all that hold them.
 
 Graph mode binds the variable anew where ``out["logits"] = y`` is written: another name for the same
 record keeps what it had. So a variable must have got its record from a call, and whoever was handed
@@ -18,7 +18,6 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _THROUGH = (ast.Tuple, ast.keyword, ast.BoolOp, ast.IfExp)
 _HELD = (ast.Attribute, ast.Subscript)
 _ASKING = (ast.Attribute, ast.Compare, ast.UnaryOp, ast.If, ast.IfExp, ast.While, ast.Assert)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def is_own(inference: Inference, function: Function, node: ast.Attribute) -> bool:
@@ -61,7 +60,7 @@ def handed_on(
         elif (
             node.id in returned
             or node.id in given
-            or (node.id in names and _before(function, node, writes))
+            or (node.id in names and _before(inference, function, node, writes))
         ):
             yield node
 
@@ -141,28 +140,13 @@ def _is_known(inference: Inference, call: ast.Call) -> bool:
     )  # fmt: skip
 
 
-def _before(function: Function, node: ast.Name, writes: list[ast.AST]) -> bool:
-    """Whether the record is written after it was handed on, or in the next round of a loop."""
+def _before(
+    inference: Inference, function: Function, node: ast.Name, writes: list[ast.AST]
+) -> bool:
+    """Return whether the record may be written after it was handed on."""
+    facts = inference.facts(function.path)
     own = [w for w in writes if getattr(w.value, "id", "") == node.id]  # type: ignore[attr-defined]
-    if any(w.lineno > node.lineno for w in own):  # type: ignore[attr-defined]
-        return True
-    first = min((w.lineno for w in own), default=0)  # type: ignore[attr-defined]
-    loops = [
-        n for n in function.nodes
-        if isinstance(n, _LOOPS) and not _binds_first(n, node.id, min(first, node.lineno))
-    ]  # fmt: skip
-    inside = [{id(n) for n in ast.walk(loop)} for loop in loops]
-    return any(id(node) in found and id(w) in found for found in inside for w in own)
-
-
-def _binds_first(loop: ast.AST, name: str, line: int) -> bool:
-    """Whether each round of a loop binds a variable anew before a line."""
-    return any(
-        isinstance(s, ast.Assign)
-        and s.lineno < line
-        and any(_binds(t, name) for t in _flat(s.targets))
-        for s in loop.body  # type: ignore[attr-defined]
-    )
+    return any(facts.carries(node.id, node, w) for w in own)
 
 
 def _kind(inference: Inference, node: ast.AST) -> Kind:
