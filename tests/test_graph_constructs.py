@@ -108,16 +108,13 @@ def test_right_in_pynative_and_right_or_loud_in_graph_mode(path: Path, tmp_path:
             refused = side == "graph" and (name in LOUD or name in flagged(path))
             if refused and "error" not in got and name not in MAY_COMPILE:
                 found = [*found, "it compiles: the flag is not needed"]
-            quiet = refused and name in QUIET
-            if found and not quiet and not (refused and "error" in got):
+            if found and not (refused and "error" in got):
                 wrong[f"{side} {name}"] = found
     assert not wrong
 
 
 # Flagged for what may happen: where it is wrong depends on the values.
 MAY_COMPILE = {"TryKey", "RaisedInBranch", "SeenThrough"}
-# Flagged, and graph mode gives another value without a word: only the flag tells.
-QUIET = {"HandedOn", "IntAsked", "NamedTupleAsked", "RecordMade", "TextEnumAsked"}
 
 
 def test_the_comparison_goes_red() -> None:

@@ -151,6 +151,8 @@ def _all(scene: Scene) -> list[tuple[ast.AST, Found, ast.stmt | None]]:
         made = rewritings(scene)
         found: list[tuple[ast.AST, Found, ast.stmt | None]]
         found = [(n, f, None) for n, f in _found(scene) if id(n) not in made]
+        sure = graph_scope.is_sure  # what the compiler refuses by itself needs no guess
+        found = [f for f in found if f[1][0] in graph_silent.CODES or sure(scene.inference, f[0])]
         found += [(s.node, s.found, s.before) for s in graph_silent.flags(scene)
                   if not any(id(n) in made for n in _parts(s.node))]  # fmt: skip
         seen: dict[tuple[int, str], tuple[ast.AST, Found, ast.stmt | None]] = {}

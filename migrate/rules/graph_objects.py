@@ -169,7 +169,7 @@ def flags(scene: Scene) -> Iterator[tuple[ast.AST, tuple[str, str, str, str]]]:
     """Records that graph mode gets wrong or refuses, with what is said of them."""
     for held in handed_on(scene):
         why = "it is written later on, and who holds it does not see that in graph mode"
-        yield held, ("GRF603", ast.unparse(held), why, "write its fields before it is put anywhere")
+        yield held, ("GRF609", ast.unparse(held), why, "write its fields before it is put anywhere")
     for field, why in left(scene):
         yield field, ("GRF603", ast.unparse(field), why, "write and read it where it is made")
 

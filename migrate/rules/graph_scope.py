@@ -45,26 +45,45 @@ class Silent:
 
 
 def compiled(inference: Inference) -> dict[str, Function]:
-    """``forward`` of every Module and what it calls, as far as the calls are known."""
-    program = inference.program
-    if "compiled" not in program.notes:
-        found: dict[str, Function] = {}
-        waiting = [
-            c.methods["forward"]
-            for c in program.classes.values()
-            if "forward" in c.methods and inference.is_module(c.key)
-        ]
-        waiting += _hooks(inference)
-        while waiting:
-            function = waiting.pop()
-            if function.key in found:
-                continue
-            found[function.key] = function
-            waiting += _called(inference, function)
-            waiting += decorated.around(inference, function)
-        program.notes["compiled"] = found
-    known: dict[str, Function] = program.notes["compiled"]
+    """Return ``forward`` of every Module, hooks, and what they call, as far as calls are known.
+
+    A method that is called on what nobody knows is that of every Module that has it.
+    """
+    notes = inference.program.notes
+    if "compiled" not in notes:
+        sure = _reached(inference, _roots(inference), guess=False)
+        notes["surely compiled"] = frozenset(id(n) for f in sure.values() for n in f.nodes)
+        notes["compiled"] = _reached(inference, list(sure.values()), guess=True)
+    known: dict[str, Function] = notes["compiled"]
     return known
+
+
+def is_sure(inference: Inference, node: ast.AST) -> bool:
+    """Return whether compiled code holds a node, without a guess what a method belongs to."""
+    compiled(inference)
+    sure: frozenset[int] = inference.program.notes["surely compiled"]
+    return id(node) in sure
+
+
+def _roots(inference: Inference) -> list[Function]:
+    found = [
+        owner.methods["forward"]
+        for owner in inference.program.classes.values()
+        if "forward" in owner.methods and inference.is_module(owner.key)
+    ]
+    return found + _hooks(inference)
+
+
+def _reached(inference: Inference, roots: list[Function], guess: bool) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    waiting = roots
+    while waiting:
+        function = waiting.pop()
+        if function.key not in found:
+            found[function.key] = function
+            waiting += _called(inference, function, guess)
+            waiting += decorated.around(inference, function)
+    return found
 
 
 def compiled_here(scene: Scene) -> tuple[Function, ...]:
@@ -79,7 +98,7 @@ def compiled_here(scene: Scene) -> tuple[Function, ...]:
     return tuple(found.get(scene.file.path, ()))
 
 
-def _called(inference: Inference, function: Function) -> list[Function]:
+def _called(inference: Inference, function: Function, guess: bool) -> list[Function]:
     called = []
     for node in function.nodes:
         if isinstance(node, ast.Call):
@@ -88,7 +107,8 @@ def _called(inference: Inference, function: Function) -> list[Function]:
                 if atom.kind in ("function", "method"):
                     target = inference.program.functions.get(atom.name)
                     called += [target] if target is not None else []
-            if isinstance(node.func, ast.Attribute) and all(a.kind == "unknown" for a in kind):
+            open_ = guess and all(a.kind == "unknown" for a in kind)
+            if open_ and isinstance(node.func, ast.Attribute):
                 called += _methods(inference).get(node.func.attr, [])
     return called
 
