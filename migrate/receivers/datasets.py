@@ -58,7 +58,11 @@ def made(name: str, given: Mapping[str, Kind], args: tuple[Kind, ...], world: Wo
     if "collate_fn" in given:
         return _holding(name, UNKNOWN)
     one = item(dataset, world)
-    return _holding(name, UNKNOWN if without_none(one) <= UNKNOWN else collated(one))
+    return _holding(name, _BATCH if without_none(one) <= UNKNOWN else collated(one))
+
+
+# of an unknown data set: a Tensor or several, texts, or a dictionary of these
+_BATCH = join(TENSOR, sequence("list", join(TENSOR, UNKNOWN)), UNKNOWN)
 
 
 def _holding(name: str, item: Kind) -> Kind:

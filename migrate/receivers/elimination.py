@@ -11,6 +11,7 @@ The rules of evidence, all of which must hold:
 5. Modules have it neither (``float``, ``to``), or the project builds and imports none, or a
    Module is called with it.
 6. What is combined with a Tensor by an operator is no array (mixing them fails on most devices).
+7. What is a Tensor wherever it is known is no object of a library elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ Methods = Mapping[str, tuple[Signature, ...]]
 class Question:
     """A call ``x.name(...)``; ``used``: its result is; ``beside``: x stands beside a Tensor;
     ``given``: a Module is called with it; ``chained``: its result is taken for a Tensor, so that
-    what neither is a Tensor nor of the project does not give it."""
+    what neither is a Tensor nor of the project does not give it; ``partly``: x is a Tensor where
+    it is known what it is."""
 
     name: str
     call: ast.Call
@@ -48,6 +50,7 @@ class Question:
     kinds_of: KindsOf
     given: bool = False
     chained: bool = False
+    partly: bool = False
 
 
 @dataclass(eq=False)
@@ -77,6 +80,8 @@ class Elimination:
             return ""
         if asked.chained:
             return f"what {asked.name} gives is taken for one"
+        if asked.partly and not _admits(rivals.python(), asked):
+            return "where it is known what it is, it is one"
         module = asked.name in self._module_methods and self.world.has_modules() and not asked.given
         if _admits(rivals.python(), asked) or module:
             return ""

@@ -55,7 +55,9 @@ class Given(Binding):
         holder = self.world.program.files[self.path].parents.get(id(node))
         used = not isinstance(holder, ast.Expr)
         beside = isinstance(func.value, ast.Name) and self.note(func.value.id).near
-        question = Question(func.attr, node, used, beside, self.names_of)
+        value = having(self.world.kinds.get(id(func.value), UNKNOWN), func.attr)
+        partly = value >= TENSOR
+        question = Question(func.attr, node, used, beside, self.names_of, partly=partly)
         why = self.world.only_tensors_have(question)
         if why:
             self.assume(func, f"{ast.unparse(func.value)} is taken for a Tensor: {why}")

@@ -41,7 +41,10 @@ def imported(world: World, path: str, module: str, level: int, name: str | None)
         return kind("project", inner) if inner else UNKNOWN
     if level and name is not None:
         folder = world.program.find_module(path, f"{module}.{name}".strip("."), level)
-        return kind("project", folder) if folder else UNKNOWN
+        if folder:
+            return kind("project", folder)
+        # a module of the package that is not part of the conversion
+        return UNKNOWN if module else kind("foreign", f"{'.' * level}{name}")
     if root_of(full) in world.roots:
         return values.torch_name(full, world, direct=True)
     return kind("foreign", full)

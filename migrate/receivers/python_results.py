@@ -121,6 +121,8 @@ def _opens_text(node: ast.Call) -> bool:
 def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
     """The result of calling something that is neither torch nor the project."""
     first = args[0] if args else NOTHING
+    if name.startswith("."):
+        return UNKNOWN
     if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache"):
         return args[-1] if name == "typing.cast" and args else first or UNKNOWN
     if name == "functools.partial":

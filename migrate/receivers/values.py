@@ -95,6 +95,8 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         found = world.global_kind(atom.name, name)
         path = world.program.submodule(atom.name, name)
         return found or (kind("project", path) if path else UNKNOWN)
+    if what == "foreign" and atom.name.startswith("."):
+        return UNKNOWN  # of the package itself, which may well give Tensors
     if what == "foreign":
         return followed_kind(full := f"{atom.name}.{name}", world) or kind("foreign", full)
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
