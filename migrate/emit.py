@@ -5,9 +5,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.outcomes import Edit, Piece, Span
 from migrate.source import Source
+
+_OURS = ("import", "imports", "helpers")  # what edits of no statement are called
 
 
 @dataclass
@@ -18,6 +21,7 @@ class Emission:
     chunks: list[bytes] = field(default_factory=list)
     length: int = 0
     marks: list[tuple[int, int]] = field(default_factory=list)
+    inserted: list[Span] = field(default_factory=list)
 
     def copy(self, start: int, end: int) -> None:
         if end > start:
@@ -40,6 +44,20 @@ class Emitted:
     data: bytes
     marks: tuple[tuple[int, int], ...]
     line_starts: tuple[int, ...]
+    inserted: tuple[Span, ...] = ()
+
+    def origin(self, place: int) -> int | None:
+        """Return the source offset of a place of the output; None in imports and helpers."""
+        if any(span.start <= place < span.end for span in self.inserted):
+            return None
+        at = bisect.bisect_right(self._back, (place, 1 << 62)) - 1
+        new, old = self._back[max(at, 0)]
+        end = self._back[at + 1][1] if at + 1 < len(self._back) else 1 << 62
+        return min(old + place - new, max(old, end - 1))
+
+    @cached_property
+    def _back(self) -> list[tuple[int, int]]:
+        return sorted((new, old) for old, new in self.marks) or [(0, 0)]
 
     def line(self, offset: int) -> int:
         """The 1-based output line where the source offset went (0: nothing of it is left)."""
@@ -62,7 +80,7 @@ def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
     while position >= 0:
         lines.append(position + 1)
         position = data.find(b"\n", position + 1)
-    return Emitted(data, tuple(sorted(out.marks)), tuple(lines))
+    return Emitted(data, tuple(sorted(out.marks)), tuple(lines), tuple(out.inserted))
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
@@ -90,7 +108,11 @@ def _range(
         edit = order[index]
         index += 1
         place = edit.site.span
-        if edit is outer or place.start < position or place.end > span.end:
+        if edit is outer or place.end > span.end:
+            continue
+        if place.start < position:
+            if not any(edit.parts or ()):  # the rest of what is deleted goes as well
+                position = max(position, place.end)
             continue
         if not whole and place.start == place.end and place.start in (span.start, span.end):
             continue
@@ -104,7 +126,8 @@ def _range(
 
 def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> None:
     assert edit.parts is not None
-    out.marks.append((edit.site.span.start, out.length))
+    begin = out.length
+    out.marks.append((edit.site.span.start, begin))
     for part in edit.parts:
         if isinstance(part, Piece):
             if part.parens:
@@ -114,6 +137,8 @@ def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> Non
                 out.write(b")")
         else:
             out.write(part.encode("utf-8"))
+    if edit.site.name in _OURS:
+        out.inserted.append(Span(begin, out.length))
 
 
 def covered(edits: Sequence[Edit]) -> list[Span]:

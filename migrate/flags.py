@@ -27,6 +27,7 @@ from itertools import pairwise
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules import graph_unbound
+from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import begins_line
 from migrate.scene import Scene
 from migrate.sites import Reference
@@ -58,6 +59,7 @@ class Form(Enum):
     DECORATOR = "the decorated name is such a value"
     EXCEPTION = "the class of exceptions that nobody raises"
     PATTERN = "the subject of the match raises"
+    DEFINITION = "the name of a function or class is bound to such a value"
     NAME = "an imported name is bound to such a value"
 
 
@@ -124,6 +126,9 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
     place = _whole(scene, node)
+    if isinstance(place, ast.stmt):
+        defines = isinstance(place, (*_FUNCTIONS, ast.ClassDef))
+        return Mark(refusal, node, place, Form.DEFINITION if defines else Form.STATEMENT)
     holder = scene.parent(place)
     if isinstance(holder, (*_FUNCTIONS, ast.ClassDef)) and place in holder.decorator_list:
         return Mark(refusal, node, place, Form.DECORATOR)
@@ -167,7 +172,7 @@ def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, as
         path.append(parent)
     statement = path[-1]
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
-        kept = _kept(path[:-1] or path)
+        kept = _kept(path[:-1])
         decorates = kept in statement.decorator_list
         return (Form.DECORATOR if decorates else Form.VALUE), kept
     value = getattr(statement, "value", None)
@@ -262,6 +267,15 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
         yield Stop(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
 
 
+def _definition(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    node = mark.place
+    assert isinstance(node, (*_FUNCTIONS, ast.ClassDef))
+    made, root = _called(scene, MISSING, mark)
+    span = Span(first_start(scene, node), scene.source.span(node).end)
+    parts, needs = (f"{node.name} = {made}",), frozenset((root,))
+    yield Stop(_at(mark, span), Outcome.FLAGGED, parts, needs=needs)
+
+
 def _call(scene: Scene, mark: Mark) -> Iterator[Edit]:
     made, root = _called(scene, STOP, mark)
     place = mark.place
@@ -328,6 +342,7 @@ _FORMS = {
     Form.DECORATOR: _decorator,
     Form.EXCEPTION: _exception,
     Form.PATTERN: _pattern,
+    Form.DEFINITION: _definition,
     Form.NAME: _name,
 }
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from migrate import accounts, flags, helper_copy, import_edits, index, plan
+from migrate import accounts, flags, helper_copy, import_edits, index, plan, selfcheck
 from migrate.blocks import with_pass
 from migrate.comments import rescued
 from migrate.deep import deeply
@@ -113,8 +113,10 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     made = plan.plan(scene, references)
     if staged is not None:
         made = replace(made, decisions=ledger.explained(staged, made.decisions))
-    changes = _changes(scene, references, made, options)
-    emitted = _emit(scene, changes)
+    changes, emitted, stopped = _checked(scene, references, made, options)
+    references = [*references, *(reference for _, reference in stopped)]
+    decisions = (*made.decisions, *(refusal for refusal, _ in stopped))
+    made = replace(made, decisions=decisions, total=len(decisions))
     return Rewritten(
         data=file.source.encode(emitted.data),
         entries=accounts.entries(scene, references, made.decisions, emitted),
@@ -153,17 +155,40 @@ def _spelling(scene: Scene, references: Sequence[Reference], along: str) -> Spel
     return Spelling(frozenset(taken), frozenset(direct), dict.fromkeys(names, along))
 
 
+_ROUNDS = 12  # a statement, then what holds it, up to the file
+
+
+def _checked(
+    scene: Scene, references: Sequence[Reference], made: plan.Plan, options: Options
+) -> tuple[list[Edit], Emitted, list[selfcheck.Stopped]]:
+    """The edits and the new text; statements at which the text would be wrong are flagged."""
+    stopped: list[selfcheck.Stopped] = []
+    for _ in range(_ROUNDS):
+        changes = _changes(scene, references, made, options, stopped)
+        emitted, applied = _emit(scene, changes)
+        faults = selfcheck.faults(scene, applied, emitted)
+        if not faults:
+            return changes, emitted, stopped
+        stopped += selfcheck.refused(scene, faults, [reference for _, reference in stopped])
+    raise RuntimeError(f"{scene.file.path}: {faults[0].what}")
+
+
 # -- all edits --------------------------------------------------------------------------------
 
 
 def _changes(
-    scene: Scene, references: Sequence[Reference], made: plan.Plan, options: Options
+    scene: Scene,
+    references: Sequence[Reference],
+    made: plan.Plan,
+    options: Options,
+    stopped: Sequence[selfcheck.Stopped],
 ) -> list[Edit]:
     refused = [
         (decision, reference)
         for decision, reference in zip(made.decisions, references, strict=True)
         if isinstance(decision, Refusal)
     ]
+    refused += stopped
     pairs = list(zip(made.decisions, references, strict=True))
     edits = [(d, r) for d, r in pairs if isinstance(d, Edit) and d.parts is not None]
     changes = [d for d, r in edits if not isinstance(r.node, ast.alias)] + list(made.extra)
@@ -283,12 +308,12 @@ def _helpers(changes: Sequence[Edit]) -> frozenset[str]:
 # -- text -------------------------------------------------------------------------------------
 
 
-def _emit(scene: Scene, changes: list[Edit]) -> Emitted:
+def _emit(scene: Scene, changes: list[Edit]) -> tuple[Emitted, list[Edit]]:
     """Apply the edits; comments inside replaced text move above their statement."""
     changes = with_pass(scene, without_idle(scene, changes))
     emitted = emit(scene.source, changes)
     if not any(b"#" in scene.source.data[s.start : s.end] for s in covered(changes)):
-        return emitted
+        return emitted, changes
     shown = [e.site.span for e in changes if isinstance(e, flags.Stop)]
     lost = rescued(scene, emitted.data, shown)
-    return emit(scene.source, changes + lost) if lost else emitted
+    return (emit(scene.source, changes + lost) if lost else emitted), changes

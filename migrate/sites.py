@@ -50,6 +50,7 @@ class Form(Enum):
     CLASS_TEXT = "text of a class's name"
     EVALUATED = "evaluated text"
     PACKAGE = "question about a package"
+    STATEMENT = "statement"
 
 
 @dataclass(frozen=True)
