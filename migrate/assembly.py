@@ -20,6 +20,7 @@ from migrate.outcomes import Outcome
 from migrate.outputs import Output, mode_of
 from migrate.result import Along, FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
+from migrate.selfcheck import CODE
 from migrate.table import Table
 from migrate.tree import Found, Tree
 
@@ -42,8 +43,11 @@ class Conversion:
     @property
     def status(self) -> int:
         """Exit code: 3 internal error, 2 unreadable input, 1 something flagged, 0 clean."""
+        entries = (entry for file in self.record.files for entry in file.entries)
+        if any(f.internal for f in self.failures) or any(e.code == CODE for e in entries):
+            return 3
         if self.failures:
-            return 3 if any(failure.internal for failure in self.failures) else 2
+            return 2
         return 1 if self.record.ledger.flagged else 0
 
 

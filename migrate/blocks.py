@@ -35,7 +35,27 @@ def with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
             for item, edit, behind in zip(block, edits, (*block[1:], None), strict=True):
                 if edit is not None and _shares_line(scene.source, edit.site.span):
                     other[id(edit)] = _cut(scene.source, edit, item, behind)
-    return [other.get(id(e), e) for e in changes]
+    return _whole_lines(scene.source, [other.get(id(e), e) for e in changes])
+
+
+def _whole_lines(source: Source, changes: list[Edit]) -> list[Edit]:
+    """A header that goes up to its first statement goes with its line, if that goes as well."""
+    lines = {
+        e.site.span.start: e.site.span.end
+        for e in changes
+        if isinstance(e, Removal) and not e.parts
+    }
+    found = []
+    for edit in changes:
+        span = edit.site.span
+        if not any(edit.parts or ()) and source.data[span.start : span.end].count(b"\n"):
+            begin = source.line_start(source.line_of(span.end))
+            before = source.line_start(source.line_of(span.start))
+            blank = not source.data[before : span.start].strip()
+            if blank and span.start < begin < span.end and begin in lines:
+                edit = replace(edit, site=replace(edit.site, span=Span(before, begin)))
+        found.append(edit)
+    return found
 
 
 class _Gone:

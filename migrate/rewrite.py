@@ -14,7 +14,7 @@ from migrate.emit import Emitted, covered, emit
 from migrate.following.follow import Followed
 from migrate.idle import without_idle
 from migrate.imports import Spelling
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.receivers.recorded import Recorded
 from migrate.result import CellPlace, Entry, Ledger
@@ -196,25 +196,39 @@ def _changes(
     raising = [e for e in flagged if not isinstance(e, flags.Binding)]
     bindings = {id(r.node): d for d, r in edits if isinstance(r.node, ast.alias)}
     bindings |= {id(e.alias): e for e in flagged if isinstance(e, flags.Binding)}
-    changes = _without_raised(changes, raising) + raising
+    changes = _without_raised(scene, changes, raising) + raising
     texts = {alias: _plain(edit) for alias, edit in bindings.items()}
     needing = [*changes, *bindings.values()]
     needed = import_edits.helpers_at(scene, bindings)
-    return [*_imports(scene, references, needing, texts, options, needed), *changes]
+    stops = [e for e in raising if isinstance(e, flags.Stop)]
+    imports = _imports(scene, references, needing, texts, options, needed)
+    return [*_without_raised(scene, imports, stops), *changes]
 
 
 def _plain(edit: Edit) -> str:
     return "".join(str(p) for p in edit.parts or ())
 
 
-def _without_raised(changes: list[Edit], flagged: Sequence[Edit]) -> list[Edit]:
-    """Edits inside a statement that raises instead are gone with it."""
-    spans = [e.site.span for e in flagged if e.site.span.end > e.site.span.start]
-    return [
-        c
-        for c in changes
-        if not any(s.start <= c.site.span.start and c.site.span.end <= s.end for s in spans)
-    ]
+def _without_raised(scene: Scene, changes: list[Edit], flagged: Sequence[Edit]) -> list[Edit]:
+    """Edits inside a statement that raises instead are gone with it, and so is its removal."""
+    raised = [e.site.span for e in flagged if e.site.span.end > e.site.span.start]
+    data = scene.source.data
+    kept = []
+    for change in changes:
+        own = change.site.span
+        for span in raised:
+            inside = span.start <= own.start and (own.end <= span.end or own.start < span.end)
+            around = own.start <= span.start < own.end and not data[own.start : span.start].strip()
+            whole = not data[span.end : own.end].strip()
+            if inside or (around and whole and not _keeps(change)):
+                break
+        else:
+            kept.append(change)
+    return kept
+
+
+def _keeps(change: Edit) -> bool:
+    return any(isinstance(part, Piece) for part in change.parts or ())
 
 
 def _imports(

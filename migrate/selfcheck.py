@@ -77,7 +77,7 @@ def _overlaps(changes: Sequence[Edit]) -> Iterator[Fault]:
         if outer is None:
             continue
         within = span.end <= outer.site.span.end
-        if within and not (span == outer.site.span and not _passes(outer, span)):
+        if within and not _owns(outer, span):
             continue
         if not any(outer.parts or ()) and not any(edit.parts or ()):
             continue  # what both delete is gone
@@ -85,9 +85,15 @@ def _overlaps(changes: Sequence[Edit]) -> Iterator[Fault]:
         yield Fault(what, span.start)
 
 
-def _passes(outer: Edit, span: Span) -> bool:
-    """Whether an edit has another of the same span inside a piece of it."""
-    return any(isinstance(p, Piece) and p.span == span for p in outer.parts or ())
+def _owns(outer: Edit, span: Span) -> bool:
+    """Whether an edit writes a part of a text inside it, and leaves another part as it is.
+
+    What is in none of its pieces goes with it, on purpose: arguments are dropped.
+    """
+    pieces = [part.span for part in outer.parts or () if isinstance(part, Piece)]
+    if any(p.start <= span.start and span.end <= p.end for p in pieces):
+        return False
+    return span == outer.site.span or any(p.start < span.end and span.start < p.end for p in pieces)
 
 
 # -- names ------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ choice layout scene selections wholes neighbours origins operators unknown_recei
 buffer_gradients late_children late_settings along layer_texts forward_names
 package_questions sites rules flags
 import_edits plan free_names helper_source helper_copy emit
-training idle blocks comments accounts rewrite tree outputs mentions dependencies notebook inputs
+training idle blocks comments selfcheck accounts rewrite tree outputs mentions dependencies
+notebook inputs
 placement parallel assembly project record settings own_rows weights parity evidence tracing scan
 explain doctor report check commands testing cli __main__
 """.split()

@@ -1,0 +1,107 @@
+"""What is wrong with an output is found before it is written, and costs one statement."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from migrate import plan, project, rewrite, table
+from migrate.outcomes import Edit, Outcome, Site, Span
+from migrate.rewrite import Options, Rewritten
+from migrate.scene import Scene
+from migrate.selfcheck import unbound
+from migrate.source import read
+
+TEXT = """\
+import torch
+
+
+def first(x: torch.Tensor):
+    y = x + 1
+    return torch.relu(y)
+
+
+def second(x: torch.Tensor):
+    return torch.relu(x)
+
+
+value = torch.ones(3)
+"""
+
+
+def converted(text: str) -> Rewritten:
+    source = read("module.py", text.encode())
+    rows = table.load(())
+    return rewrite.convert(rewrite.analyse({source.path: source}, rows), source.path, Options())
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x = y", {"y"}),
+        ("def f(a):\n    return a + b", {"b"}),
+        ("def f():\n    global c\n    c = 1\nc + d", {"d"}),
+        ("class A:\n    e = 1\n    def f(self):\n        return e", {"e"}),
+        ("[g for g in h]", {"h"}),
+        ("import os, sys as s\nos.path, s, print, __name__, __file__", set()),
+        ("def f():\n    i = 1\n    def g():\n        return i", set()),
+        ("for j in range(3):\n    del j", set()),
+        ("x: k = 1", {"k"}),
+        ("def f():\n    from m import *\n" if False else "lambda n: n + o", {"o"}),
+    ],
+)
+def test_names_that_nothing_binds(text: str, names: set[str]) -> None:
+    assert unbound(symtable.symtable(text, "m.py", "exec")) == names
+
+
+def _beside(scene: Scene, text: str, start: int, end: int) -> Edit:
+    return Edit(Site("a rule", Span(start, end), 1, 1), Outcome.CONVERTED, (text,))
+
+
+FAULTS = {
+    "nothing binds the name nowhere": ("y = x + 1", "y = nowhere(x)"),
+    "the output does not compile": ("y = x + 1", "y = x +"),
+    "two edits own one text": ("relu(y)", "relu(x)"),
+    "nonlocal": ("y = x + 1", "nonlocal y"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_wrong_edit_costs_its_statement(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = FAULTS[what]
+    beside = plan._beside
+
+    def broken(scene: Scene) -> Iterator[Edit]:
+        yield from beside(scene)
+        start = TEXT.index(old)
+        yield _beside(scene, new, start, start + len(old))
+
+    monkeypatch.setattr(plan, "_beside", broken)
+    made = converted(TEXT)
+    text = made.data.decode()
+    ast.parse(text)
+    found = [e for e in made.entries if e.code == "INT901"]
+    assert len(found) == 1 and found[0].outcome is Outcome.FLAGGED
+    assert what in found[0].reason or what == "nonlocal"
+    assert text.count("raise NotImplementedError('torch2ms INT901") == 1
+    assert "def second(x: ms.Tensor):\n    return ops.relu(x)" in text
+    assert made.ledger.adds_up and made.ledger.total == len(made.entries)
+
+
+def test_the_exit_status_is_that_of_an_internal_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = TEXT.index("y = x + 1")
+    broken = _beside(None, "y = nowhere(x)", start, start + 9)  # type: ignore[arg-type]
+    monkeypatch.setattr(plan, "_beside", lambda scene: iter([broken]))
+    (tmp_path / "net.py").write_text(TEXT)
+    request = project.Request(tmp_path / "net.py", tmp_path / "out.py")
+    assert project.convert(request).status == 3
+
+
+def test_a_right_file_has_no_fault() -> None:
+    assert not [e for e in converted(TEXT).entries if e.code]
