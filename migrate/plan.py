@@ -21,6 +21,7 @@ from migrate.rules import (
     each_module,
     empty_index,
     fields,
+    first_mode,
     full_slices,
     global_settings,
     graph_flags,
@@ -66,7 +67,9 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     made = (_dead(scene, r, dead) or _apart(scene, r) or decide(scene, r) for r in found)
     told = (advised(scene, decision) for decision in made)
     decisions = tuple(fitted(scene, r.node, d) for r, d in zip(found, told, strict=True))
-    extra = tuple(_beside(scene))
+    roots = first_mode.roots(scene)
+    decisions = tuple(first_mode.set_train(roots, decision) for decision in decisions)
+    extra = (*_beside(scene), *first_mode.beside(scene, roots, decisions))
     return Plan(decisions, extra, len(found))
 
 

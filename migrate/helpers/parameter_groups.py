@@ -104,10 +104,12 @@ def load_optimizer_state(optimizer, state_dict):
 class EveryWeight(list):
     """Parameters, or groups of them, for an optimizer whose weights are frozen and freed later."""
 
+    with_frozen = True
+
 
 def trainable(params):
     """Of parameters, or groups of them, those that require a gradient: what torch would train."""
-    if isinstance(params, EveryWeight):
+    if hasattr(params, "with_frozen"):
         return params
     if isinstance(params, Parameter):
         return [params] if params.requires_grad else []
@@ -122,7 +124,7 @@ def named_apart(params):
 
     Nets of one class have the same names, and an optimizer of MindSpore takes each name once.
     """
-    groups, taken = params if isinstance(params, EveryWeight) else list(params), {}
+    groups, taken = params if hasattr(params, "with_frozen") else list(params), {}
     for index, group in enumerate(groups):
         if isinstance(group, dict) and not isinstance(group["params"], Parameter):
             groups[index] = {**group, "params": list(group["params"])}

@@ -93,4 +93,4 @@ def mlp_mixer(
         nn.LayerNorm((dim,), epsilon=1e-05),
         Lambda(lambda_fn),
         nn.Dense(dim, num_classes),
-    )
+    ).set_train()

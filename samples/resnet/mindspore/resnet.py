@@ -166,17 +166,17 @@ class ResNet(nn.Cell):
 
 
 def resnet18(**kwargs) -> ResNet:
-    return ResNet(BasicBlock, [2, 2, 2, 2], **kwargs)
+    return ResNet(BasicBlock, [2, 2, 2, 2], **kwargs).set_train()
 
 
 def resnet34(**kwargs) -> ResNet:
-    return ResNet(BasicBlock, [3, 4, 6, 3], **kwargs)
+    return ResNet(BasicBlock, [3, 4, 6, 3], **kwargs).set_train()
 
 
 def resnet50(**kwargs) -> ResNet:
-    return ResNet(Bottleneck, [3, 4, 6, 3], **kwargs)
+    return ResNet(Bottleneck, [3, 4, 6, 3], **kwargs).set_train()
 
 
 def tiny_resnet(num_classes: int = 10) -> ResNet:
     """Small enough for a test: one bottleneck block a stage, 8 channels."""
-    return ResNet(Bottleneck, [1, 1, 1, 1], num_classes=num_classes, width=8)
+    return ResNet(Bottleneck, [1, 1, 1, 1], num_classes=num_classes, width=8).set_train()

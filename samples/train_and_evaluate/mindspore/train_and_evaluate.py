@@ -72,7 +72,7 @@ def evaluate(model, loader, criterion):
 
 
 def build():
-    return Net()
+    return Net().set_train()
 
 
 def run(model, epochs=4):

@@ -71,7 +71,7 @@ def fit(model, path, epochs):
 
 
 def build():
-    return Regressor()
+    return Regressor().set_train()
 
 
 def run(model):

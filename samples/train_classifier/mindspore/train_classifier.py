@@ -44,7 +44,7 @@ def train(model, loader, criterion, optimizer, epoch, log_interval=4):
 
 
 def build():
-    return Classifier()
+    return Classifier().set_train()
 
 
 def run(model, epochs=3):

@@ -48,7 +48,7 @@ def sentences(steps, seed):
 
 
 def build():
-    return SentenceEncoder()
+    return SentenceEncoder().set_train()
 
 
 class NetWithLoss(nn.Cell):

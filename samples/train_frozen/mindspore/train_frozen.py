@@ -51,7 +51,7 @@ def images(steps, seed):
 
 
 def build():
-    return Finetuned(Backbone())
+    return Finetuned(Backbone()).set_train()
 
 
 def run(model, steps=24):

@@ -26,7 +26,7 @@ def points(count, seed):
 
 
 def build():
-    return Net()
+    return Net().set_train()
 
 
 class LossAndAccuracy(ms.train.Metric):

@@ -92,6 +92,8 @@ def undifferentiable(differentiable):
 
 def trainable(params):
     """Of parameters, or groups of them, those that require a gradient: what torch would train."""
+    if hasattr(params, "with_frozen"):
+        return params
     if isinstance(params, Parameter):
         return [params] if params.requires_grad else []
     if isinstance(params, dict):

@@ -19,7 +19,7 @@ class Leaky(nn.Cell):
 
 @NORMS.register("batch")
 def batch_norm(channels):
-    return nn.BatchNorm2d(channels)
+    return nn.BatchNorm2d(channels).set_train()
 
 
 @NORMS.register("group")
