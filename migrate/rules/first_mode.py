@@ -408,13 +408,10 @@ class Modes:
         func = call.func
         held = _dotted(func.value) if isinstance(func, ast.Attribute) else ""
         assert isinstance(func, ast.Attribute) or not held
-        kinds = self._kind(func.value) if isinstance(func, ast.Attribute) else frozenset()
-        if kinds and all(a.kind == "Module" for a in kinds):
+        if self._builds_parts(function):
             return Use.PART
         method = _method(function)
         if method is not None and method.owner is not None and held.startswith("self."):
-            if self.inference.is_module(method.owner.key):
-                return Use.PART
             return self._attribute(method.owner, held, depth + 1)
         around = file.parents.get(id(call))
         if not held or "." in held or not isinstance(around, ast.Expr):
@@ -497,12 +494,20 @@ def _builds(scene: Scene, call: ast.Call) -> bool:
         return False
     for atom in kinds:
         if atom.kind == "class":
+            owner = scene.inference.class_of(atom.name)
+            if owner is not None and any(map(_is_written, owner.node.bases)):
+                return False
             continue
         built = atom.kind == "ref" and atom.name.startswith("torch.nn.")
         last = atom.name.rpartition(".")[2]
         if not built or not last[:1].isupper() or last in _WRAPPERS:
             return False
     return True
+
+
+def _is_written(base: ast.expr) -> bool:
+    """Whether a class is a loss Cell that stands around Modules of the program."""
+    return ast.unparse(base).startswith("_torch2ms")
 
 
 def _dotted(node: ast.AST) -> str:

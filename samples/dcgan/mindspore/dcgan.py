@@ -87,9 +87,9 @@ def discriminator_loss(real_logits, fake_logits, smooth=0.9):
 def main():
     opt = parser.parse_args()
     device = Device("cpu")
-    netG = Generator(opt.nz, opt.ngf, opt.nc)
+    netG = Generator(opt.nz, opt.ngf, opt.nc).set_train()
     netG.apply(weights_init)
-    netD = Discriminator(opt.nc, opt.ndf)
+    netD = Discriminator(opt.nc, opt.ndf).set_train()
     netD.apply(weights_init)
 
     noise = ops.randn(4, opt.nz, 1, 1)
