@@ -1,17 +1,15 @@
-"""In: ``self.name = value`` in a method. Out: whether the value's gradient is wanted and lost.
+"""Know the saved buffers of Modules, and which values a gradient goes through.
 
-A buffer that is saved is a Parameter here: it takes the numbers of what is assigned to it, and no
-gradient goes back through it. In torch it is the very tensor, and what reads it later in the pass
-is differentiated through it.
+A buffer that is saved is a Parameter in MindSpore: it takes the numbers of what is assigned to it,
+and no gradient goes back through it. In torch it is the very tensor.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from migrate.outcomes import Refusal
-from migrate.program import Class
+from migrate.module_members import family
+from migrate.program import Class, File
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
 
@@ -26,54 +24,77 @@ _CUTTING = frozenset(
 )
 
 
-def loses_gradient(scene: Scene, node: ast.Attribute) -> bool:
-    """Whether a saved buffer of the class takes a value with a gradient, and is read behind it."""
-    function, statement = scene.function(node), scene.parent(node)
-    own = isinstance(node.value, ast.Name) and node.value.id == "self"
-    if not own or function is None or not isinstance(statement, (ast.Assign, ast.AugAssign)):
+def stores_buffer(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether ``m.name = value`` or ``m.name += value`` sets a buffer that is saved."""
+    function = scene.function(node)
+    built = function is not None and function.name == "__init__"
+    alone = isinstance(scene.parent(node), (ast.Assign, ast.AugAssign))
+    return alone and not built and is_buffer(scene, node)
+
+
+def is_buffer(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether an attribute is a saved buffer, by the class of the object that has it."""
+    classes = registered(scene).get(node.attr, frozenset())
+    if not classes:
         return False
-    if getattr(function.node, "name", "") == "__init__" or node.attr not in _buffers(scene, node):
-        return False
-    if _is_quiet(scene, node) or not _carries(scene, statement.value, function.node, frozenset()):
-        return False
-    return _is_read(scene, node, statement, function.node)
-
-
-def decide_buffer(scene: Scene, node: ast.AST) -> Refusal:
-    """The line stays: its numbers are right."""
-    return Refusal(
-        scene.site(BUFFER, node),
-        "INP205",
-        f"{ast.unparse(node)} keeps the numbers of what is assigned to it, not its gradient",
-        "compute with a local name, and assign its detach() to the buffer",
-        keep=True,
-    )
-
-
-def _buffers(scene: Scene, node: ast.AST) -> set[str]:
-    """What the class around a node registers under a literal name, and saves."""
-    found = set()
-    owner = scene.owner(node)
-    for call, _ in scene.file.calls.get("register_buffer", ()) if owner else ():
-        first = call.args[0] if call.args else None
-        saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
-        named = isinstance(call.func, ast.Attribute) and isinstance(first, ast.Constant)
-        if named and saved and any(owner is one for one in _owners(scene, call)):
-            assert isinstance(first, ast.Constant)
-            found.add(str(first.value))
-    return found
-
-
-def _owners(scene: Scene, node: ast.AST) -> Iterator[Class]:
-    """The class around a node, the one around that, and so on."""
-    owner = scene.owner(node)
-    while owner is not None:
-        yield owner
+    keys = [a.name for a in scene.kind(node.value) if a.kind == "Module" and "::" in a.name]
+    owner = scene.owner(node) if getattr(node.value, "id", "") == "self" else None
+    while not keys and owner is not None:
+        if any(one.key in classes for one in family(scene, owner.key)):
+            return True
         owner = scene.owner(owner.node)
+    return any(one.key in classes for key in keys for one in family(scene, key))
 
 
-def _is_quiet(scene: Scene, node: ast.AST) -> bool:
-    """Whether no gradient is recorded around a node."""
+def is_parameter(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether an attribute may be a Parameter in MindSpore, by its name."""
+    return node.attr in registered(scene) or node.attr in parameters(scene)
+
+
+def parameters(scene: Scene) -> frozenset[str]:
+    """Return the names of attributes that are set to Parameters, and those of torch's layers."""
+    notes = scene.inference.program.notes
+    if "parameters" not in notes:
+        found = {"weight", "bias", "running_mean", "running_var"}
+        for name in ("Parameter", "Buffer"):
+            for file, call, _ in scene.inference.program.calls.get(name, ()):
+                item = file.parents.get(id(call))
+                targets = item.targets if isinstance(item, ast.Assign) else []
+                found |= {t.attr for t in targets if isinstance(t, ast.Attribute)}
+        for _, call, _ in scene.inference.program.calls.get("register_parameter", ()):
+            first = call.args[0] if call.args else None
+            if isinstance(first, ast.Constant):
+                found.add(str(first.value))
+        notes["parameters"] = frozenset(found)
+    names: frozenset[str] = notes["parameters"]
+    return names
+
+
+def registered(scene: Scene) -> dict[str, frozenset[str]]:
+    """Return the classes that register a saved buffer under a literal name, by that name."""
+    notes = scene.inference.program.notes
+    if "buffers" not in notes:
+        found: dict[str, set[str]] = {}
+        for file, call, _ in scene.inference.program.calls.get("register_buffer", ()):
+            first = call.args[0] if call.args else None
+            saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
+            owner = _class_around(file, call)
+            if saved and owner is not None and isinstance(first, ast.Constant):
+                found.setdefault(str(first.value), set()).add(owner.key)
+        notes["buffers"] = {name: frozenset(keys) for name, keys in found.items()}
+    names: dict[str, frozenset[str]] = notes["buffers"]
+    return names
+
+
+def _class_around(file: File, node: ast.AST) -> Class | None:
+    current = file.parents.get(id(node))
+    while current is not None and not isinstance(current, ast.ClassDef):
+        current = file.parents.get(id(current))
+    return file.classes.get(id(current)) if current is not None else None
+
+
+def is_quiet(scene: Scene, node: ast.AST) -> bool:
+    """Return whether no gradient is recorded around a node."""
     current = scene.parent(node)
     while current is not None and not isinstance(current, ast.ClassDef):
         contexts: list[ast.expr] = getattr(current, "decorator_list", [])
@@ -87,17 +108,15 @@ def _is_quiet(scene: Scene, node: ast.AST) -> bool:
     return False
 
 
-def _carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:
-    """Whether a gradient may go through a value: not what is cut off, compared or a number."""
+def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:
+    """Return whether a gradient may go through a value: none goes through what is cut."""
     number = is_all(scene.kind(node), "int", "float", "bool", "str", "Size")
     if number or isinstance(node, (ast.Constant, ast.Compare, ast.BoolOp)):
         return False
     if isinstance(node, ast.Name):
         return node.id not in seen and _name_carries(scene, node.id, inside, seen | {node.id})
     if isinstance(node, ast.Attribute):
-        return node.attr not in ("data", "shape", "ndim", "dtype") and (
-            node.attr not in _buffers(scene, node)
-        )
+        return node.attr not in ("data", "shape", "ndim", "dtype") and (not is_buffer(scene, node))
     if isinstance(node, ast.Call):
         func = node.func
         if getattr(func, "attr", getattr(func, "id", "")) in _CUTTING:
@@ -107,37 +126,28 @@ def _carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]
             atom.kind in ("ref", "foreign", "function") for atom in scene.kind(func)
         ):
             given.append(func.value)
-        return any(_carries(scene, one, inside, seen) for one in given)
+        return any(carries(scene, one, inside, seen) for one in given)
     parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
-    return any(_carries(scene, one, inside, seen) for one in parts)
+    return any(carries(scene, one, inside, seen) for one in parts)
 
 
 def _name_carries(scene: Scene, name: str, inside: ast.AST, seen: frozenset[str]) -> bool:
-    """By what the function binds the name to; a parameter may carry one."""
-    values = [
-        n.value
-        for n in ast.walk(inside)
-        if isinstance(n, (ast.Assign, ast.AugAssign))
-        for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
-        if isinstance(t, ast.Name) and t.id == name
-    ]
+    """Return the same for a variable, by what binds it; a parameter may carry one."""
     if name == "self":
         return False
-    return not values or any(_carries(scene, one, inside, seen) for one in values)
-
-
-def _is_read(scene: Scene, node: ast.Attribute, statement: ast.stmt, inside: ast.AST) -> bool:
-    """Whether the function reads the buffer behind the statement, or in a loop around it."""
-    loop: ast.AST | None = statement
-    while loop is not None and loop is not inside and not isinstance(loop, (ast.For, ast.While)):
-        loop = scene.parent(loop)
-    end = statement.end_lineno or statement.lineno
-    return any(
-        n.lineno > end or (loop is not inside and loop is not None and n in ast.walk(loop))
-        for n in ast.walk(inside)
-        if isinstance(n, ast.Attribute)
-        and isinstance(n.ctx, ast.Load)
-        and n.attr == node.attr
-        and getattr(n.value, "id", "") == "self"
-        and not (statement.lineno <= n.lineno <= end)
+    values = []
+    plain = 0
+    for node in ast.walk(inside):
+        if isinstance(node, ast.arg) and node.arg == name:
+            return True
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            item = scene.parent(node)
+            if isinstance(item, (ast.Assign, ast.AugAssign, ast.NamedExpr)):
+                values.append(item.value)
+            else:
+                plain += 1
+    return (
+        plain > 0
+        or not values
+        or any(carries(scene, one, inside, seen) for one in values if not is_quiet(scene, one))
     )

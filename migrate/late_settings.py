@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.buffer_gradients import BUFFER, decide_buffer, loses_gradient
+from migrate.buffer_gradients import BUFFER, stores_buffer
 from migrate.late_children import CHILD, GONE, as_call, decide_child, late_child
 from migrate.module_members import family
 from migrate.outcomes import Edit, Refusal
@@ -39,7 +39,7 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     """
     if isinstance(node, ast.Attribute):
         held, attribute = node.value, node.attr
-        if loses_gradient(scene, node):
+        if stores_buffer(scene, node):
             return BUFFER
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
@@ -94,8 +94,6 @@ def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """The line stays: it harms nothing, but does nothing either. A late child has a helper, and so
     have the settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm
     goes by."""
-    if name == BUFFER:
-        return decide_buffer(scene, node)
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
     helper = "helpers.set_convolution" if name in _CONVOLUTION else ""

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate import package_questions
+from migrate.buffer_gradients import BUFFER
 from migrate.late_settings import decide_late
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
     autograd,
     autograd_function,
     bookkeeping,
+    buffer_stores,
+    buffers,
     cell_names,
     class_texts,
     classes,
@@ -26,6 +29,7 @@ from migrate.rules import (
     global_settings,
     graph_flags,
     graph_forms,
+    items,
     lambdas,
     launch,
     members,
@@ -91,6 +95,9 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
         return decide_along(scene, reference.node, reference.name)
     if reference.form is Form.PACKAGE:
         return package_questions.decide(scene, reference.node, reference.name)
+    if reference.form is Form.LATE and reference.name == BUFFER:
+        assert isinstance(reference.node, ast.Attribute)
+        return buffer_stores.decide(scene, reference.node)
     if reference.form is Form.LATE:
         return decide_late(scene, reference.node, reference.name)
     if reference.form is Form.CLASS_TEXT:
@@ -157,6 +164,8 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from strided.slices(scene)
     yield from full_slices.cuts(scene)
     yield from empty_index.guards(scene)
+    yield from buffers.snapshots(scene)
+    yield from items.loads(scene)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:

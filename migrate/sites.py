@@ -20,7 +20,7 @@ from migrate.along import followed_name, follows
 from migrate.late_settings import late_setting
 from migrate.module_members import is_own
 from migrate.receivers.calling import bound_to
-from migrate.receivers.kinds import Atom, having, is_all, ordered, without_none
+from migrate.receivers.kinds import Atom, having, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
 
@@ -268,8 +268,8 @@ def _package(scene: Scene, node: ast.Call) -> list[Reference]:
 
 
 def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
-    """``x[i] = v`` changes a Tensor."""
-    if not isinstance(node.ctx, ast.Store) or not is_all(scene.kind(node.value), "Tensor"):
+    """``x[i] = v`` changes what may be a Tensor."""
+    if not isinstance(node.ctx, ast.Store) or "Tensor" not in scene.kind_names(node.value):
         return []
     if isinstance(scene.parent(node), ast.AugAssign):
         return []
@@ -280,7 +280,7 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
     """Code that changes a variable's Tensor: ``x += y``, ``relu(x)`` with ``inplace=True``."""
     if isinstance(node, ast.AugAssign):
         held = node.target.value if isinstance(node.target, ast.Subscript) else node
-        tensor = is_all(scene.kind(held), "Tensor") or is_all(scene.kind(node.target), "Tensor")
+        tensor = "Tensor" in scene.kind_names(held) | scene.kind_names(node.target)
         return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
     if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
         return []

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
 from migrate.program import Function
 from migrate.receivers.kinds import Atom
+from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
-from migrate.rules.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
+from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, layer_shares, shares
 from migrate.rules.written import Holder, Target, is_chain, target_of, works_inplace, written_by
 from migrate.scene import Scene
@@ -38,6 +40,8 @@ class Summary:
     ``fields`` maps the attributes of ``self`` that are given back to how they are.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
+    ``lost``, ``rebound``, ``asked``, ``items``: see `Findings`; ``added``: what it gives back is
+    the result of an augmented assignment.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
@@ -45,6 +49,11 @@ class Summary:
     fields: Mapping[str, int] = field(default_factory=dict)
     tied: bool = False
     assigns: bool = False
+    lost: frozenset[Path] = frozenset()
+    rebound: frozenset[Path] = frozenset()
+    asked: frozenset[Path] = frozenset()
+    items: frozenset[str] = frozenset()
+    added: bool = False
 
 
 class Calls(Writes):
@@ -272,6 +281,8 @@ class Calls(Writes):
         own = NO_REFS.union(
             *(made_as(self.state.get(receiver, f), h) for f, h in summary.fields.items())
         )
+        whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
+        self._effects(node, summary, passed | whole)
         for name, how in summary.writes.items():
             others = [r for n, r in passed.items() if n != name]
             self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
@@ -281,6 +292,28 @@ class Calls(Writes):
         )  # fmt: skip
         made = self.made(node)
         return shared | own | (made_as(made, VIEW) if summary.tied else made)
+
+    def _effects(self, node: ast.Call, summary: Summary, passed: dict[str, Refs]) -> None:
+        """What a callee reads and sets in the objects that it is given."""
+        for path in sorted(summary.asked):
+            self.touch(node, ".".join(path), self._at(path, passed))
+        quiet = is_stopped(self.scene, self.scene.file, node)
+        for path in sorted(summary.lost):
+            if not quiet:
+                self.lost(id(node), self._at(path, passed))
+        for path in sorted(summary.rebound):
+            own = self.rebind(id(node), self._at(path, passed))
+            self.state.put(self._at(path[:-1], passed), path[-1], own, anew=True)
+        for name in sorted(summary.items):
+            self.set_items(passed.get(name, NO_REFS))
+        if summary.added:
+            self.found.added.add(id(node))
+
+    def _at(self, path: Path, passed: dict[str, Refs]) -> Refs:
+        refs = passed.get(path[0], NO_REFS)
+        for name in path[1:]:
+            refs = self.state.get(refs, name)
+        return refs
 
     def _changed(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
         """A callee changes an argument; what an unknown function may hand on is not meant."""

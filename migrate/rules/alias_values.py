@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from migrate.receivers.kinds import is_all
-from migrate.rules.storage import (
+from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
@@ -19,11 +18,16 @@ from migrate.rules.storage import (
     State,
     joined,
     made_as,
+    path_of,
 )
+from migrate.receivers.kinds import is_all
+from migrate.rules.buffers import is_snapshot
+from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
 from migrate.scene import Scene
 from migrate.syntax import children
 
+Path = tuple[str, ...]
 _PLAIN = ("int", "float", "bool", "str", "None", "Size", "dtype", "device", "torch")
 
 
@@ -31,6 +35,10 @@ _PLAIN = ("int", "float", "bool", "str", "None", "Size", "dtype", "device", "tor
 class Findings:
     """What a walk found: ``seen`` maps a write to the name under which it is missed.
 
+    ``cut`` maps a write that loses a gradient to the name under which that is missed; ``lost`` are
+    the attributes that a gradient is lost in, ``rebound`` those bound anew, ``asked`` those read,
+    all as paths from a parameter; the first two with their writes. ``unfolded``: augmented
+    assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
     read again, ``returned`` storages given back; ``tied``: two of these are one.
@@ -43,6 +51,13 @@ class Findings:
     returned: Refs = NO_REFS
     tied: bool = False
     parts: set[int] = field(default_factory=set)
+    cut: dict[int, str] = field(default_factory=dict)
+    lost: dict[Path, set[int]] = field(default_factory=dict)
+    rebound: dict[Path, set[int]] = field(default_factory=dict)
+    asked: set[Path] = field(default_factory=set)
+    added: set[int] = field(default_factory=set)
+    unfolded: set[int] = field(default_factory=set)
+    items: set[str] = field(default_factory=set)
     intricate: bool = False  # given up
 
 
@@ -94,6 +109,22 @@ class Values:
                     if inner in self.state.names and not self._captures(inner):
                         self.read(name, self.state.names[inner])
 
+    def touch(self, node: ast.AST, name: str, refs: Refs) -> None:
+        """Note a read that a gradient may go through, of what took a value without it."""
+        for ref in refs:
+            path = path_of(ref.region)
+            if len(path) > 1 and path not in self.found.asked and not self._is_quiet(node):
+                self.found.asked.add(path)
+            for by in self.state.cut.get(ref.region, ()):
+                if by not in self.found.cut and not self._is_quiet(node):
+                    self.found.cut[by] = name
+
+    def _is_quiet(self, node: ast.AST) -> bool:
+        """Whether a read is cut off from the gradient."""
+        parent = self.scene.parent(node)
+        cut = isinstance(parent, ast.Attribute) and parent.attr in (*METADATA, "detach", "data")
+        return cut or is_stopped(self.scene, self.scene.file, node)
+
     def _captures(self, name: str) -> bool:
         return any(r.region in self.closures for r in self.state.names[name])
 
@@ -117,6 +148,7 @@ class Values:
         if self._is_plain(node):
             return NO_REFS
         self.read(node.id, refs)
+        self.touch(node, node.id, refs)
         self.flight.append((node.id, refs))
         return refs
 
@@ -138,7 +170,10 @@ class Values:
         holders = self.holders(node.value)
         refs = self.state.get(holders, node.attr)
         self.read(ast.unparse(node), refs)
+        self.touch(node, ast.unparse(node), refs)
         self.flight.append((ast.unparse(node), refs))
+        if is_snapshot(self.scene, node):
+            return self.made(node)
         if is_view_name(node.attr) and self._maybe_tensor(node.value):
             refs |= made_as(holders, SAME if node.attr == "data" else VIEW)
         return refs

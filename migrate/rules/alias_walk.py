@@ -1,21 +1,18 @@
-"""In: a function. Out: which of its writes are missed by somebody who reads the tensor later.
+"""Find the writes of a function that somebody misses who reads the tensor later.
 
-The statements are walked in order with all that the names may hold (``storage``). Branches are
-joined, loops run until nothing changes. ``docs/inplace.md`` says why nothing slips through.
+The lattice of shared storage (`analysis.storage`) is solved on the control flow graph of the
+function, and the summaries of functions over the cycles of their calls: `docs/inplace.md` says why
+nothing slips through.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from migrate.program import File, Function
-from migrate.receivers.kinds import is_all
-from migrate.rules.alias_calls import Summary
-from migrate.rules.alias_flow import Flow
-from migrate.rules.alias_values import Findings
-from migrate.rules.called_from import in_forward, is_for_effect
-from migrate.rules.storage import (
+from migrate.analysis.cfg import Graph, Node, Role, graph_of
+from migrate.analysis.dataflow import Forward, solve
+from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     VIEW,
@@ -23,52 +20,98 @@ from migrate.rules.storage import (
     Ref,
     Refs,
     Region,
+    State,
+    joined,
     made_as,
     root,
 )
+from migrate.buffer_gradients import is_buffer, registered
+from migrate.program import File, Function
+from migrate.receivers.kinds import is_all
+from migrate.rules.alias_calls import Calls, Summary
+from migrate.rules.alias_values import Findings
+from migrate.rules.called_from import in_forward, is_for_effect
 from migrate.rules.written import target_of
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
-DEEPEST = 12  # calls inside calls that are followed
+_SUBJECT = "<subject>"  # of the match around; no name of Python's
+MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
+
+
+@dataclass
+class _Notes:
+    """What is known of the functions of a program: solved ones, and those that are being solved."""
+
+    done: dict[int | str, Findings] = field(default_factory=dict)
+    open: dict[int | str, Summary] = field(default_factory=dict)
+    asked: set[int | str] = field(default_factory=set)  # open ones whose summary was used
+
+
+def _notes(scene: Scene) -> _Notes:
+    notes = scene.inference.program.notes.setdefault("aliases", _Notes())
+    assert isinstance(notes, _Notes)
+    return notes
 
 
 def findings(scene: Scene, function: Function | None) -> Findings:
-    """What a walk of a function (or of the module's own statements) finds; kept for later."""
-    notes = scene.inference.program.notes.setdefault("aliases", {})
+    """Return what is found in a function, or in the module's own statements."""
     key = id(function) if function is not None else scene.file.path
-    if key not in notes:
-        notes[key] = None  # while it is walked
+    notes = _notes(scene)
+    return notes.done[key] if key in notes.done else _solved(scene, function, key, notes)
+
+
+def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Notes) -> Findings:
+    """Solve a function; again while its own summary, which it used, is not what came out."""
+    outer = notes.asked
+    notes.open[key] = Summary()
+    for _ in range(MOST_ROUNDS):
+        notes.asked = set()
         try:
-            notes[key] = _Walk(scene, function).all()
-        except Intricate:
-            notes[key] = Findings(intricate=True)
-    found = notes[key]
-    return found if isinstance(found, Findings) else Findings()
+            found = _Walk(scene, function).all()
+        except (Intricate, RuntimeError):
+            found = Findings(intricate=True)
+        made = _summarised(scene, function, found) if function is not None else Summary()
+        if key not in notes.asked or made == notes.open[key]:
+            break
+        notes.open[key] = made
+    else:
+        found = Findings(intricate=True)
+    del notes.open[key]
+    within = notes.asked - {key}
+    notes.asked = outer | within
+    if not within & notes.open.keys():  # else it is solved again with the one that waits for it
+        notes.done[key] = found
+    return found
 
 
 def scene_of(scene: Scene, file: File) -> Scene:
-    """The same analysis, for another file of the program."""
+    """Return the same analysis, for another file of the program."""
     return scene if file is scene.file else replace(scene, file=file, _memo={})
 
 
 def summary(scene: Scene, function: Function) -> Summary:
-    """What callers of a function must know; of one that is being walked only what it gets."""
-    notes = scene.inference.program.notes.setdefault("aliases", {})
-    names = [p.arg for p in all_parameters(function.node.args)]
-    deep = sum(found is None for found in notes.values()) > DEEPEST
-    if notes.get(id(function), True) is None or (deep and id(function) not in notes):
-        return Summary(dict.fromkeys(names, MAYBE))
-    file = scene.inference.program.files[function.path]
-    found = findings(scene_of(scene, file), function)
-    if found.intricate:
-        return Summary(dict.fromkeys(names, MAYBE))
+    """Return what callers of a function must know."""
+    notes = _notes(scene)
+    if id(function) in notes.open:
+        notes.asked.add(id(function))
+        return notes.open[id(function)]
+    there = scene_of(scene, scene.inference.program.files[function.path])
+    return _summarised(there, function, findings(there, function))
+
+
+def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
+    if found.intricate:  # its writes are flagged, each of them
+        return Summary(dict.fromkeys((p.arg for p in all_parameters(function.node.args)), MAYBE))
     shares: dict[str, int] = {}
     fields: dict[str, int] = {}
     own = owner_parameter(function)
+    added = False
     for ref in found.returned:
         top = root(ref.region)
-        for name, how in found.given.get(top[1] if len(top) > 1 else 0, {}).items():  # type: ignore[call-overload]
+        place = top[1] if len(top) > 1 else 0
+        added |= place in found.added
+        for name, how in found.given.get(place, {}).items():  # type: ignore[call-overload]
             shares[name] = how
         if top == ("param", own):
             name = _field(ref.region)
@@ -81,8 +124,18 @@ def summary(scene: Scene, function: Function) -> Summary:
         for name, how in given.items():
             if name != own:
                 writes[name] = max(how, writes.get(name, 0))
-    assigns = changes_object(scene, function)
-    return Summary(shares, writes, fields, found.tied, assigns)
+    return Summary(
+        shares,
+        writes,
+        fields,
+        found.tied,
+        changes_object(scene, function),
+        frozenset(found.lost),
+        frozenset(found.rebound),
+        frozenset(p for p in found.asked if p[-1] in registered(scene)),
+        frozenset(found.items),
+        added,
+    )
 
 
 def _field(region: Region) -> str:
@@ -117,8 +170,8 @@ def changes_object(scene: Scene, function: Function) -> bool:
     return for_effect and (not gives or not in_forward(scene, function))
 
 
-class _Walk(Flow):
-    """Walks one function."""
+class _Walk(Calls, Forward[State]):
+    """The transfer function of the lattice, for one function."""
 
     def __init__(self, scene: Scene, function: Function | None) -> None:
         super().__init__(scene, lambda f: summary(scene, f))
@@ -128,23 +181,69 @@ class _Walk(Flow):
         self.apart = "torch2ms.OptimizerWithStep" in bases
 
     def all(self) -> Findings:
-        if self.function is None:
-            self.run(self.scene.source.tree.body)
-            return self.found
-        node = self.function.node
-        for parameter in all_parameters(node.args):
-            self.state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
-        if isinstance(node, ast.Lambda):
-            self.found.returned = self.state.reach(self.value(node.body))
-        else:
-            self.run(node.body)
-        if not self.dead:
-            self._leave()
+        unit = self.function.node if self.function is not None else self.scene.source.tree
+        solve(self, graph_of(unit))
         return self.found
 
+    def initial(self, graph: Graph) -> State:
+        state = State()
+        for parameter in all_parameters(self.function.node.args) if self.function else ():
+            state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
+        return state
+
+    def join(self, first: State, second: State) -> State:
+        return joined((first, second)) or first
+
+    def transfer(self, node: Node, before: State) -> State:
+        if node.role in (Role.ENTRY, Role.LEAVE):
+            return before
+        self.state = before.copy()
+        self.flight.clear()
+        part = node.part
+        if node.role is Role.EXIT:
+            self._leave()
+        elif node.role is Role.ITERATE:
+            assert isinstance(part, ast.expr)
+            self.value(part)
+        elif node.role is Role.BIND:
+            assert isinstance(part, ast.expr)
+            assert isinstance(node.statement, (ast.For, ast.AsyncFor))
+            self.bind(part, self.each(node.statement.iter))
+        elif node.role is Role.ENTER:
+            assert isinstance(part, ast.withitem)
+            refs = self.value(part.context_expr)
+            if part.optional_vars is not None:
+                self.bind(part.optional_vars, refs)
+        elif node.role is Role.SUBJECT:
+            assert isinstance(part, ast.expr)
+            self.state.names[_SUBJECT] = self.value(part)
+        elif node.role is Role.CASE:
+            assert part is not None
+            self._case(part, self.state.names.get(_SUBJECT, frozenset()))
+        elif node.role is Role.DEFINITION:
+            assert isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            self.state.names[part.name] = self.closure(part)
+        elif isinstance(part, ast.expr):
+            refs = self.value(part)
+            if isinstance(node.statement, ast.Lambda):
+                self.found.returned |= self.state.reach(refs)
+        elif isinstance(part, ast.stmt):
+            method = getattr(self, "_" + type(part).__name__, None)
+            (method or self._parts)(part)
+        return self.state
+
+    def _case(self, pattern: ast.AST, refs: Refs) -> None:
+        for part in ast.walk(pattern):
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                self.state.names[name] = refs | self.elements(refs)
+
     def _leave(self) -> None:
-        """Whoever holds it after the function reads it some day."""
+        """Whoever holds it after the function reads it; a module's names are read by importers."""
         self.read("what holds it after the function", self.state.escaping())
+        if self.function is None:
+            for name, refs in self.state.names.items():
+                self.read(f"{name} of the module", refs)
 
     # -- assignments ----------------------------------------------------------------------------
 
@@ -169,8 +268,9 @@ class _Walk(Flow):
             self._store(item.target, self.value(item.value))
 
     def _store(self, target: ast.expr, refs: Refs) -> None:
-        if isinstance(target, ast.Subscript) and self._tensor(target.value):
+        if isinstance(target, ast.Subscript) and "Tensor" in self.scene.kind_names(target.value):
             self._set_item(target, target)
+            self.bind(target, refs)  # where it is a container after all
         elif isinstance(target, ast.Attribute) and target.attr == "data":
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self.bind(target.value, refs)
@@ -190,7 +290,7 @@ class _Walk(Flow):
     def _AugAssign(self, item: ast.AugAssign) -> None:
         added = self.value(item.value)
         target = item.target
-        if isinstance(target, ast.Subscript) and self._tensor(target.value):
+        if isinstance(target, ast.Subscript) and "Tensor" in self.scene.kind_names(target.value):
             self._set_item(item, target)
             return
         refs = self.target_refs(target_of(self.scene, target))
@@ -201,12 +301,18 @@ class _Walk(Flow):
                 self.state.put(refs, ELEMENTS, self.elements(added))
             return
         self.flight.clear()
+        if isinstance(target, ast.Attribute) and is_buffer(self.scene, target):
+            self.found.assigned.add(id(item))
+            self.state.write(refs, id(item), assigned=True)
+            self.lose(id(item), item, refs, [item.value])
+            return
         if isinstance(target, ast.Attribute) and target.attr != "data":
             self.note_given(item, frozenset(r for r in refs if r.region[0] == "param"))
             self.state.write(refs, id(item))
             new = frozenset((self.state.make(id(item)),))
             self.state.put(self.holders(target.value), target.attr, new, anew=True)
             return
+        self.found.added.add(id(item))
         self.write(item, target, refs, "bound")
 
     def _Return(self, item: ast.Return) -> None:
@@ -214,8 +320,6 @@ class _Walk(Flow):
             refs = self.value(item.value)
             self.found.returned |= self.state.reach(refs)
             self.found.tied |= self._is_tied(item.value, refs)
-        self._leave()
-        self.dead = True
 
     def _is_tied(self, node: ast.expr, refs: Refs) -> bool:
         """Whether two parts of what is given back may share storage."""
@@ -224,10 +328,6 @@ class _Walk(Flow):
         parts = [{r.region for r in self.state.reach(self.value(e))} for e in node.elts
                  if not isinstance(e, ast.Starred)]  # fmt: skip
         return sum(map(len, parts)) != len(set().union(*parts))
-
-    def _Raise(self, item: ast.Raise) -> None:
-        self._parts(item)
-        self.dead = True
 
     def _Import(self, item: ast.Import | ast.ImportFrom) -> None:
         return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from migrate.rules.alias_values import Values, key_of
-from migrate.rules.stopped import is_stopped
-from migrate.rules.storage import (
+from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
@@ -14,12 +13,17 @@ from migrate.rules.storage import (
     VIEW,
     Ref,
     Refs,
+    Region,
     is_held,
     lender,
     made_as,
+    path_of,
     regions,
     root,
 )  # fmt: skip
+from migrate.buffer_gradients import carries, is_buffer, parameters, registered
+from migrate.rules.alias_values import Values, key_of
+from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, target_of
 
 
@@ -42,11 +46,51 @@ class Writes(Values):
                 part = part.value if isinstance(part, ast.Starred) else part
                 self.bind(part, self._part(refs, index))
         elif isinstance(target, ast.Attribute):
-            self.state.put(self.holders(target.value), target.attr, refs, anew=True)
+            holders = self.holders(target.value)
+            if is_buffer(self.scene, target):
+                refs = self._buffer(target, holders, refs)
+            self.state.put(holders, target.attr, refs, anew=True)
         elif isinstance(target, ast.Subscript) and not self._tensor(target.value):
             self.value(target.slice)
             key = key_of(target.slice)
             self.state.put(self.holders(target.value), key or ELEMENTS, refs, anew=bool(key))
+
+    def _buffer(self, target: ast.Attribute, holders: Refs, refs: Refs) -> Refs:
+        """A buffer takes the numbers of what is assigned to it, for all who hold the buffer.
+
+        In torch the others keep the old tensor, and the buffer is the very tensor assigned.
+        """
+        own = self.rebind(id(target), self.state.get(holders, target.attr))
+        for ref in own:
+            self.state.cut.pop(ref.region, None)
+        item = self.scene.parent(target)
+        if isinstance(item, ast.Assign):
+            self.lose(id(target), item, own, [item.value])
+        return own | made_as(refs, VIEW)
+
+    def rebind(self, by: int, old: Refs) -> Refs:
+        """Mark who holds what an attribute held before; what the attribute itself holds now."""
+        for ref in old:
+            if len(path := path_of(ref.region)) > 1:
+                self.found.rebound.setdefault(path, set()).add(by)
+        self.state.write(old, by)
+        return frozenset(Ref(ref.region) for ref in old if ref.region[0] == "field")
+
+    def lose(self, by: int, at: ast.AST, refs: Refs, values: Iterable[ast.expr]) -> None:
+        """Note what takes a value whose gradient does not come along."""
+        if is_stopped(self.scene, self.scene.file, at):
+            return
+        function = self.scene.function(at)
+        inside = function.node if function is not None else self.scene.source.tree
+        if any(carries(self.scene, value, inside, frozenset()) for value in values):
+            self.lost(by, refs)
+
+    def lost(self, by: int, refs: Refs) -> None:
+        for ref in refs:
+            if ref.region[0] == "field" and ref.how < MAYBE:
+                self.state.cut[ref.region] = frozenset((by,))
+                if path := path_of(ref.region):
+                    self.found.lost.setdefault(path, set()).add(by)
 
     def _part(self, refs: Refs, index: int) -> Refs:
         """One of the values that an unpacking gives."""
@@ -70,6 +114,8 @@ class Writes(Values):
         """
         target, key = target_of(self.scene, expr), id(by)
         self.note_given(by, refs)
+        if mode == "item" or target.holder is Holder.ITEM or isinstance(expr, ast.Subscript):
+            self.set_items(refs)
         hit = regions(refs)
         for name, seen in self.flight:
             if hit & regions(self.state.reach(seen)):
@@ -83,7 +129,15 @@ class Writes(Values):
         if _changes_object(by, expr) and (places or collected or (held and mode != "item")):
             self.found.assigned.add(key)
             self.state.write(refs, key, assigned=True)
+            self._taken(by, expr, refs)
+            if isinstance(target.expr, ast.Attribute):  # it shares what it shared
+                holders = self.holders(target.expr.value)
+                inside = self.state.get(holders, target.expr.attr)
+                fresh = frozenset(r._replace(stale=0) if r.stale == key else r for r in inside)
+                self.state.put(holders, target.expr.attr, fresh, anew=True)
             return refs
+        if target.holder is Holder.PLACE:
+            self._taken(by, expr, refs)
         self.state.write(refs, key)
         new = self.state.make(key)
         if target.holder is Holder.ELEMENT and mode:
@@ -92,6 +146,31 @@ class Writes(Values):
             again = -key if mode == "again" else 0
             self.state.names[target.name] = frozenset((new._replace(stale=again),))
         return frozenset((new,))
+
+    def _taken(self, by: ast.AST, expr: ast.expr, refs: Refs) -> None:
+        """A buffer or Parameter takes numbers, whose gradient is lost."""
+        held = frozenset(r for r in refs if r.region[0] == "field" and self._is_parameter(r.region))
+        if not held or through_data(expr):
+            return
+        if isinstance(by, ast.Call):
+            values = [*by.args, *(k.value for k in by.keywords)]
+        else:
+            item = self.scene.parent(by) if isinstance(by, ast.Subscript) else by
+            values = [item.value] if isinstance(item, (ast.Assign, ast.AugAssign)) else []
+        self.lose(id(by), by, held, [v for v in values if v is not expr])
+
+    def _is_parameter(self, region: Region) -> bool:
+        name = str(region[2])
+        return name in registered(self.scene) or name in parameters(self.scene)
+
+    def set_items(self, refs: Refs) -> None:
+        """Note the augmented assignments to a tensor of which an element is set now."""
+        for ref in refs:
+            top = root(ref.region)
+            if top[0] in ("new", "old") and top[1] in self.found.added:
+                self.found.unfolded.add(top[1])
+            elif top[0] == "param" and ref.how < MAYBE:
+                self.found.items.add(str(top[1]))
 
     def _keeps_no_gradient(self, by: ast.AST, refs: Refs) -> bool:
         """Whether whole tensors that were made here are changed where nothing is differentiated.
@@ -124,6 +203,15 @@ class Writes(Values):
             held = self.state.inside.get(place, NO_REFS)
             kept = {r._replace(stale=0) if r.stale == key and not r.how else r for r in held}
             self.state.inside[place] = frozenset(kept | {new})
+
+
+def through_data(expr: ast.expr) -> bool:
+    """``h.data``, ``h.data[i]``, ``h.data.mul_(2)``: no gradient comes along in torch either."""
+    while isinstance(expr, (ast.Subscript, ast.Call, ast.Attribute)):
+        if isinstance(expr, ast.Attribute) and expr.attr == "data":
+            return True
+        expr = expr.func if isinstance(expr, ast.Call) else expr.value
+    return False
 
 
 def _changes_object(by: ast.AST, expr: ast.expr) -> bool:

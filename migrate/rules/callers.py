@@ -1,10 +1,12 @@
-"""In: a write. Out: why it would be missed: by a reader in its function, or by a caller."""
+"""Decide the fate of a write: who would miss it, in its function or among its callers."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Literal
 
+from migrate.analysis.storage import SAME, root
 from migrate.program import Function
 from migrate.rules.alias_walk import (
     changes_object,
@@ -13,7 +15,6 @@ from migrate.rules.alias_walk import (
     scene_of,
 )
 from migrate.rules.called_from import call_sites, in_forward, in_module_class
-from migrate.rules.storage import SAME
 from migrate.scene import Scene
 
 
@@ -30,12 +31,14 @@ class Fate:
     """What may become of a write.
 
     ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
-    variable must be bound to the result as well.
+    variable must be bound to the result as well; ``unfolded``: an augmented assignment has to make
+    a new tensor, since an element of it is set later.
     """
 
     missed: Missed | None = None
     assigned: bool = False
     renewed: bool = False
+    unfolded: bool = False
 
 
 def fate(scene: Scene, node: ast.AST) -> Fate:
@@ -48,16 +51,60 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
         return Fate(Missed("INP203", "too many tensors of this function may share storage"))
     if seen is not None:
         return Fate(Missed("INP203", f"read later as {seen}"))
+    lost = effect(scene, function, key, "lost")
+    if lost:
+        return Fate(Missed("INP205", f"{lost} reads it behind that"))
     given = dict(found.given.get(key, {}))
     assigned = key in found.assigned
     if function is not None:
         given.pop(owner_parameter(function), None)
     if not given or function is None:
-        return Fate(None, assigned, key in found.renewed)
+        return Fate(None, assigned, key in found.renewed, is_unfolded(scene, function, key))
     problem = lent(scene, function, max(given.values()), assigned, frozenset())
     if problem is not None:
         return Fate(problem)
-    return Fate(None, assigned or changes_object(scene, function), key in found.renewed)
+    whole = assigned or changes_object(scene, function)
+    return Fate(None, whole, key in found.renewed, is_unfolded(scene, function, key))
+
+
+def effect(
+    scene: Scene,
+    function: Function | None,
+    by: int,
+    kind: Literal["lost", "rebound"],
+    seen: frozenset[int] = frozenset(),
+) -> str:
+    """Return who misses what a statement or call does to an attribute; "" where nobody does.
+
+    "lost": the attribute takes a value without its gradient; "rebound": it is bound anew.
+    """
+    found = findings(scene, function)
+    here = (found.cut if kind == "lost" else found.seen).get(by, "")
+    paths = found.lost if kind == "lost" else found.rebound
+    handed = any(by in writes for writes in paths.values())
+    if here or function is None or not handed or id(function) in seen:
+        return here
+    for file, call, caller in call_sites(scene, function):
+        there = effect(scene_of(scene, file), caller, id(call), kind, seen | {id(function)})
+        if there:
+            return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
+    return ""
+
+
+def is_unfolded(
+    scene: Scene, function: Function | None, by: int, seen: frozenset[int] = frozenset()
+) -> bool:
+    """Return whether an element is set of what an augmented assignment, or a call, gives."""
+    found = findings(scene, function)
+    if by in found.unfolded:
+        return True
+    back = any(root(r.region)[1:2] == (by,) for r in found.returned)
+    if not back or function is None or id(function) in seen:
+        return False
+    return any(
+        is_unfolded(scene_of(scene, file), caller, id(call), seen | {id(function)})
+        for file, call, caller in call_sites(scene, function)
+    )
 
 
 def _around(scene: Scene, node: ast.AST) -> Function | None:

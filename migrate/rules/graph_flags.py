@@ -85,6 +85,8 @@ _LIBRARY = ("functools.reduce", "itertools.", "collections.defaultdict", "collec
 _MEMBERS = ("parameters", "named_parameters", "children", "named_children", "modules",
             "named_modules", "buffers", "named_buffers")  # fmt: skip
 
+_PARAMETERS = ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.parameter.Parameter")
+
 
 def rewritings(scene: Scene) -> dict[int, Rewriting]:
     """Everything that has another form, by the node that it takes away."""
@@ -242,6 +244,9 @@ def _record(scene: Scene, node: ast.Call) -> Found | None:
     """An object of a dataclass, a NamedTuple, or of any class that gets Tensors: as they are
     no Cells, graph mode makes none, or its members have no gradient."""
     for atom in ordered(scene.kind(node.func)):
+        if atom.kind == "ref" and atom.name in _PARAMETERS:
+            why = "graph mode makes no Parameters"
+            return "GRF603", atom.name, why, "assign to one that __init__ makes"
         owner = scene.inference.program.classes.get(atom.name) if atom.kind == "class" else None
         if owner is not None and (_is_record(owner) or _gets_tensors(scene, owner, node)):
             why = "graph mode makes no objects of Tensors"

@@ -12,8 +12,12 @@ from dataclasses import replace
 from migrate.choice import NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules import data_attribute
+from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import Fate, Missed, fate
 from migrate.rules.calling import edit_of
+from migrate.rules.items import set_anew
+from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, is_chain, target_of
 from migrate.scene import Scene
@@ -72,6 +76,8 @@ def _decided(
     found, target = fate(scene, call), target_of(scene, receiver)
     if found.missed is not None:
         return missed(site, receiver, found.missed)
+    if is_stopped(scene, scene.file, call) and data_attribute.keeps_gradient(scene, receiver):
+        return data_attribute.straight_through(site, receiver)
     is_method = isinstance(call.func, ast.Attribute) and call.func.value is receiver
     edit = edit_of(scene, site, call, receiver if is_method else None, chosen[0])
     if edit.parts is None:
@@ -186,6 +192,10 @@ def _into_item(
     value = _stored(scene, receiver, edit)
     call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
     assert isinstance(call, ast.Call)
+    if target.holder is not Holder.ELEMENT:
+        made = set_anew(scene, edit.site, receiver, "=", value, edit.needs)
+        if made is not None:
+            return made
     return bind_anew(scene, call, piece(scene.source, receiver, False), _with(edit, value))
 
 
@@ -236,26 +246,28 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
     return _with(edit, parts)
 
 
-def missed(site: Site, receiver: ast.expr, why: Missed, keep: bool = False) -> Refusal:
+def missed(site: Site, receiver: ast.expr, why: Missed) -> Refusal:
     text = ast.unparse(receiver)
     text = text if len(text) <= 40 else text[:37] + "..."
+    if why.code == "INP205":
+        return loses_gradient(site, text, why.by)
+    joint = ":" if why.code == "INP206" else " and"
     return Refusal(
         site,
         why.code,
-        f"{text} is changed in place: {why.by}"
-        if why.code == "INP206"
-        else f"{text} is changed in place and {why.by}",
+        f"{text} is changed in place{joint} {why.by}",
         "bind every name that is read to the new value",
-        keep=keep,
     )
 
 
 def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Refusal:
     """``p.data = x`` sets the value; ``p.requires_grad = False`` is the same in MindSpore."""
     parent = scene.parent(node)
-    added = name.endswith(".data") and isinstance(parent, ast.AugAssign)  # shared_storage.py
+    added = name.endswith(".data") and isinstance(parent, ast.AugAssign)  # augmented.py
     if name.endswith(".requires_grad") or added:
         return Edit(site, Outcome.KEPT, None)
+    if name.endswith(".data") and data_attribute.keeps_gradient(scene, node):
+        return data_attribute.straight_through(site, node)
     if name.endswith(".data") and isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         text, root = scene.spelling.local("helpers.assign")
         place = Site(site.name, scene.source.span(parent), site.line, site.column)

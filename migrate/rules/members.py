@@ -9,7 +9,7 @@ from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.receivers.recorded import is_plain
-from migrate.rules import asked_gradient, inplace, rebound_data
+from migrate.rules import asked_gradient, data_attribute, inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -79,7 +79,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         return found
     if not isinstance(node.ctx, ast.Load):
         return _store(scene, site, node, name)
-    kept = rebound_data.decide(scene, site, node) if name == "torch.Tensor.data" else None
+    kept = data_attribute.decide(scene, site, node) if name == data_attribute.KEY else None
     if name == asked_gradient.NAME:
         kept = asked_gradient.decide(scene, site, node)
     if kept is not None:

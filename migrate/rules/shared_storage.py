@@ -9,8 +9,12 @@ import ast
 
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules import data_attribute
+from migrate.rules.alias_writes import through_data
 from migrate.rules.callers import Missed, fate
 from migrate.rules.inplace import is_closed_over, missed
+from migrate.rules.items import set_anew
+from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, Target, target_of
 from migrate.scene import Scene
 from migrate.substitution import piece
@@ -20,6 +24,8 @@ _SIGNS = {
     ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
     ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
+NOTHING: frozenset[str] = frozenset()
+_TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
 def decide(
@@ -31,19 +37,40 @@ def decide(
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
         return missed(site, expr, found.missed)
+    quiet = is_stopped(scene, scene.file, node)
+    if (quiet or through_data(expr)) and data_attribute.keeps_gradient(scene, expr):
+        return data_attribute.straight_through(site, expr)
     if is_closed_over(scene, target):
         why = Missed("INP206", "a variable of an outer function")
         return missed(site, expr, why)
     if isinstance(node, ast.Subscript):
-        return Edit(site, Outcome.KEPT, None)
+        return _set(scene, site, node) or _kept(site)
     if isinstance(node, ast.AugAssign):
         if _is_data(node.target):
             return _augmented(scene, site, node)
+        if found.unfolded and data_attribute.compiled(scene, node):
+            return _unfolded(scene, site, node)
+        if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
+            sign, value = f"{_SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
+            return set_anew(scene, site, node.target, sign, (value,), NOTHING) or _kept(site)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
+        if found.assigned and target.holder is Holder.ELEMENT:
+            if any(isinstance(n, _TWICE) for n in ast.walk(node.target)):
+                why = Missed("INP203", "its index would be computed twice")
+                return missed(site, expr, why)
+            return _augmented(scene, site, node)
         return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
     if found.assigned:
         return missed(site, expr, Missed("INP206", "the caller's tensor"))
     return _layer(scene, site, node, target, found.renewed)
+
+
+def _set(scene: Scene, site: Site, node: ast.Subscript) -> Edit | None:
+    """``x[i] = v`` in another form, where it has to have one."""
+    item = scene.parent(node)
+    if not isinstance(item, ast.Assign):
+        return None
+    return set_anew(scene, site, node, "=", (piece(scene.source, item.value, False),), NOTHING)
 
 
 def _changed(node: ast.Call | ast.AugAssign | ast.Subscript) -> ast.expr:
@@ -66,14 +93,28 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     if _is_data(node.target):
         assert isinstance(node.target, ast.Attribute)
         whole = piece(scene.source, node.target.value, False)
+        held = whole if data_attribute.compiled(scene, node) else held
         value = (held, f" {_SIGNS[type(node.op)]} ", piece(scene.source, node.value, True))
         parts: tuple[str | Piece, ...] = (f"{text}(", whole, ", ", *value, ")")
         return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
     added = piece(scene.source, node.value, True)
     # a sum that starts as the number 0 is bound to the first Tensor that is added
-    again: tuple[str | Piece, ...] = () if _is_always_tensor(scene, node.target) else (held, " = ")
+    element = isinstance(node.target, ast.Subscript)
+    sure = element or _is_always_tensor(scene, node.target)
+    again: tuple[str | Piece, ...] = () if sure else (held, " = ")
     parts = (*again, f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
+
+
+def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
+    """``x += y`` is ``x = x + y`` where an element of x is set later.
+
+    Graph mode adds in place, and forgets in the gradient what is set in the tensor after that.
+    """
+    held = piece(scene.source, node.target, False)
+    added = piece(scene.source, node.value, True)
+    parts = (held, " = ", held, f" {_SIGNS[type(node.op)]} ", added)
+    return Edit(site, Outcome.CONVERTED, parts, site.name)
 
 
 def _is_data(target: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""In: what names and containers hold, and a write. Out: what each may hold after it.
+"""The lattice of shared storage: what names and containers may hold, and what a write does to it.
 
 A *region* stands for the tensors (or the container) made at one place: the one made last, or all
 made before it. A name holds references to regions; a reference goes stale when its region is
@@ -41,6 +41,15 @@ def made_as(refs: Refs, how: int) -> Refs:
 
 def regions(refs: Refs) -> frozenset[Region]:
     return frozenset(r.region for r in refs)
+
+
+def path_of(region: Region) -> tuple[str, ...]:
+    """Return a parameter and the attributes that lead from it to a region; () for others."""
+    names: list[str] = []
+    while region[0] == "field":
+        names.append(str(region[2]))
+        region = region[1]  # type: ignore[assignment]
+    return (str(region[1]), *reversed(names)) if region[0] == "param" else ()
 
 
 def root(region: Region) -> Region:
@@ -92,6 +101,7 @@ class Intricate(Exception):
 class State:
     """What the names and the containers hold at one point of a function.
 
+    ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
     ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
     regions made anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the
     outermost regions of sets of references.
@@ -99,13 +109,14 @@ class State:
 
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
+    cut: dict[Region, frozenset[int]] = field(default_factory=dict)
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     made: set[Region] = field(default_factory=set, compare=False)
     leaves: set[Hashable] = field(default_factory=set, compare=False)
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
 
     def copy(self) -> State:
-        return replace(self, names=dict(self.names), inside=dict(self.inside))
+        return replace(self, names=dict(self.names), inside=dict(self.inside), cut=dict(self.cut))
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -258,7 +269,9 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = replace(alive[0], names={}, inside={})
+    result = replace(alive[0], names={}, inside={}, cut={})
+    for region in dict.fromkeys(r for s in alive for r in s.cut):
+        result.cut[region] = frozenset().union(*(s.cut.get(region, ()) for s in alive))
     for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run
         refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
         if refs or all(name in s.names for s in alive):  # else it may be that of outside

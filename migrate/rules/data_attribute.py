@@ -1,0 +1,262 @@
+"""Decide ``x.data``: the Tensor itself where it is written, a value without gradient where read.
+
+Torch's ``x.data`` shares the memory of ``x`` and is cut off from the gradient. So is MindSpore's in
+PyNative; in graph mode ``.data`` of a Parameter that the same construct assigns gives wrong
+gradients, without an error, which ``x`` itself and ``ops.stop_gradient(x)`` do not. What is written
+through ``.data`` of an intermediate changes its value and leaves its gradient as it was, which no
+code of MindSpore's says: that is flagged.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.buffer_gradients import carries, is_buffer
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.program import Function
+from migrate.receivers.kinds import is_all
+from migrate.rules.buffers import evaluated_behind
+from migrate.rules.called_from import in_forward, in_module_class
+from migrate.rules.stopped import is_stopped
+from migrate.rules.written import is_chain, written_by
+from migrate.scene import Scene
+from migrate.substitution import piece
+
+KEY = "torch.Tensor.data"
+
+
+def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
+    """Return the edit of ``x.data``, the reason for none, or None where it stays."""
+    if is_target(scene, node):
+        if keeps_gradient(scene, node):
+            return straight_through(site, node)
+        return _bare(scene, site, node) if compiled(scene, node) else None
+    kept = _kept(scene, site, node)
+    if kept is not None or not compiled(scene, node):
+        return kept
+    if _is_written_later(scene, node):
+        return _bare(scene, site, node)
+    return _cut(scene, site, node, "")
+
+
+def compiled(scene: Scene, node: ast.AST) -> bool:
+    """Return whether graph mode may compile the code around a node."""
+    function = scene.function(node)
+    if function is None or function.name == "__init__":
+        return False
+    return in_module_class(scene, function) or in_forward(scene, function)
+
+
+def straight_through(site: Site, node: ast.expr) -> Refusal:
+    return Refusal(
+        site,
+        "INP204",
+        f"{ast.unparse(node)} gets another value, and torch keeps the gradient of the old one",
+        "write x = x + (value - x).detach() if that gradient is meant, x = value if not",
+    )
+
+
+def _cut(scene: Scene, site: Site, node: ast.Attribute, then: str) -> Edit:
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    place = Site(site.name, scene.source.span(node), site.line, site.column)
+    parts = (f"{text}(", piece(scene.source, node.value, False), f"){then}")
+    return Edit(place, Outcome.CONVERTED, parts, KEY, frozenset((root,)))
+
+
+def _bare(scene: Scene, site: Site, node: ast.Attribute) -> Edit:
+    place = Site(site.name, scene.source.span(node), site.line, site.column)
+    return Edit(place, Outcome.CONVERTED, (piece(scene.source, node.value, False),), KEY)
+
+
+def is_target(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a statement or call writes into what a node gives, or into a part of it."""
+    parent = scene.parent(node)
+    while isinstance(parent, ast.Subscript) and parent.value is node:
+        if not isinstance(parent.ctx, ast.Load):
+            return True
+        node, parent = parent, scene.parent(parent)
+    call = scene.parent(parent) if isinstance(parent, ast.Attribute) else parent
+    return isinstance(call, ast.Call) and written_by(scene, call) is node
+
+
+def _is_written_later(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether the variable that is bound to ``x.data`` is itself written into."""
+    holder, function = scene.parent(node), scene.function(node)
+    if not isinstance(holder, ast.Assign) or holder.value is not node or function is None:
+        return False
+    names = {t.id for t in holder.targets if isinstance(t, ast.Name)}
+    return any(
+        (is_target(scene, n) and isinstance(n.ctx, ast.Load))
+        or isinstance(scene.parent(n), ast.AugAssign)
+        for name in names
+        for n in function.nodes
+        if isinstance(n, ast.Name) and n.id == name
+    )
+
+
+# -- what keeps its gradient ------------------------------------------------------------------
+
+
+def keeps_gradient(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a write through ``node`` leaves a gradient behind that MindSpore would cut.
+
+    That is so of an intermediate that is computed where gradients are recorded; not of a Parameter,
+    a buffer, what is made of numbers, or where nothing is differentiated.
+    """
+    function = scene.function(node)
+    return _records(scene, function) and _is_intermediate(scene, _owner(scene, node), function)
+
+
+def _owner(scene: Scene, node: ast.AST) -> ast.expr:
+    """Return the expression whose storage ``x.data``, ``x.data[i]`` or ``x.data.add_(1)`` is."""
+    assert isinstance(node, ast.expr)
+    while True:
+        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and (
+            node.attr == "data"
+        )):  # fmt: skip
+            node = node.value
+        elif is_chain(scene, node):
+            assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            node = node.func.value
+        else:
+            return node
+
+
+def _records(scene: Scene, function: Function | None) -> bool:
+    """Return whether a gradient may be computed through what a function does."""
+    if function is not None and (in_module_class(scene, function) or in_forward(scene, function)):
+        return True
+    nodes = function.nodes if function is not None else scene.file.nodes
+    calls = (n.func for n in nodes if isinstance(n, ast.Call))
+    return any(getattr(f, "attr", getattr(f, "id", "")) in ("backward", "grad") for f in calls)
+
+
+def _is_intermediate(scene: Scene, owner: ast.expr, function: Function | None) -> bool:
+    inside = function.node if function is not None else scene.source.tree
+    if isinstance(owner, ast.Name):
+        return _name_computes(scene, owner, function)
+    if isinstance(owner, ast.Attribute):
+        return any(_stores_computed(scene, owner, v, f) for v, f in _stored(scene, owner))
+    return carries(scene, owner, inside, frozenset())
+
+
+def _name_computes(scene: Scene, name: ast.Name, function: Function | None) -> bool:
+    """Return whether a variable may hold what was computed, by all that binds it."""
+    if function is None:
+        bound = [a for a in scene.file.of(ast.Assign) if scene.function(a) is None]
+    else:
+        bound = list(function.assigned.get(name.id, ()))
+    bound = [a for a in bound if any(getattr(t, "id", "") == name.id for t in a.targets)]
+    if any(_computes(scene, a.value, function) for a in bound if not _through(scene, a, name)):
+        return True
+    for loop, target in _loops(scene, function):
+        if any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(target)):
+            return _computes(scene, loop, function)
+    if bound or function is None:
+        return False
+    own = {a.arg for a in function.parameters[1 if function.owner is not None else 0 :]}
+    return name.id in own and in_forward(scene, function)
+
+
+def _loops(scene: Scene, function: Function | None) -> Iterator[tuple[ast.expr, ast.expr]]:
+    for node in function.nodes if function is not None else scene.file.nodes:
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            yield node.iter, node.target
+
+
+def _through(scene: Scene, item: ast.Assign, name: ast.Name) -> bool:
+    """``x = x.data`` says nothing new."""
+    return isinstance(item.value, ast.Attribute) and getattr(item.value.value, "id", "") == name.id
+
+
+def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
+    """Return whether a value is computed from what a gradient reaches, where it is recorded."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return any(_computes(scene, v, function) for v in value.elts)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and (
+        value.func.id in ("zip", "enumerate", "list", "reversed", "iter")
+    ):  # fmt: skip
+        return any(_computes(scene, v, function) for v in value.args)
+    if isinstance(value, ast.Attribute) and not (value.attr == "data" and (
+        is_all(scene.kind(value.value), "Tensor")
+    )):  # fmt: skip
+        return any(_stores_computed(scene, value, v, f) for v, f in _stored(scene, value))
+    if isinstance(value, ast.Attribute):  # x.data again
+        return _is_intermediate(scene, value.value, function)
+    last = value.func.attr if isinstance(value, ast.Call) and (
+        isinstance(value.func, ast.Attribute)
+    ) else ""  # fmt: skip
+    if last in _HOLDING or is_stopped(scene, scene.file, value):
+        return False
+    inside = function.node if function is not None else scene.source.tree
+    return carries(scene, value, inside, frozenset())
+
+
+_HOLDING = frozenset(
+    "parameters named_parameters buffers named_buffers modules named_modules children "
+    "named_children state_dict values items keys".split()
+)
+
+
+def _stored(scene: Scene, owner: ast.Attribute) -> list[tuple[ast.expr, Function | None]]:
+    """Return what the file assigns to an attribute outside of constructors, and where."""
+    if is_buffer(scene, owner):
+        return []
+    found: list[tuple[ast.expr, Function | None]] = []
+    for item in scene.file.of(ast.Assign):
+        if any(isinstance(t, ast.Attribute) and t.attr == owner.attr for t in item.targets):
+            function = scene.function(item)
+            if function is not None and function.name != "__init__":
+                found.append((item.value, function))
+    return found
+
+
+def _stores_computed(
+    scene: Scene, owner: ast.Attribute, value: ast.expr, function: Function | None
+) -> bool:
+    made = scene.kind(value.func) if isinstance(value, ast.Call) else ()
+    if any(a.name.endswith(("Parameter", "Buffer")) for a in made):
+        return False
+    same = isinstance(value, ast.Attribute) and value.attr == owner.attr
+    return not same and _computes(scene, value, function)
+
+
+# -- what is kept while .data is bound anew ---------------------------------------------------
+
+
+def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
+    """Return a copy of ``x.data`` that is kept where ``x.data`` may be bound anew behind that.
+
+    ``backup[name] = p.data; p.data = shadow[name]``: in torch p gets other memory, and what was
+    kept stays as it was. Here the weight keeps its memory and gets other values.
+    """
+    holder = scene.parent(node)
+    if not isinstance(holder, ast.Assign) or holder.value is not node:
+        return None
+    name = ast.unparse(node)
+    if any(_binds(item, name) for item in evaluated_behind(scene, holder)):
+        place = Site(site.name, scene.source.span(node), site.line, site.column)
+        if compiled(scene, node):
+            return _cut(scene, site, node, ".copy()")
+        parts = (Piece(place.span), ".copy()")
+        return Edit(place, Outcome.CONVERTED, parts, KEY)
+    kept = any(isinstance(t, (ast.Subscript, ast.Attribute)) for t in holder.targets)
+    if not kept or not any(_stores_data(n) for n in scene.file.nodes):
+        return None
+    return Refusal(
+        site,
+        "INP206",
+        f"{name} is kept, and somewhere .data is bound anew: a weight keeps its memory here",
+        f"keep {name}.clone(), if later updates of it are not to be seen",
+    )
+
+
+def _binds(item: ast.AST, name: str) -> bool:
+    return any(_stores_data(n) and ast.unparse(n) == name for n in ast.walk(item))
+
+
+def _stores_data(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
+    )
