@@ -165,6 +165,7 @@ def _beside(scene: Scene) -> Iterator[Edit]:
     yield from full_slices.cuts(scene)
     yield from empty_index.guards(scene)
     yield from buffers.snapshots(scene)
+    yield from buffers.items(scene)
     yield from items.loads(scene)
 
 

@@ -78,7 +78,8 @@ class Calls(Writes):
         args = [self._argument(a) for a in node.args]
         named = {k.arg or "**": self._argument(k.value) for k in node.keywords}
         del self.flight[mark:]
-        if isinstance(func, ast.Attribute) and not self._tensor(func.value):
+        own = any(self._function(a) is not None for a in self.scene.kind(func))
+        if isinstance(func, ast.Attribute) and not self._tensor(func.value) and not own:
             found = self._container_call(node, func.attr, receiver, args)
             if found is not None:
                 return found

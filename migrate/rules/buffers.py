@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.analysis.cfg import Node, evaluated, graph_of
 from migrate.buffer_gradients import BUFFER, is_buffer, registered
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.written import written_by
 from migrate.scene import Scene
 
@@ -24,6 +25,32 @@ def snapshots(scene: Scene) -> Iterator[Edit]:
         if is_snapshot(scene, node):
             site = scene.site(BUFFER, node)
             yield Edit(site, Outcome.CONVERTED, (Piece(site.span), ".copy()"))
+
+
+def items(scene: Scene) -> Iterator[Edit]:
+    """Yield ``self.done.int().item()`` for buffers of 8 bits, which have no kernel in graphs."""
+    for call, _ in scene.file.calls.get("item", ()):
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(held, ast.Attribute) or held.attr not in _of_8_bits(scene):
+            continue
+        if is_buffer(scene, held):
+            end = scene.source.span(held).end
+            site = replace(scene.site(BUFFER, held), span=Span(end, end))
+            yield Edit(site, Outcome.CONVERTED, (".int()",))
+
+
+def _of_8_bits(scene: Scene) -> frozenset[str]:
+    """Return the names of the buffers that are registered with such numbers."""
+    notes = scene.inference.program.notes
+    if "8 bits" not in notes:
+        found = set()
+        for _, call, _ in scene.inference.program.calls.get("register_buffer", ()):
+            named = {getattr(n, "attr", "") for a in call.args[1:] for n in ast.walk(a)}
+            if named & {"uint8", "int8", "ByteTensor"} and isinstance(call.args[0], ast.Constant):
+                found.add(str(call.args[0].value))
+        notes["8 bits"] = frozenset(found)
+    names: frozenset[str] = notes["8 bits"]
+    return names
 
 
 def is_snapshot(scene: Scene, node: ast.Attribute) -> bool:

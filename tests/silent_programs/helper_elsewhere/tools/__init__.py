@@ -1,0 +1,1 @@
+from tools.numbers import scale

@@ -1,0 +1,2 @@
+def scale(t, by):
+    t.mul_(by)
