@@ -157,6 +157,7 @@ class Evaluator(Calling):
                 break
             end = joined(start, self._without(names, before))
             if end.env == start.env:
+                self.enter(start)
                 break
             start = widened(start, end) if visit > WIDEN_AFTER else end
             self.enter(start)
