@@ -163,8 +163,7 @@ class Binding(Frame):
 
     def with_inside(self, name: str, value: Kind) -> Kind:
         """Return the kind of a variable with what functions inside of the unit do to it."""
-        captured = self.world.captured(self.path)
-        scope = (self.function, name)
+        captured, scope = self.captured, (self.function, name)
         for function in captured.bound.get(scope, ()):
             value = join(value, self.world.binds(function, name))
         at = contents.all_sites(value)

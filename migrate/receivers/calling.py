@@ -30,6 +30,7 @@ from migrate.receivers.kinds import (
     sequence,
 )
 from migrate.receivers.results import OF_STEPS
+from migrate.receivers.world import Contents
 from migrate.syntax import is_super
 from migrate.table import Signature, Table
 
@@ -181,8 +182,8 @@ class Calling(Given):
 
     def _changed(self, node: ast.Call, callee: Kind, args: tuple[Kind, ...]) -> None:
         """Forget what a call may change: attributes, and what containers hold."""
-        given = (*args, *(self.world.kinds[id(k.value)] for k in node.keywords))
-        if self._is_harmless(callee, given):
+        given = [*args, *[self.world.kinds[id(k.value)] for k in node.keywords]]
+        if _is_harmless(callee) and not any(map(_runs, given)):
             return
         holder = node.func.value if isinstance(node.func, ast.Attribute) else None
         owner = self.world.kinds[id(holder)] if holder is not None else NOTHING
@@ -205,29 +206,23 @@ class Calling(Given):
                     self.links.setdefault(name, set()).add(site)
         if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
             self.grow(at, join(*(f.put_into_given for f in flows)) if all_known else UNKNOWN)
-        outside = self._outside if changes.attributes else []
-        for name in changes.attributes if outside else ():
-            sites = frozenset(s for s in outside if s[1:].rstrip("[]") == name or name == ANY)
-            found = [k for f in flows for s, (k, _) in f.grown.items() if s in sites]
-            self.grow(sites, join(*found) if all_known else UNKNOWN)
+        if changes.attributes and (not all_known or any(f.grown for f in flows)):
+            self._attributes_changed(changes.attributes, flows, all_known)
 
-    @property
-    def _outside(self) -> list[str]:
-        """The sites of what attributes hold that something here may be."""
-        linked = [s for s in self.links if isinstance(s, str)]
-        here = (s for v in self.env.values() for s in contents.all_sites(v) if isinstance(s, str))
-        return [s for s in {*linked, *here} if s.startswith(".")]
-
-    @staticmethod
-    def _is_harmless(callee: Kind, given: tuple[Kind, ...]) -> bool:
-        """Return whether a call runs nothing of the program, and changes nothing it is given."""
-        for atom in callee:
-            if atom.kind == "method":
-                if not atom.name.startswith(_METHODS):
-                    return False
-            elif atom.kind not in ("ref", "builtin") or atom.name in _CHANGING:
-                return False
-        return not any(_runs(value) for value in given)
+    def _attributes_changed(
+        self, names: frozenset[str], flows: list[Contents], all_known: bool
+    ) -> None:
+        """Put into what attributes hold what the functions that run put there."""
+        here = contents.NO_SITES.union(*map(contents.all_sites, self.env.values()))
+        sites = {s for s in here.union(self.links) if isinstance(s, str) and s[0] == "."}
+        if ANY not in names:
+            sites = {s for s in sites if s[1:].rstrip("[]") in names}
+        if not all_known:
+            self.grow(frozenset(sites), UNKNOWN)
+            return
+        for flow in flows:
+            for site in sites & flow.grown.keys():
+                self.grow(frozenset((site,)), flow.grown[site][0])
 
     def _run_by(self, callee: Kind) -> tuple[list[Function], bool]:
         """Return the functions of the project that a call runs; whether these are all."""
@@ -364,6 +359,18 @@ _CHANGING = frozenset(("setattr", "delattr", "exec", "eval", "vars", "map", "fil
                        "next", "iter", "list", "tuple", "sum", "max", "min"))  # fmt: skip
 _METHODS = ("torch.Tensor.", "str.", "list.", "dict.", "tuple.", "Size.", "int.", "float.")
 _CALLED = frozenset(("function", "method", "class", "partial", "callable", "unknown"))
+
+
+@lru_cache(maxsize=4096)
+def _is_harmless(callee: Kind) -> bool:
+    """Return whether a call runs nothing but what it is given, and changes nothing it is given."""
+    for atom in callee:
+        if atom.kind == "method":
+            if not atom.name.startswith(_METHODS):
+                return False
+        elif atom.kind not in ("ref", "builtin") or atom.name in _CHANGING:
+            return False
+    return True
 
 
 @lru_cache(maxsize=4096)

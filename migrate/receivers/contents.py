@@ -29,7 +29,7 @@ MODULES = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
            "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
 ANY_KEY = "?"
 Sites = frozenset[Site]
-_NONE: Sites = frozenset()
+NO_SITES: Sites = frozenset()
 
 
 def is_container(atom: Atom) -> bool:
@@ -37,9 +37,15 @@ def is_container(atom: Atom) -> bool:
     return atom.kind in ("list", "dict", "iterator") or atom.name in MODULES
 
 
+@lru_cache(maxsize=1 << 16)
+def is_plain(value: Kind) -> bool:
+    """Return whether a value is no container, and holds nothing."""
+    return not any(a.items or is_container(a) for a in value)
+
+
 def sites(value: Kind) -> Sites:
     """Return the sites of the containers that a value may be."""
-    found = _NONE
+    found = NO_SITES
     for atom in value:
         if atom.sites:
             found |= atom.sites
@@ -62,7 +68,7 @@ def _rebuilt(atom: Atom, items: tuple[Kind, ...], keys: tuple[str, ...], at: Sit
 
 def made_at(value: Kind, site: int) -> Kind:
     """Return a value whose containers are new, made at a site; what they hold is not."""
-    if not any(map(is_container, value)):
+    if is_plain(value) or not any(map(is_container, value)):
         return value
     at: Sites = frozenset((site,))
     return frozenset(
@@ -70,15 +76,19 @@ def made_at(value: Kind, site: int) -> Kind:
     )
 
 
-@lru_cache(maxsize=16384)
-def filled(value: Kind, site: int, down: int = 0) -> Kind:
+def filled(value: Kind, site: int) -> Kind:
     """Return a value in which containers that nothing is known of are made at a site."""
-    if not any(a.items or is_container(a) for a in value):
+    return value if is_plain(value) else _filled(value, site, 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _filled(value: Kind, site: int, down: int) -> Kind:
+    if is_plain(value):
         return value
     found = []
     for atom in value:
-        items = tuple(filled(i, site, down + 1) for i in atom.items)
-        at = atom.sites or (frozenset(((site, down),)) if is_container(atom) else _NONE)
+        items = tuple(_filled(i, site, down + 1) for i in atom.items)
+        at = atom.sites or (frozenset(((site, down),)) if is_container(atom) else NO_SITES)
         same = at is atom.sites and all(map(_is, items, atom.items))
         found.append(atom if same else _rebuilt(atom, items, atom.keys, at))
     return frozenset(found)
@@ -88,13 +98,17 @@ def _is(first: Kind, second: Kind) -> bool:
     return first is second
 
 
-@lru_cache(maxsize=16384)
-def received(value: Kind, site: object, also: Sites = _NONE, depth: int = 0) -> Kind:
+def received(value: Kind, site: object, also: Sites = NO_SITES) -> Kind:
     """Return a value as another unit sees it: made at a site of that unit, or what ``also`` made.
 
     What an attribute or a global holds keeps the site that says so.
     """
-    if not any(a.items or is_container(a) for a in value):
+    return value if is_plain(value) else _received(value, site, also, 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _received(value: Kind, site: object, also: Sites, depth: int) -> Kind:
+    if is_plain(value):
         return value
     own: Sites = frozenset((level(site, depth),))
     found = []
@@ -102,8 +116,8 @@ def received(value: Kind, site: object, also: Sites = _NONE, depth: int = 0) -> 
         if atom.kind == "method":  # of an object, whose sites it has
             found.append(atom)
             continue
-        items = tuple(received(i, site, also, depth + 1) for i in atom.items)
-        at = _NONE
+        items = tuple(_received(i, site, also, depth + 1) for i in atom.items)
+        at = NO_SITES
         if is_container(atom):
             at = own | also | {s for s in atom.sites if isinstance(s, str)}
         found.append(_rebuilt(atom, items, atom.keys, at))
@@ -131,7 +145,7 @@ def bare(value: Kind) -> Kind:
         return value
     found = []
     for atom in value:
-        at = frozenset(s for s in atom.sites if isinstance(s, str)) if atom.sites else _NONE
+        at = frozenset(s for s in atom.sites if isinstance(s, str)) if atom.sites else NO_SITES
         found.append(_rebuilt(atom, tuple(map(bare, atom.items)), atom.keys, at))
     return join(frozenset(found))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from migrate.analysis.cfg import Edge, Graph, Node
 from migrate.analysis.dataflow import Backward, solve
@@ -19,16 +20,14 @@ INSIDE = "[]"  # behind a name: what it holds
 NEAR = "+"  # behind a name: an operator combines it with a Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(NamedTuple):
     """A use of a variable that proves its kind."""
 
     name: str
     proved: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """A binding of a variable to a value, by the node that is its target.
 
     ``source``: the variable that has the same object, or the same object before it was moved;
@@ -42,8 +41,7 @@ class Bound:
     also: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(NamedTuple):
     """Events of several ways, of which one is taken."""
 
     ways: tuple[list[Event], ...]

@@ -154,6 +154,8 @@ class Flow(Evaluator):
 
     def _seen_from_outside(self, value: Kind) -> Kind:
         """Return a value with all that was ever put into it, and without the sites of the unit."""
+        if contents.is_plain(value):
+            return value
         inside = contents.all_sites(value)
         for site in inside & self.grown.keys():
             added, keys = self.grown[site]

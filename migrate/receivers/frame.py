@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from migrate.program import Function
+from migrate.receivers.captured import Captured
 from migrate.receivers.evidence import INSIDE, NEAR, Event, Fork, Used
 from migrate.receivers.kinds import (
     NONE,
@@ -57,8 +59,7 @@ Notes = dict[str, Note]
 Paths = dict[tuple[str, str], Kind]  # ("x", "h") for what ``x.h`` was bound to
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The kinds of the variables, and of attributes of variables (``paths``), at one point.
 
     A variable that is not in it is not bound on any way to that point. No part is changed in place
@@ -90,21 +91,21 @@ def joined(first: State, second: State) -> State:
 
 
 def _joined_kinds(first: State, second: State) -> Environment:
-    env = first.env | second.env
-    for name in env.keys() - _same(first.env, second.env):
-        mine, value = first.env.get(name), second.env.get(name)
-        if mine is not None and value is not None:
-            told = first.notes.get(name, _NO_NOTE).told
-            if told == value or second.notes.get(name, _NO_NOTE).told == mine:
-                env[name] = value if told == value else mine
-            else:
-                env[name] = join(mine, value)
+    one, other = first.env, second.env
+    env = one | other
+    for name, mine in one.items():
+        value = other.get(name)
+        if value is None:
+            continue
+        if value is mine or value == mine:
+            env[name] = mine  # one object for one kind: states are often compared
+            continue
+        told = first.notes.get(name, _NO_NOTE).told
+        if told == value or second.notes.get(name, _NO_NOTE).told == mine:
+            env[name] = value if told == value else mine
+        else:
+            env[name] = join(mine, value)
     return env
-
-
-def _same(first: Environment, second: Environment) -> set[str]:
-    """Return the variables of equal kinds."""
-    return {name for name, _ in first.items() & second.items()}
 
 
 def _both(first: Note, second: Note) -> Note:
@@ -122,7 +123,7 @@ def widened(old: State, new: State) -> State:
     return State(env, new.notes, paths)
 
 
-@dataclass
+@dataclass(slots=True)
 class Effects:
     """What the evaluation of one point has done beside changing the state.
 
@@ -204,8 +205,8 @@ class Frame:
 
     def _own(self) -> None:
         if self.shared:
-            self.env, self.notes, self.shared = dict(self.env), dict(self.notes), False
-            self.paths = dict(self.paths)
+            self.env, self.shared = dict(self.env), False
+            self.notes, self.paths = dict(self.notes), dict(self.paths)
 
     # -- expressions ----------------------------------------------------------------------------
 
@@ -293,6 +294,11 @@ class Frame:
             note = self.note(node.id)
             self.annotate(node.id, Note(True, note.moved, note.inside, note.told))
             self.effects.events.append(Used(node.id + NEAR, TENSOR))
+
+    @cached_property
+    def captured(self) -> Captured:
+        """Return what functions inside of the unit do to its variables."""
+        return self.world.captured(self.path)
 
     @cached_property
     def examined(self) -> frozenset[str]:

@@ -34,6 +34,14 @@ class Atom:
     fixed: bool = False
     sites: frozenset[Site] = frozenset()
 
+    def __post_init__(self) -> None:
+        own = (self.kind, self.name, self.items, self.keys, self.direct, self.fixed, self.sites)
+        object.__setattr__(self, "_hash", hash(own))
+
+    def __hash__(self) -> int:
+        """Return the hash, which is found once: sets of alternatives are made all the time."""
+        return self._hash  # type: ignore[attr-defined,no-any-return]
+
 
 Kind = frozenset[Atom]
 Site = int | str | tuple[object, int]  # see `contents`
@@ -86,9 +94,18 @@ _SIMPLE = {
 
 def join(*kinds: Kind) -> Kind:
     """The alternatives of all, or unknown where there are too many to be of use."""
-    merged = frozenset().union(*kinds)
-    if len(merged) <= 1:
-        return merged
+    if len(kinds) == 2:
+        first, second = kinds
+        if first is second or not second:
+            return first
+        merged = first | second
+    else:
+        merged = frozenset().union(*kinds)
+    return merged if len(merged) <= 1 else _normal(merged)
+
+
+@lru_cache(maxsize=1 << 16)
+def _normal(merged: Kind) -> Kind:
     merged = _merge_lists(merged)
     if len(merged) <= MAX_ALTERNATIVES:
         return merged

@@ -105,9 +105,7 @@ def bodies(draw: st.DrawFn, depth: int, loop: bool, indent: str) -> list[str]:
     """The lines of a block: statements, each followed by a look at a variable."""
     lines = []
     for _ in range(draw(st.integers(1, 5))):
-        of = {k: draw(st.sampled_from(NAMES)) for k in "xyz"} | {
-            "v": draw(st.sampled_from(VALUES))
-        }
+        of = {k: draw(st.sampled_from(NAMES)) for k in "xyz"} | {"v": draw(st.sampled_from(VALUES))}
         kind = draw(st.integers(0, 9))
         if kind < 3 and depth:
             lines += draw(blocks(depth, loop, indent, of))
