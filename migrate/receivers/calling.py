@@ -357,6 +357,8 @@ class Calling(Given):
 # builtins that run what they are given, or change it
 _CHANGING = frozenset(("setattr", "delattr", "exec", "eval", "vars", "map", "filter", "sorted",
                        "next", "iter", "list", "tuple", "sum", "max", "min"))  # fmt: skip
+_HOLDING = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+            "torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 _METHODS = ("torch.Tensor.", "str.", "list.", "dict.", "tuple.", "Size.", "int.", "float.")
 _CALLED = frozenset(("function", "method", "class", "partial", "callable", "unknown"))
 
@@ -368,15 +370,18 @@ def _is_harmless(callee: Kind) -> bool:
         if atom.kind == "method":
             if not atom.name.startswith(_METHODS):
                 return False
-        elif atom.kind not in ("ref", "builtin") or atom.name in _CHANGING:
+        elif atom.kind == "Module":  # a layer of torch's that holds no others
+            if "." not in atom.name or atom.items or atom.name in _HOLDING:
+                return False
+        elif atom.kind not in ("ref", "builtin", "foreign") or atom.name in _CHANGING:
             return False
     return True
 
 
 @lru_cache(maxsize=4096)
 def _runs(value: Kind) -> bool:
-    """Return whether what a call is given may be code of the program."""
-    return any(a.kind in _CALLED for a in value)
+    """Return whether what a call is given may be code of the program, or an object with some."""
+    return any(a.kind in _CALLED or "::" in a.name for a in value)
 
 
 def _attributes_of(node: ast.Call) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Random programs are run: whatever a variable holds at a place is inside the kind inferred there."""
+"""Random programs are run: what a variable holds at a place is inside the kind inferred there."""
 
 from __future__ import annotations
 
@@ -71,12 +71,15 @@ SIMPLE = (
     "{x} = {y}.items", "{x}.push({y})", "{x}.hold({y})", "{x} = {y}.give()", "{x} = same({y})",
     "put({x}, {y})", "clear({x})", "{x} = {y}.other()", "{x}.items.append({v})", "{x} = list({y})",
     "{x} = {y}.copy()", "{x} = {y} + {z}", "[{x} := e for e in {y}]", "{x} = {y}.pop()",
-    "add = {x}.append; add({v})", "{x} = (lambda: {y})()", "{x} = dict(k={y})", "{x} = {y}.get('k')",
+    "add = {x}.append; add({v})", "{x} = (lambda: {y})()", "{x} = dict(k={y})",
+    "{x} = {y}.get('k')",
     "assert {x} is not None", "raise ValueError", "{x} = tuple([{y}, {z}])", "{x}.insert(0, {y})",
 )  # fmt: skip
+JUMPS = ("if callable(0): break", "if callable(0): continue", "break", "continue")
 BLOCKS = (
     "if callable(0):", "if {x} is None:", "if isinstance({x}, list):", "while callable(0):",
-    "for {x} in {y}:", "for {x} in ({v}, {y}):", "try:", "def inner():", "while True:", "match {x}:",
+    "for {x} in {y}:", "for {x} in ({v}, {y}):", "try:", "def inner():", "while True:",
+    "match {x}:",
     "if {x}:", "for i, {x} in enumerate({y}):", "with torch.no_grad():",
 )  # fmt: skip
 
@@ -110,8 +113,7 @@ def bodies(draw: st.DrawFn, depth: int, loop: bool, indent: str) -> list[str]:
         if kind < 3 and depth:
             lines += draw(blocks(depth, loop, indent, of))
         elif kind == 3 and loop:
-            lines.append(indent + draw(st.sampled_from(("if callable(0): break", "if callable(0): continue",
-                                                        "break", "continue"))))  # fmt: skip
+            lines.append(indent + draw(st.sampled_from(JUMPS)))
         elif kind == 4:
             lines.append(f"{indent}if callable(0): return {of['x']}")
         else:
