@@ -35,8 +35,15 @@ def _idle(scene: Scene, order: list[Edit], starts: list[int]) -> Iterator[ast.As
         at = bisect.bisect_left(starts, span.start)
         if at < len(starts) and starts[at] < span.end:
             value = within(scene.source, order, starts, span).decode("utf-8")
-            if _same(node.targets[0], value):
+            if _same(node.targets[0], value) and _bound_before(scene, node.targets[0], node):
                 yield node
+
+
+def _bound_before(scene: Scene, target: ast.expr, node: ast.Assign) -> bool:
+    """Return whether the unit itself has the names: ``x = x`` in a class takes x from outside."""
+    names = [i.id for i in _items(target) if isinstance(i, ast.Name)]
+    owner = scene.parent(node)
+    return not isinstance(owner, ast.ClassDef) or all(scene.facts.is_bound(n, node) for n in names)
 
 
 def _items(node: ast.expr) -> list[ast.expr]:

@@ -159,18 +159,11 @@ def _gives_bool(scene: Scene, call: ast.Call) -> bool:
 
 
 def _bound_to_bools(scene: Scene, node: ast.Name) -> bool:
-    """Every assignment of a local variable gives one."""
-    function = scene.function(node)
-    if function is None or node.id not in function.locals:
-        return False
-    if any(a.arg == node.id for a in (*function.parameters, *function.node.args.kwonlyargs)):
-        return False
-    changed = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == node.id]
-    stores = [n for n in changed if not isinstance(n.ctx, ast.Load)]
-    parents = [scene.parent(n) for n in stores]
-    return bool(parents) and all(
-        isinstance(p, ast.Assign) and n in p.targets and p.value is not node
-        and not any(isinstance(m, ast.Name) and m.id == node.id for m in within(p.value))
-        and is_bool(scene, p.value)
-        for n, p in zip(stores, parents, strict=True)
-    )  # fmt: skip
+    """Return whether every value that may have been assigned to a name is a bool."""
+    values = scene.facts.values(node)
+    return bool(values) and all(
+        value is not None
+        and not any(isinstance(m, ast.Name) and m.id == node.id for m in within(value))
+        and is_bool(scene, value)
+        for value in values
+    )

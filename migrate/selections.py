@@ -1,4 +1,4 @@
-"""In: an expression of an analysed file. Out: whether a mask chose it, so that it may be empty.
+"""Decide whether a mask may have chosen an expression, so that it may be empty.
 
 MindSpore's reductions of no elements give whatever lies in memory; rows with the condition
 ``selection`` (docs/table.md) are for such operands, and all others keep the plain call.
@@ -7,16 +7,12 @@ MindSpore's reductions of no elements give whatever lies in memory; rows with th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from migrate.program import Function
 from migrate.scene import Scene
-from migrate.syntax import all_parameters
 
-_KEY = "selections"
-# Names (with their function) that one question has come to. What they are bound to is looked at
-# once: an answer is whether anything of it selects, so what was passed already adds nothing.
-_Passed = set[tuple[int, str]]
+# Reads (by id) that one question has come to. What they are bound to is looked at once: an answer
+# is whether anything of it selects, so what was passed already adds nothing.
+_Passed = set[int]
 _SELECTING = frozenset({"masked_select", "nonzero", "argwhere"})
 # Whole numbers as many as elsewhere: they choose an order or a place, not how many.
 _COUNTED = frozenset({"randperm", "arange", "argsort", "argmax", "argmin", "randint", "tensor",
@@ -53,12 +49,10 @@ def _is_found(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
 
 def _values(scene: Scene, name: ast.Name, seen: _Passed) -> tuple[ast.expr, ...]:
     """What a name is bound to; nothing where the question has come to it before."""
-    function = scene.function(name)
-    key = (id(function), name.id)
-    if key in seen:
+    if id(name) in seen:
         return ()
-    seen.add(key)
-    return _bound(scene, function).get(name.id, ())
+    seen.add(id(name))
+    return tuple(v for v in scene.facts.values(name, parts=True) if v is not None)
 
 
 def _selects(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
@@ -114,17 +108,10 @@ def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -
 
 
 def _all_bound(scene: Scene, name: ast.Name) -> tuple[ast.expr, ...]:
-    """What a variable is bound to; nothing where a caller, a loop or the like binds it as well."""
-    function = scene.function(name)
-    values = _bound(scene, function).get(name.id, ())
-    nodes = function.nodes if function is not None else scene.file.nodes
-    stores = [
-        n for n in nodes
-        if isinstance(n, ast.Name) and n.id == name.id and not isinstance(n.ctx, ast.Load)
-    ]  # fmt: skip
-    given = all_parameters(function.node.args) if function is not None else []
-    alone = len(stores) == len(values) and all(a.arg != name.id for a in given)
-    return values if alone else ()
+    """Return what a variable is bound to; nothing where a caller, a loop or the like binds it."""
+    values = scene.facts.values(name, parts=True)
+    known = tuple(v for v in values if v is not None)
+    return known if len(known) == len(values) else ()
 
 
 def _counts_unknown(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
@@ -142,9 +129,8 @@ def _counts_unknown(scene: Scene, index: ast.expr, seen: frozenset[str] = frozen
 def _may_be_mask(scene: Scene, index: ast.expr) -> bool:
     """Whether something unknown is more than the number that a loop counts."""
     if isinstance(index, ast.Name):
-        function = scene.function(index)
-        parameters = [a.arg for a in function.parameters] if function is not None else []
-        return index.id in parameters or index.id in _bound(scene, function)
+        places = (scene.parent(b.place) for b in scene.facts.reach(index).bindings)
+        return any(not isinstance(p, (ast.For, ast.comprehension)) for p in places)
     if isinstance(index, ast.Subscript):  # batch["mask"]
         return isinstance(index.slice, ast.Constant) and isinstance(index.slice.value, str)
     return isinstance(index, (ast.Attribute, ast.Call))
@@ -157,7 +143,7 @@ def _is_counted(scene: Scene, value: ast.expr, seen: frozenset[str]) -> bool:
             return False
         value = value.value
     if isinstance(value, ast.Name) and value.id not in seen:
-        values = _bound(scene, scene.function(value)).get(value.id, ())
+        values = _all_bound(scene, value)
         return bool(values) and all(_is_counted(scene, v, seen | {value.id}) for v in values)
     return isinstance(value, ast.Call) and _called(value) in _COUNTED
 
@@ -194,37 +180,3 @@ def _unreduced(call: ast.Call) -> bool:
         k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "none"
         for k in call.keywords
     )
-
-
-def _bound(scene: Scene, function: Function | None) -> dict[str, tuple[ast.expr, ...]]:
-    """What each name of a function (None: of the top level) is bound to by assignment."""
-    memo = scene._memo.setdefault(_KEY, {})
-    assert isinstance(memo, dict)
-    place = id(function)
-    if place not in memo:
-        found: dict[str, tuple[ast.expr, ...]] = {}
-        top = function.node if function is not None else scene.source.tree
-        for name, value in _bindings(top):
-            found[name] = (*found.get(name, ()), value)
-        memo[place] = found
-    return memo[place]  # type: ignore[no-any-return]
-
-
-def _bindings(top: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(top):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                yield from _pairs(target, node.value)
-        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
-            yield from _pairs(node.target, node.value)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Names and their values; the parts of one value each count as the whole of it."""
-    if isinstance(target, ast.Name):
-        yield target.id, value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
-        for index, part in enumerate(target.elts):
-            own = value.elts[index] if same else value  # type: ignore[attr-defined]
-            yield from _pairs(part, own)

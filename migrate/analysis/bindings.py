@@ -8,6 +8,7 @@ assignment is the absence of that bit.
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,8 +67,16 @@ class Bindings:
         """Return what a name may be bound to at any time."""
         found = [b for e in self.scope.events for b in e.binds if b.name in (name, STAR)]
         found += [b for b in self.scope.rebound.get(name, ()) if b not in found]
-        outside = isinstance(self.scope.unit, ast.Module | ast.ClassDef)
-        return Reach(tuple(found), True, outside or name not in self.scope.local)
+        return Reach(tuple(found), True, self._others(name, True))
+
+    def _others(self, name: str, unbound: bool) -> bool:
+        """Return whether a name may have a value that nothing in the unit binds."""
+        scope = self.scope
+        if name not in scope.local:
+            return True
+        if isinstance(scope.unit, ast.Module):
+            return scope.reflected or (unbound and hasattr(builtins, name))
+        return isinstance(scope.unit, ast.ClassDef) and (unbound or scope.reflected)
 
     def of_read(self, read: ast.Name, node: Node) -> Reach:
         """Return what a name that is read at a node may be bound to.
@@ -133,10 +142,7 @@ class Bindings:
         own = [*bits.found(state & bits.of_name[name]), *stars]
         inner = [b for b in scope.rebound.get(name, ()) if b not in own]
         unbound = bool(state & bits.unbound[name]) or name in scope.deleted
-        outside = False
-        if isinstance(scope.unit, ast.Module | ast.ClassDef):
-            outside = unbound or scope.reflected
-        return Reach((*own, *inner), unbound, outside)
+        return Reach((*own, *inner), unbound, self._others(name, unbound))
 
 
 class _Bits:

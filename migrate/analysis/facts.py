@@ -138,18 +138,33 @@ class Facts:
             (*reach.bindings, *around.bindings), reach.unbound and around.unbound, around.outside
         )
 
-    def values(self, read: ast.Name) -> tuple[ast.expr | None, ...]:
+    def values(self, read: ast.Name, parts: bool = False) -> tuple[ast.expr | None, ...]:
         """Return what may have been assigned to a name that is read; None for all that is not
-        the value of an assignment: parameters, loops, what is bound elsewhere."""
+        the value of an assignment: parameters, loops, what is bound elsewhere.
+
+        ``parts``: a value of which the name takes a part, by unpacking, counts as well, and so do
+        both sides of ``x += y``.
+        """
         reach = self.reach(read)
-        found = [self._value(b.place) for b in reach.bindings]
+        found: list[ast.expr | None] = []
+        for binding in reach.bindings:
+            around = self.parents.get(id(binding.place))
+            if parts and isinstance(around, ast.AugAssign):
+                found += [around.target, around.value]
+            else:
+                found.append(self._value(binding.place, parts))
         return (*found, None) if reach.outside else tuple(found)
 
-    def _value(self, place: ast.AST) -> ast.expr | None:
+    def _value(self, place: ast.AST, parts: bool) -> ast.expr | None:
         """Return the expression that an assignment gives to a place; None if there is none."""
         path: list[tuple[int, int]] = []
         parent = self.parents.get(id(place))
-        while isinstance(parent, ast.Tuple | ast.List):
+        while isinstance(parent, ast.Tuple | ast.List | ast.Starred):
+            if isinstance(parent, ast.Starred):
+                if not parts:
+                    return None
+                place, parent = parent, self.parents.get(id(parent))
+                continue
             path.append((parent.elts.index(place), len(parent.elts)))  # type: ignore[arg-type]
             place, parent = parent, self.parents.get(id(parent))
         if isinstance(parent, ast.NamedExpr) and place is parent.target:
@@ -158,10 +173,10 @@ class Facts:
             return None
         value = parent.value
         for index, count in reversed(path):
-            if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != count:
-                return None
-            if any(isinstance(e, ast.Starred) for e in value.elts):
-                return None
+            plain = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == count
+            if not plain or any(isinstance(e, ast.Starred) for e in value.elts):  # type: ignore[union-attr]
+                return value if parts else None
+            assert isinstance(value, ast.Tuple | ast.List)
             value = value.elts[index]
         return value
 

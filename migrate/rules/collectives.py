@@ -1,4 +1,4 @@
-"""In: a call of a collective of torch.distributed. Out: why the tensor it writes to may not be one.
+"""Refuse collectives of torch.distributed that write to what may be a part of another tensor.
 
 MindSpore changes the very tensor that is given. What is computed of another tensor (``x.detach()``,
 ``x[0]``) has its memory in torch and is a copy there, so that the other would not change.
@@ -7,7 +7,6 @@ MindSpore changes the very tensor that is given. What is computed of another ten
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from migrate.outcomes import Refusal, Site
 from migrate.scene import Scene
@@ -17,7 +16,6 @@ _SHARING = frozenset(
     "data detach expand expand_as flatten narrow permute ravel reshape select squeeze t transpose "
     "unsqueeze unbind view view_as".split()
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
 
 def refusal(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
@@ -26,8 +24,10 @@ def refusal(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
         return None
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "tensor")]
     target = given[0] if given else None
-    if isinstance(target, ast.Name) and not any(map(_shares, _bound(scene, target))):
-        return None
+    if isinstance(target, ast.Name) and not _is_part(scene, target):
+        values = scene.facts.values(target, parts=True)
+        if not any(_shares(v) for v in values if v is not None):  # a parameter is the caller's own
+            return None
     return Refusal(
         site,
         "INP202",
@@ -36,17 +36,14 @@ def refusal(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
     )
 
 
-def _bound(scene: Scene, name: ast.Name) -> Iterator[ast.expr]:
-    """What the function around a name binds to it."""
-    owner: ast.AST | None = name
-    while owner is not None and not isinstance(owner, _FUNCTIONS):
-        owner = scene.parent(owner)
-    for node in ast.walk(owner) if owner is not None else ():
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-                if any(isinstance(one, ast.Name) and one.id == name.id for one in names):
-                    yield node.value
+def _is_part(scene: Scene, name: ast.Name) -> bool:
+    """Return whether a loop over a Tensor may bind a name, to a part of it."""
+    loops = [scene.parent(b.place) for b in scene.facts.reach(name).bindings]
+    return any(
+        isinstance(n, ast.For | ast.comprehension)
+        and any(a.kind == "Tensor" for a in scene.kind(n.iter))
+        for n in loops
+    )
 
 
 def _shares(value: ast.expr) -> bool:

@@ -25,29 +25,12 @@ _ONE_DEVICE = "MindSpore places whole programs: the device of a tensor is answer
 def _is_device_of_tensor(scene: Scene, node: ast.expr) -> bool:
     """``x.device``, which becomes None and has no attributes, or a variable that holds no other."""
     if isinstance(node, ast.Name):
-        values = _bound(scene, node)
+        values = scene.facts.values(node)
         return bool(values) and all(
             isinstance(v, ast.Attribute) and _is_device_of_tensor(scene, v) for v in values
         )
     of = node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
     return of is not None and is_all(scene.kind(of), "Tensor")
-
-
-def _bound(scene: Scene, name: ast.Name) -> list[ast.expr | None]:
-    """What the function, or the file, around a variable binds to it; None for a parameter."""
-    function = scene.function(name)
-    own = function is not None and name.id in function.locals | {a.arg for a in function.parameters}
-    nodes = tuple(ast.walk(function.node)) if function is not None and own else scene.file.nodes
-    found: list[ast.expr | None] = []
-    for node in nodes:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if any(getattr(target, "id", "") == name.id for target in targets):
-            found.append(node.value)  # type: ignore[attr-defined]
-        elif isinstance(node, ast.arg) and node.arg == name.id:
-            found.append(None)
-    stores = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    plain = len(found) == sum(n.id == name.id for n in stores)
-    return found if plain else [*found, None]
 
 
 def _is_told(scene: Scene, node: ast.Attribute) -> bool:
@@ -58,7 +41,7 @@ def _is_told(scene: Scene, node: ast.Attribute) -> bool:
     if not isinstance(parent, ast.Compare) or len(parent.ops) > 1:
         return False
     other = parent.comparators[0] if parent.left is node else parent.left
-    values = _bound(scene, other) if isinstance(other, ast.Name) else [other]
+    values = scene.facts.values(other) if isinstance(other, ast.Name) else (other,)
     return bool(values) and all(isinstance(v, ast.Call) and _makes_device(scene, v) for v in values)
 
 
