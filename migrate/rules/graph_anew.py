@@ -12,7 +12,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from migrate.analysis.cfg import Node, evaluated, graph_of
 from migrate.outcomes import Edit, Outcome, Piece, Span
 from migrate.program import Function
 from migrate.rules import graph_scope, graph_silent, graph_state
@@ -31,7 +30,6 @@ _QUIET = frozenset(
     " named_modules named_children buffers named_buffers state_dict load_state_dict apply"
     " requires_grad_ zero_grad add_module register_buffer register_parameter share_memory".split()
 )
-_QUIET_CALLS = ("torch.optim.", "torch.load", "torch.save", "torch.manual_seed")
 
 
 def edits(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
@@ -239,49 +237,39 @@ def _called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> bo
         local = name in function.locals - {p.arg for p in all_parameters(function.node.args)}
         if not local:
             return True
-    graph = graph_of(unit)  # type: ignore[arg-type]
-    here = graph.at(node, scene.parents)
-    if here is None:
-        return True
-    return any(_calls(scene, point, name if local else "") for point in _before(here, name))
+    fresh = bool(name) and _is_made(scene, node, name)
+    facts = scene.facts
+    return any(
+        (facts.carries(name, call, node) if fresh else facts.may_follow(call, node))
+        for call in _calls(scene, unit, name if local else "")
+    )
 
 
-def _before(start: Node, name: str) -> list[Node]:
-    """Return the nodes that may come before a node, back to where a call makes the object."""
-    seen: dict[int, Node] = {}
-    work = [edge.source for edge in start.predecessors]
-    while work:
-        node = work.pop()
-        if node.index not in seen:
-            seen[node.index] = node
-            work += [] if _makes(node, name) else [edge.source for edge in node.predecessors]
-    return [node for node in seen.values() if not _makes(node, name)]
+def _is_made(scene: Scene, node: ast.AST, name: str) -> bool:
+    """Return whether a variable has nothing at a place but what a call has made: ``net = Net()``"""
+    reach = scene.facts.reach_before(name, node)
+    places = [scene.parent(b.place) for b in reach.bindings]
+    return bool(places) and not reach.outside and all(
+        isinstance(p, ast.Assign) and isinstance(p.value, ast.Call) for p in places
+    )  # fmt: skip
 
 
-def _makes(node: Node, name: str) -> bool:
-    """``net = Net()``"""
-    part = node.part
-    if not name or not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
-        return False
-    return any(isinstance(t, ast.Name) and t.id == name for t in part.targets)
-
-
-def _calls(scene: Scene, point: Node, name: str) -> bool:
-    """Return whether a point may call a Module: the one of this name, or any."""
-    for part in evaluated(point):
-        for node in within(part):
-            if not isinstance(node, ast.Call):
-                continue
-            func = node.func
-            if isinstance(func, ast.Attribute) and func.attr in _QUIET:
-                continue
-            kinds = scene.kind(func)
-            if kinds and all(
-                a.kind in ("builtin", "class", "foreign", "ref")
-                or (a.kind == "method" and "::" not in a.name)
-                for a in kinds
-            ):
-                continue
-            if not name or any(isinstance(n, ast.Name) and n.id == name for n in within(node)):
-                return True
-    return False
+def _calls(scene: Scene, unit: ast.AST, name: str) -> Iterator[ast.Call]:
+    """Yield the calls of a unit that may run a Module: the one of this name, or any."""
+    for node in within(unit):
+        if not isinstance(node, ast.Call):
+            continue
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in _QUIET:
+            continue
+        kinds = scene.kind(func)
+        if kinds and all(
+            a.kind in ("builtin", "class", "foreign", "ref")
+            or (a.kind == "method" and "::" not in a.name)
+            for a in kinds
+        ):
+            continue
+        if not name or any(isinstance(n, ast.Name) and n.id == name for n in within(node)):
+            point = scene.facts.point(node)
+            if point is not None and point[0].scope.unit is unit:
+                yield node

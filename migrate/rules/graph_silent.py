@@ -12,7 +12,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.analysis.cfg import Graph, Node, Role, evaluated, graph_of
 from migrate.outcomes import Edit, Outcome, Span
 from migrate.program import Function
 from migrate.receivers.kinds import ordered
@@ -242,7 +241,6 @@ def _drawn(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
 def _late(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Silent]:
     """Yield inner functions that read a variable which is bound anew before they are called."""
     inner = [n for n in own if isinstance(n, _FUNCTIONS)]
-    graph: Graph | None = None
     for node in inner:
         made = scene.file.functions.get(id(node))
         if made is None:
@@ -252,14 +250,8 @@ def _late(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sile
                 if isinstance(n, ast.Name)} - mine - {made.name}  # fmt: skip
         looped = _of_comprehension(scene, node)
         late = sorted(free & looped)
-        shared = free & (function.locals | {a.arg for a in all_parameters(function.node.args)})
-        if (
-            not late
-            and shared
-            and isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        ):
-            graph = graph or graph_of(function.node)
-            late = _bound_anew(scene, graph, node, shared)
+        if not late:
+            late = [v for v in sorted(free) if _bound_anew(scene, own, node, v)]
         if late:
             name = getattr(node, "name", "lambda")
             why = f"it reads {late[0]}, which is bound anew later: graph mode keeps the first value"
@@ -279,25 +271,21 @@ def _of_comprehension(scene: Scene, node: ast.AST) -> set[str]:
     return found
 
 
-def _bound_anew(scene: Scene, graph: Graph, node: ast.AST, free: set[str]) -> list[str]:
-    """Return the variables that may be bound anew between the definition and a use of it."""
-    here = graph.at(node, scene.parents)
-    if here is None:
-        return []
+def _bound_anew(scene: Scene, own: list[ast.AST], node: ast.AST, variable: str) -> bool:
+    """Return whether a variable may be bound anew between a definition and a use of it."""
     name = getattr(node, "name", "") or _target(scene, node)
-    kept = not name and _is_kept(scene, node)
-    if not name and not kept:
-        return []
-    after = _reachable(here, None)
-    late = []
-    for variable in sorted(free):
-        for point in after:
-            if point is here or variable not in _binds(point):
-                continue
-            if kept or any(_reads(n, name) for n in (*_reachable(point, here), point)):
-                late.append(variable)
-                break
-    return late
+    if not name and not _is_kept(scene, node):
+        return False
+    uses = [n for n in own if isinstance(n, ast.Name) and n.id == name
+            and isinstance(n.ctx, ast.Load)]  # fmt: skip
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == variable
+        and not isinstance(n.ctx, ast.Load)
+        and scene.facts.may_follow(node, n)
+        and (not name or any(scene.facts.carries(name, n, use) for use in uses))
+        for n in own
+    )
 
 
 def _target(scene: Scene, node: ast.AST) -> str:
@@ -314,28 +302,3 @@ def _is_kept(scene: Scene, node: ast.AST) -> bool:
     if isinstance(parent, ast.Call):
         return getattr(parent.func, "attr", "") in _OF_LISTS
     return isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Assign))
-
-
-def _reachable(start: Node, without: Node | None) -> list[Node]:
-    """Return the nodes that control may reach from a node, not through ``without``."""
-    seen: dict[int, Node] = {}
-    work = [edge.target for edge in start.successors]
-    while work:
-        node = work.pop()
-        if node.index in seen or node is without:
-            continue
-        seen[node.index] = node
-        work += [edge.target for edge in node.successors]
-    return list(seen.values())
-
-
-def _binds(node: Node) -> set[str]:
-    return {n.id for part in evaluated(node) for n in within(part)
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}  # fmt: skip
-
-
-def _reads(node: Node, name: str) -> bool:
-    """Return whether a point reads a variable; a definition does if its function does."""
-    inside = (node.part,) if node.role is Role.DEFINITION and node.part else evaluated(node)
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-               for part in inside for n in within(part))  # fmt: skip
