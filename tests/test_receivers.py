@@ -82,3 +82,19 @@ def test_the_search_for_cycles_comes_back(tmp_path: Path) -> None:
     with pytest.raises(Problem):
         convert(Request(tmp_path / "missing.py", tmp_path / "out", jobs=1))
     assert gc.isenabled()
+
+
+def test_a_library_has_other_callers(tmp_path: Path) -> None:
+    package = tmp_path / "lib"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    text = (
+        "import torch\n\ndef f(x):\n    return x.std(0)\n\ndef _g(x):\n    return x.std(0)\n\n"
+        "def h(x: torch.Tensor):\n    return f(x), _g(x)\n"
+    )
+    (package / "net.py").write_text(text)
+    made = convert(Request(package, tmp_path / "out", jobs=1))
+    entries = [e for f in made.record.files for e in f.entries if e.assumption]
+    assert [(e.line, e.assumption.partition(",")[0]) for e in entries] == [
+        (4, "x is what the callers in the project pass")
+    ]

@@ -476,7 +476,13 @@ class Inference:
     def assumptions(self, path: str) -> dict[int, str]:
         """For what was found by elimination in a file: why, by id of the node."""
         flows = [self.module(path), *map(self.flow, self.program.files[path].functions.values())]
-        return {k: why for flow in flows if flow for k, why in flow.assumed.items()}
+        found = {k: why for flow in flows if flow for k, why in flow.assumed.items()}
+        if not self.program.root:
+            return found
+        passed: dict[int, str] = {}  # a library has other callers than those in the project
+        for function in self.program.files[path].functions.values():
+            passed |= self._parameters.assumed(function, self.shown(function))
+        return passed | found
 
 
 _STARTS: Mapping[str, Callable[[], object]] = {

@@ -94,6 +94,26 @@ class Parameters:
                 found[name] = join(found.get(name, NOTHING), value)
         return found
 
+    def assumed(self, function: Function, shown: Mapping[str, Kind]) -> dict[int, str]:
+        """Return what is assumed of uses of parameters that only calls in the project tell.
+
+        By id of the attribute that is read of one; of public functions alone.
+        """
+        owner = function.owner
+        if function.name.startswith("_") or (owner is not None and owner.name.startswith("_")):
+            return {}
+        passed: Passed = self.world._ask(("passed", function), dict)
+        free = {a.arg for a in _open(function) if a.annotation is None and a.arg in passed}
+        free -= shown.keys() | function.stores.keys()
+        if not free or self._is_forward(function):
+            return {}
+        why = "is what the callers in the project pass, which may not be all"
+        return {
+            id(n): f"{n.value.id} {why}"
+            for n in function.nodes
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in free
+        }
+
     def may_be_called(self, function: Function) -> bool:
         """Whether some call of the program may mean a function, by its name."""
         names = {function.name, self._bound_as(function)} - {"", "<lambda>"}
