@@ -52,6 +52,11 @@ class Fixpoint:
             self._readers.setdefault(cell, {})[self._active[-1]] = None
         return self.values[cell]
 
+    def ensure(self, cell: Cell) -> None:
+        """Compute a cell if it never was; the cell that is computed now does not depend on it."""
+        if cell not in self.values:
+            self._run(cell)
+
     def reader(self) -> Cell | None:
         """Return the cell that is computed now."""
         return self._active[-1] if self._active else None

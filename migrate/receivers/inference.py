@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from migrate.analysis import cfg
+from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.facts import Facts
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
@@ -85,9 +86,11 @@ class Inference:
         self._ranks = {f: i + 2 for i, part in enumerate(parts) for f in part}
         self._open.update(f for f in order if not self._parameters.may_be_called(f))
         for path in sorted(self.program.files):
-            self._cells.read(("walk", path))
-        for function in order:
-            self._cells.read(("walk", function))
+            self._cells.ensure(("walk", path))
+        # what makes objects comes first, callers before callees, then what uses them
+        makers = [f for f in order if f.owner is None or f.name in CONSTRUCTORS]
+        for function in (*reversed(makers), *order):
+            self._cells.ensure(("walk", function))
         self._cells.settle()
         while roots := self._uncalled():
             self._open.update(roots)
@@ -166,7 +169,7 @@ class Inference:
         if isinstance(unit, str):
             flow = self._top_level(unit)
         else:
-            self.found(self.index.around(unit))
+            self._cells.ensure(("walk", self.index.around(unit)))
             given = self._ask(("parameters", unit), dict[str, Kind])
             if any(not value for value in given.values()):
                 return Outcome()  # no call has reached it so far

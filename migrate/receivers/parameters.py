@@ -118,8 +118,19 @@ class Parameters:
         """Whether some call of the program may mean a function, by its name."""
         names = {function.name, self._bound_as(function)} - {"", "<lambda>"}
         if function.owner is not None and function.name in CONSTRUCTORS:
-            names |= {function.owner.name, "__init__", "super", "cls"}
+            family = (function.owner, *self.world.summaries.graph.derived(function.owner))
+            return not self._mentioned.isdisjoint(c.name for c in family)
         return not names.isdisjoint(self.world.program.calls)
+
+    @cached_property
+    def _mentioned(self) -> frozenset[str]:
+        """The names that are read anywhere, bases of classes apart."""
+        found: set[str] = set()
+        for file in self.world.program.files.values():
+            bases = {id(b) for c in file.classes.values() for b in c.node.bases}
+            found.update(n.id for n in file.of(ast.Name) if id(n) not in bases)
+            found.update(n.attr for n in file.of(ast.Attribute) if id(n) not in bases)
+        return frozenset(found)
 
     def _written(self, function: Function, annotation: ast.expr | None) -> Kind:
         if annotation is None:
