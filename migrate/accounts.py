@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from migrate import plan
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.result import CellPlace, Entry, Ledger
+from migrate.result import CellPlace, Entry
 from migrate.scene import Scene
 from migrate.sites import Reference
-
-
-def ledger(made: plan.Plan) -> Ledger:
-    """How many references had which outcome."""
-    counts = Counter(plan.ledger_outcome(d) for d in made.decisions)
-    return Ledger(
-        total=made.total,
-        converted=counts[Outcome.CONVERTED],
-        kept=counts[Outcome.KEPT],
-        helper=counts[Outcome.HELPER],
-        flagged=counts[Outcome.FLAGGED],
-        out_of_scope=counts[Outcome.OUT_OF_SCOPE],
-    )
 
 
 def entries(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from migrate.outcomes import Outcome, Verdict
 
 SCHEMA_VERSION = 1
+GRAPH = "GRF"  # what graph mode alone does not run
 
 
 class Frozen(BaseModel):
@@ -40,7 +42,10 @@ class Entry(Frozen):
 
 
 class Ledger(Frozen):
-    """How many references met each outcome; ``total`` is counted apart, before any decision."""
+    """How many references met each outcome; ``total`` is counted apart, before any decision.
+
+    ``graph`` is how many of the flagged are findings about graph mode: right in PyNative.
+    """
 
     total: int = 0
     converted: int = 0
@@ -48,11 +53,25 @@ class Ledger(Frozen):
     helper: int = 0
     flagged: int = 0
     out_of_scope: int = 0
+    graph: int = 0
+
+    @property
+    def stopping(self) -> int:
+        """How many of the flagged stop in both modes."""
+        return self.flagged - self.graph
 
     @property
     def adds_up(self) -> bool:
         parts = self.converted + self.kept + self.helper + self.flagged + self.out_of_scope
         return parts == self.total
+
+
+def counted(entries: Iterable[Entry]) -> Ledger:
+    """Return the ledger of some entries."""
+    found = tuple(entries)
+    outcomes = Counter(entry.outcome.name.lower() for entry in found)
+    graph = sum(entry.code.startswith(GRAPH) for entry in found)
+    return Ledger(total=len(found), graph=graph, **outcomes)
 
 
 class CellPlace(Frozen):

@@ -17,7 +17,7 @@ from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.receivers.recorded import Recorded
-from migrate.result import CellPlace, Entry, Ledger
+from migrate.result import CellPlace, Entry, Ledger, counted
 from migrate.scene import Scene
 from migrate.sites import Reference
 from migrate.source import Source
@@ -98,7 +98,7 @@ def convert(analysed: Analysed, path: str, options: Options) -> Rewritten:
 def _led_back(made: Rewritten, staged: Staged) -> Rewritten:
     """What is said of a restructured file names the places of the file as it was."""
     entries = ledger.entries(staged, made.entries, made.emitted)
-    counts = ledger.ledger(entries)
+    counts = counted(entries)
     return replace(made, entries=entries, ledger=counts, cells=ledger.cells(staged, made.cells))
 
 
@@ -116,11 +116,12 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     changes, emitted, stopped = _checked(scene, references, made, options)
     references = [*references, *(reference for _, reference in stopped)]
     decisions = (*made.decisions, *(refusal for refusal, _ in stopped))
-    made = replace(made, decisions=decisions, total=len(decisions))
+    made = replace(made, decisions=decisions, total=made.total + len(stopped))
+    entries = accounts.entries(scene, references, made.decisions, emitted)
     return Rewritten(
         data=file.source.encode(emitted.data),
-        entries=accounts.entries(scene, references, made.decisions, emitted),
-        ledger=accounts.ledger(made),
+        entries=entries,
+        ledger=counted(entries).model_copy(update={"total": made.total}),
         helpers=_helpers(changes),
         cells=accounts.cells(scene, emitted),
         weights=accounts.weights(scene),

@@ -30,6 +30,7 @@ from migrate.result import (
     Record,
     Rung,
     Verification,
+    counted,
 )
 
 BEFORE = '''import torch
@@ -131,7 +132,7 @@ def make_record(**changes: object) -> Record:
         lines=18,
         source_sha256=digest(BEFORE),
         output_sha256=digest(AFTER),
-        ledger=ledger.count(ENTRIES),
+        ledger=counted(ENTRIES),
         entries=ENTRIES,
         cells=(
             CellPlace(name="Net", line=5, end_line=14, output_line=4, output_end_line=14),
@@ -329,7 +330,7 @@ def test_headline_never_claims_more_than_was_shown(
 def test_headline_is_good_only_when_all_classes_match_and_nothing_is_flagged() -> None:
     checks = make_check(torch_class="Net"), make_check(torch_class="Unused")
     clean = tuple(entry for entry in ENTRIES if entry.outcome is not Outcome.FLAGGED)
-    change = {"entries": clean, "ledger": ledger.count(clean)}
+    change = {"entries": clean, "ledger": counted(clean)}
     record = make_record(files=(make_record().files[0].model_copy(update=change),))
     verification = make_verification(*checks)
     assert headline(record, verification, coverage.coverage(record, verification)).tone == "good"

@@ -13,7 +13,7 @@ from migrate.assembly import Conversion
 from migrate.outcomes import Outcome
 from migrate.outputs import Output
 from migrate.receivers.recorded import RECORDED
-from migrate.result import Entry, FileResult, Record, summed
+from migrate.result import GRAPH, Entry, FileResult, Record, summed
 
 _ALL = 30  # flags that are listed one by one
 _FIRST = 3  # places a code that are listed when there are more
@@ -71,14 +71,19 @@ def totals(conversion: Conversion) -> Iterator[str]:
     ledger = summed(files)
     yield (
         f"References: {ledger.total:,} = {ledger.converted:,} converted + {ledger.helper:,} by "
-        f"helpers + {ledger.kept:,} kept + {ledger.flagged:,} flagged + "
-        f"{ledger.out_of_scope:,} out of scope"
+        f"helpers + {ledger.kept:,} kept + {ledger.stopping:,} flagged + "
+        + (f"{ledger.graph:,} for graph mode + " if ledger.graph else "")
+        + f"{ledger.out_of_scope:,} out of scope"
     )
     codes = Counter(
         entry.code for file in files for entry in file.entries if entry.code
     ).most_common()
-    if codes:
-        yield "Flagged:    " + ", ".join(f"{code} {count}" for code, count in codes)
+    graph = [f"{code} {count}" for code, count in codes if code.startswith(GRAPH)]
+    if len(graph) < len(codes):
+        some = (f"{code} {count}" for code, count in codes if not code.startswith(GRAPH))
+        yield "Flagged:    " + ", ".join(some)
+    if graph:
+        yield "Graph mode: " + ", ".join(graph) + " (right in PyNative, not compiled)"
     if not counts["converted"] and not conversion.failures:
         yield "            nothing in it needs to change"
     notes = {entry.note for file in files for entry in file.entries if entry.note}

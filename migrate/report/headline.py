@@ -35,7 +35,9 @@ def headline(record: Record, verification: Verification | None, seen: Coverage) 
     if failed:
         return Headline("bad", "Files failed", f"{_plural(failed, 'file')} could not be converted.")
     flagged = record.ledger.flagged
-    act = f" {_plural(flagged, 'reference')} flagged: a person must act." if flagged else ""
+    graph = record.ledger.graph
+    only = f" ({graph:,} of them for graph mode alone)" if graph else ""
+    act = f" {_plural(flagged, 'reference')} flagged{only}: a person must act." if flagged else ""
     if verification is None:
         return Headline(
             "warn", "NOT verified", f"Converted, but nothing was run in either framework.{act}"
@@ -71,7 +73,8 @@ def _converted(ledger: Ledger) -> Card:
         "torch references decided",
         (
             f"{ledger.converted:,} converted, {ledger.helper:,} by a helper, {ledger.kept:,} kept",
-            f"{ledger.flagged:,} flagged, {ledger.out_of_scope:,} out of scope",
+            f"{ledger.stopping:,} flagged, {ledger.graph:,} for graph mode, "
+            f"{ledger.out_of_scope:,} out of scope",
         ),
     )
 

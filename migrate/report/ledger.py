@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate.outcomes import Outcome
 from migrate.report.topics import topic
-from migrate.result import Entry, FileResult, Ledger, Record
+from migrate.result import Entry, FileResult, Ledger, Record, counted
 
 COLUMNS = ("converted", "kept", "helper", "flagged", "out_of_scope")
-_FIELD = {outcome: outcome.name.lower() for outcome in Outcome}
 
 
 @dataclass(frozen=True)
@@ -49,12 +47,6 @@ class Note:
     count: int
 
 
-def count(entries: Iterable[Entry]) -> Ledger:
-    """The ledger that the entries themselves give."""
-    seen = Counter(_FIELD[entry.outcome] for entry in entries)
-    return Ledger(total=sum(seen.values()), **seen)
-
-
 def by_file(record: Record) -> tuple[Tally, ...]:
     """One line for each file that holds at least one reference."""
     along = {one.name: f"{one.name} {one.version}, converted along" for one in record.along}
@@ -71,7 +63,7 @@ def by_api(record: Record) -> tuple[Tally, ...]:
     for file in record.files:
         for entry in file.entries:
             entries[entry.name].append(entry)
-    tallies = [Tally(name, count(found)) for name, found in entries.items()]
+    tallies = [Tally(name, counted(found)) for name, found in entries.items()]
     return tuple(sorted(tallies, key=lambda t: (-t.ledger.total, t.label)))
 
 
@@ -90,7 +82,7 @@ def _sum_complaint(file: FileResult) -> str:
 
 
 def _entry_complaint(file: FileResult) -> str:
-    listed = count(file.entries)
+    listed = counted(file.entries)
     wrong = [
         f"{column.replace('_', ' ')} {getattr(file.ledger, column)}, listed {parts}"
         for column in COLUMNS

@@ -18,6 +18,7 @@ TOPICS = MappingProxyType(
         "CKP": "checkpoint",
         "RNG": "randomness",
         "ENV": "environment",
+        "INT": "error of the converter",
         "SUP": "comment that silences a flag",
     }
 )

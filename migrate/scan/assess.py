@@ -14,7 +14,7 @@ from migrate import __version__, project
 from migrate.assembly import Conversion
 from migrate.evidence import store
 from migrate.outcomes import Outcome
-from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger, summed
+from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
 from migrate.scan.work import WORK, Work, work_of
 from migrate.table import Table
 
@@ -212,7 +212,6 @@ def _api(
     proofs: _Proofs,
     recorded: Mapping[str, store.RowEvidence],
 ) -> Api:
-    outcomes = Counter(entry.outcome for _, entry in uses)
     targets = Counter(entry.target for _, entry in uses if entry.target)
     flags = Counter(entry.code for _, entry in uses if entry.outcome is Outcome.FLAGGED)
     keys = sorted({entry.row for _, entry in uses if entry.row})
@@ -220,14 +219,7 @@ def _api(
         name=name,
         uses=len(uses),
         files=len({file for file, _ in uses}),
-        ledger=Ledger(
-            total=len(uses),
-            converted=outcomes[Outcome.CONVERTED],
-            kept=outcomes[Outcome.KEPT],
-            helper=outcomes[Outcome.HELPER],
-            flagged=outcomes[Outcome.FLAGGED],
-            out_of_scope=outcomes[Outcome.OUT_OF_SCOPE],
-        ),
+        ledger=counted(entry for _, entry in uses),
         targets=tuple(target for target, _ in targets.most_common(3)),
         proof=proofs.of(keys, recorded) if keys else "",
         flags=dict(sorted(flags.items())),

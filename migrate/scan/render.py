@@ -48,7 +48,8 @@ def _summary(found: Assessment) -> Iterator[tuple[str, str]]:
         f"{ledger.converted:,} converted",
         f"{ledger.helper:,} by helpers",
         f"{ledger.kept:,} kept",
-        f"{ledger.flagged:,} flagged",
+        f"{ledger.stopping:,} flagged",
+        *([f"{ledger.graph:,} for graph mode"] if ledger.graph else []),
         f"{ledger.out_of_scope:,} out of scope",
     )
     yield "By outcome", f"{ledger.total:,} = {' + '.join(parts)}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.result import CellPlace, Entry, Ledger
+from migrate.result import CellPlace, Entry
 from migrate.training.staged import Staged
 
 BACKWARD = "torch.Tensor.backward"
@@ -72,12 +71,6 @@ def explained(staged: Staged, found: Sequence[Edit | Refusal]) -> tuple[Edit | R
             decision = replace(decision, reason=reason) if reason else decision
         changed.append(decision)
     return tuple(changed)
-
-
-def ledger(found: Sequence[Entry]) -> Ledger:
-    """How many entries had which outcome."""
-    counts = Counter(entry.outcome for entry in found)
-    return Ledger(total=len(found), **{outcome.name.lower(): n for outcome, n in counts.items()})
 
 
 def cells(staged: Staged, found: Sequence[CellPlace]) -> tuple[CellPlace, ...]:
