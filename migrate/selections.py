@@ -23,6 +23,7 @@ _REDUCING = frozenset({"sum", "mean", "prod", "any", "all", "norm", "std", "var"
                        "count_nonzero", "nansum", "nanmean", "item", "dot", "vdot"})  # fmt: skip
 
 
+_SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _TRUTH = frozenset(
     "bool eq ne gt lt ge le isnan isinf isfinite isclose logical_and logical_or logical_not "
     "logical_xor".split()
@@ -59,14 +60,16 @@ def _selects(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
     if isinstance(node, ast.Name):
         return any(_selects(scene, value, seen) for value in _values(scene, node, seen))
     if isinstance(node, ast.Subscript):
-        chosen = any(_counts_unknown(scene, one) for one in _indices(node.slice))
+        indices = _indices(node.slice)
+        chosen = any(_counts_unknown(scene, one) or _may_be_empty(one) for one in indices)
         return chosen or (_keeps_none(node.slice) and _selects(scene, node.value, seen))
     if isinstance(node, ast.Call):
         return _result_selects(scene, node, seen)
     if isinstance(node, ast.Compare):
         return any(_selects(scene, one, seen) for one in (node.left, *node.comparators))
     if isinstance(node, ast.BinOp):
-        return _selects(scene, node.left, seen) or _selects(scene, node.right, seen)
+        sides = [side for side in (node.left, node.right) if _selects(scene, side, seen)]
+        return bool(sides) and not (len(sides) == 1 and _is_fitted(scene, node, sides[0]))
     if isinstance(node, ast.UnaryOp):
         return _selects(scene, node.operand, seen)
     if isinstance(node, ast.NamedExpr):
@@ -80,6 +83,36 @@ def _selects(scene: Scene, node: ast.expr, seen: _Passed) -> bool:
 
 def _indices(index: ast.expr) -> list[ast.expr]:
     return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def _may_be_empty(index: ast.expr) -> bool:
+    """Whether a slice may take nothing of a dimension that has elements."""
+    if not isinstance(index, ast.Slice):
+        return False
+    start, stop = (_constant(bound) for bound in (index.lower, index.upper))
+    from_start = index.lower is None or start == 0
+    to_end = index.upper is None
+    if from_start:
+        return not to_end and (stop is None or stop <= 0)
+    if start is None or start > 0 or not to_end:
+        return not (start is not None and start < 0 and to_end)
+    return False
+
+
+def _is_fitted(scene: Scene, whole: ast.BinOp, side: ast.expr) -> bool:
+    """``x + table[:, :n]``: a slice has as many as the Tensor that it is combined with."""
+    other = whole.right if side is whole.left else whole.left
+    if "Tensor" not in scene.kind_names(other) or not isinstance(side, ast.Subscript):
+        return False
+    return not any(_counts_unknown(scene, one) for one in _indices(side.slice))
+
+
+def _constant(node: ast.expr | None) -> int | None:
+    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    inner = node.operand if isinstance(node, ast.UnaryOp) and negative else node
+    if isinstance(inner, ast.Constant) and type(inner.value) is int:
+        return -inner.value if negative else inner.value
+    return None
 
 
 def _keeps_none(index: ast.expr) -> bool:
@@ -164,6 +197,8 @@ def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
     name = _called(call)
     if name in _SELECTING:
         return True
+    if name in _SIZED and any(isinstance(n, ast.Constant) and n.value == 0 for n in _sizes(call)):
+        return True
     operands = [func.value] if method and isinstance(func, ast.Attribute) else []
     operands += call.args
     if name == "where" and len(call.args) == 1 and not call.keywords and not method:
@@ -173,6 +208,11 @@ def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
     if name.endswith("_loss") or name in ("cross_entropy", "kl_div", "item"):
         return _unreduced(call) and any(_selects(scene, one, seen) for one in operands[:2])
     return any(_selects(scene, one, seen) for one in operands)
+
+
+def _sizes(call: ast.Call) -> list[ast.expr]:
+    """``0, 3`` of ``zeros(0, 3)`` and ``zeros((0, 3))``."""
+    return [n for a in call.args for n in (_indices(a) if isinstance(a, ast.Tuple) else [a])]
 
 
 def _unreduced(call: ast.Call) -> bool:

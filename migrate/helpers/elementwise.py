@@ -139,7 +139,9 @@ def mvlgamma(input, p):
 
 
 def angle(input):
-    """torch.angle of real tensors: pi where negative, else 0; NaN stays."""
+    """torch.angle: that of complex numbers; of real ones pi where negative, else 0; NaN stays."""
+    if input.is_complex():
+        return ops.atan2(ops.imag(input), ops.real(input))
     input = input if input.is_floating_point() else input.astype(ms.float32)
     turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
     return ops.where(ops.isnan(input), input, turned)
