@@ -17,19 +17,32 @@ _INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
-    """``dict(a=t)``, ``m in {1, 2}``, ``f"{i:02d}"``, ``next(iter(layers))`` and more."""
+    """``dict(a=t)``, ``m in {1, 2}``, ``n ** -1``, ``f"{i:02d}"``, ``next(iter(layers))``..."""
     for node in graph_scope.nodes(scene):
         made: Edit | None = None
         if isinstance(node, ast.Set):
             made = _set(scene, node)
         elif isinstance(node, ast.JoinedStr):
             made = _format(scene, node)
+        elif isinstance(node, ast.BinOp):
+            made = _power(scene, node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             made = _method(scene, node, node.func) or _library(scene, node)
         elif isinstance(node, ast.Call):
             made = _dict(scene, node) or _next(scene, node) or _library(scene, node)
         if made is not None:
             yield Rewriting(node, (made,))
+
+
+def _power(scene: Scene, node: ast.BinOp) -> Edit | None:
+    """``n ** -1`` is ``n ** -1.0``: of integers graph mode computes an integer, 0."""
+    power = node.right.operand if isinstance(node.right, ast.UnaryOp) else None
+    negative = isinstance(node.right, ast.UnaryOp) and isinstance(node.right.op, ast.USub)
+    if not isinstance(node.op, ast.Pow) or not negative or not isinstance(power, ast.Constant):
+        return None
+    if type(power.value) is not int or is_all(scene.kind(node.left), "Tensor", "float"):
+        return None
+    return graph_scope.edit(scene, power, scene.source.span(power), f"{power.value}.0")
 
 
 def _set(scene: Scene, node: ast.Set) -> Edit | None:

@@ -211,7 +211,7 @@ def _special(scene: Scene, node: ast.AST) -> Found | None:
     if sys.version_info >= (3, 10) and isinstance(node, ast.Match):
         return "GRF601", "match", "graph mode does not compile match", "write if and elif"
     if isinstance(node, ast.JoinedStr):
-        return _text(node)
+        return _text(scene, node)
     if len(getattr(node, "generators", ())) > 1:
         return "GRF602", "for ... for", "graph mode takes one loop in it", "write the loops out"
     if isinstance(node, ast.Dict) and None in node.keys:
@@ -232,10 +232,11 @@ def _special(scene: Scene, node: ast.AST) -> Found | None:
     return None
 
 
-def _text(node: ast.JoinedStr) -> Found | None:
-    """What follows ``!`` and ``:`` is ignored by graph mode, without a word."""
+def _text(scene: Scene, node: ast.JoinedStr) -> Found | None:
+    """What follows ``!`` and ``:`` is ignored by graph mode, a bool has another text there."""
     values = [v for v in node.values if isinstance(v, ast.FormattedValue)]
-    if not any(v.format_spec or v.conversion != -1 for v in values):
+    bools = any(is_all(scene.kind(v.value), "bool") for v in values)
+    if not bools and not any(v.format_spec or v.conversion != -1 for v in values):
         return None
     return "GRF605", "f-string", "graph mode ignores its format: another text", "make it before"
 

@@ -27,6 +27,7 @@ _CHANGING = frozenset(
     " discard".split()
 )
 _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
+_SIZING = _OF_LISTS | {"pop", "remove", "clear"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
@@ -125,6 +126,9 @@ def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sil
             elif _member(held) is not None and _contains(scene, node, held):
                 yield from _of_object(scene, node, held)
             elif _contains(scene, node, held):
+                if _is_looped(scene, node, base.id):
+                    why = "graph mode goes over what it held before the loop"
+                    yield Silent(node, ("GRF609", f"{base.id} is changed", why, "build another"))
                 owner = _alias(scene, function, own, base.id)
                 if owner:
                     why = f"graph mode changes a copy: {owner} keeps the old contents"
@@ -139,6 +143,17 @@ def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
         return
     why = "graph mode changes a copy: the object keeps the old contents"
     yield Silent(node, ("GRF612", ast.unparse(held), why, "return it beside the result"))
+
+
+def _is_looped(scene: Scene, node: ast.AST, name: str) -> bool:
+    """Return whether a list grows or shrinks in a loop over itself."""
+    sized = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _SIZING
+    around = scene.parent(node) if sized else None
+    while around is not None and not isinstance(around, _FUNCTIONS):
+        if isinstance(around, ast.For) and getattr(around.iter, "id", "") == name:
+            return True
+        around = scene.parent(around)
+    return False
 
 
 def _alias(scene: Scene, function: Function, own: list[ast.AST], name: str) -> str:
