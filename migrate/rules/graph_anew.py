@@ -15,7 +15,7 @@ from dataclasses import replace
 from migrate.outcomes import Edit, Outcome, Piece, Span
 from migrate.program import Function
 from migrate.rules import graph_scope, graph_silent, graph_state
-from migrate.rules.graph_fixed import constructing
+from migrate.rules.graph_memo import constructing
 from migrate.scene import Scene
 from migrate.syntax import all_parameters, within
 

@@ -1,17 +1,24 @@
-"""In: what ``forward`` keeps on ``self`` for itself. Out: a local variable."""
+"""What ``forward`` puts on ``self``: a local variable where it is for itself, else ``keep(...)``.
+
+What no code of the program reads is for the eye, feature maps and attention weights: PyNative goes
+on keeping it; graph mode, which cannot, computes without it.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from migrate.forward_names import line
+from migrate.outcomes import Outcome
 from migrate.program import Class, Function, Program
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, compiled_here
 from migrate.scene import Scene
+from migrate.substitution import piece
 from migrate.syntax import within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
@@ -27,6 +34,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
                 made = graph_scope.edit(scene, use, scene.source.span(use), local)
                 note = NOTE if use is uses[0] else ""
                 yield Rewriting(use, (made,), note, f"self.{name}")
+    yield from _keeping(scene)
 
 
 def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
@@ -203,3 +211,41 @@ def known_places(program: Program, name: str) -> list[ast.AST]:
         program.notes["attributes"] = found
     known: dict[str, list[ast.AST]] = program.notes["attributes"]
     return known.get(name, [])
+
+
+# -- what is kept for others --------------------------------------------------------------------
+
+KEPT = "kept in PyNative only, where no code of the program reads it; graph mode cannot"
+
+
+def _keeping(scene: Scene) -> Iterator[Rewriting]:
+    """``self.last = y`` is ``keep(self, "last", y)``."""
+    for name, function, uses in kept(scene):
+        statements = [_plain(scene, use) for use in uses]
+        if None in statements or by_other_names(function):
+            continue
+        if any(scene.function(use) is not function for use in uses):
+            continue
+        empty = partial(is_empty_start, function=function)
+        if not known_only(scene, function, name, uses, empty):
+            continue
+        helper, root = scene.spelling.local("helpers.keep")
+        own = function.parameters[0].arg
+        for use, value in zip(uses, statements, strict=True):
+            assert value is not None
+            head = f'{helper}({own}, "{name}", '
+            span = scene.source.span(scene.statement(use))
+            made = graph_scope.edit(scene, use, span, head, piece(scene.source, value, False), ")")
+            made = replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
+            yield Rewriting(use, (made,), KEPT, f"self.{name}")
+
+
+def _plain(scene: Scene, use: ast.Attribute) -> ast.expr | None:
+    """The value of ``self.name = value``; none that binds something anew, as ``y.add_(1)`` does."""
+    statement = scene.parent(use)
+    if not isinstance(statement, ast.Assign) or statement.targets != [use]:
+        return None
+    for node in ast.walk(statement.value):
+        if isinstance(node, ast.Attribute) and node.attr.endswith("_"):
+            return None
+    return statement.value
