@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Piece, Site
 from migrate.receivers.kinds import Kind, is_all
-from migrate.rules.aliases import sources
 from migrate.scene import Scene
 from migrate.substitution import piece
 
@@ -28,7 +27,7 @@ def slices(scene: Scene) -> Iterator[Edit]:
             continue
         if not _is_read(scene, node):
             continue
-        if is_all(scene.kind(node.value), "Tensor") and not _writes_through(scene, node):
+        if is_all(scene.kind(node.value), "Tensor"):
             axes = _axes(scene, items)
             if axes:
                 yield _edit(scene, node, items, axes)
@@ -43,20 +42,6 @@ def _is_read(scene: Scene, node: ast.Subscript) -> bool:
         return False
     in_place = isinstance(parent, ast.Attribute) and parent.attr.endswith("_")
     return not in_place and not function.name.lower().startswith(SETS_UP)
-
-
-def _writes_through(scene: Scene, node: ast.Subscript) -> bool:
-    """The slice is kept as a view, and somebody writes to it."""
-    parent, function = scene.parent(node), scene.function(node)
-    if not isinstance(parent, ast.Assign) or function is None:
-        return False
-    names = {t.id for t in parent.targets if isinstance(t, ast.Name)}
-    return any(
-        names & set(sources(scene, n.value))
-        for n in function.nodes
-        if (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
-        or (isinstance(n, ast.Attribute) and n.attr.endswith("_") and n.attr[:1] != "_")
-    )
 
 
 def _is_constant(node: ast.expr | None, *values: object) -> bool:
