@@ -245,6 +245,8 @@ def lost(scene: Scene, compiled_nodes: Iterable[ast.AST]) -> Iterator[Silent]:
     """Yield writes into what a Cell holds and is no Parameter: graph mode forgets them."""
     for node in compiled_nodes:
         expr = written_by(scene, node) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            expr = node if is_all(scene.kind(node.value), "Tensor") else None
         target = target_of(scene, expr) if expr is not None else None
         if target is None or target.holder is not Holder.PLACE:
             continue
