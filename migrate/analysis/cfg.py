@@ -126,16 +126,19 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[Node, ...]:
-        """The nodes that control may come to, in reverse postorder."""
+        """The nodes that control may come to, in reverse postorder: a loop before what follows it.
+
+        What follows a loop is then visited once the loop has its fixpoint.
+        """
         seen = {self.entry.index}
         found: list[Node] = []
-        pending = [(self.entry, iter(self.entry.successors))]
+        pending = [(self.entry, reversed(self.entry.successors))]
         while pending:
             node, edges = pending[-1]
             for edge in edges:
                 if edge.target.index not in seen:
                     seen.add(edge.target.index)
-                    pending.append((edge.target, iter(edge.target.successors)))
+                    pending.append((edge.target, reversed(edge.target.successors)))
                     break
             else:
                 found.append(node)

@@ -154,8 +154,11 @@ class Binding(Frame):
         """Bind a variable of this unit, or one of a unit around it."""
         outside = self.function is not None and name in self.function.globals
         if not outside or name in self.hidden:
-            self.forget(name)
-            self.assign(name, self.with_inside(name, value))
+            value = self.with_inside(name, value)
+            # the definitions of a module are known from its start: they make no new state
+            if self.env.get(name) != value or name in self.notes or self.paths:
+                self.forget(name)
+                self.assign(name, value)
         if name not in self.hidden:
             value = value if outside else self.env[name]
             self.effects.bound[name] = join(self.effects.bound.get(name, NOTHING), value)
