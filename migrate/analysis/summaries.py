@@ -227,7 +227,8 @@ class Summaries:
         rebound: set[Scope] = set()
         for function in self.graph.indirect:
             effects = found.get(function.key, NO_EFFECTS)
-            new = function.parameters[0].arg if function.name in CONSTRUCTORS else ""
+            first = function.parameters[:1]  # ``def __init__(*args)`` has none
+            new = first[0].arg if first and function.name in CONSTRUCTORS else ""
             written.update(effects.elsewhere)
             written.update(*(names for p, names in effects.attributes.items() if p != new))
             rebound |= effects.rebound

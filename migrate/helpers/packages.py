@@ -21,7 +21,12 @@ def find_package(name, package=None):
     root = name.partition(".")[0]
     if root == "torch":
         return util.find_spec("mindspore")
-    found = util.find_spec(name, package)
+    try:
+        found = util.find_spec(name, package)
+    except ModuleNotFoundError:
+        if root != name:
+            raise
+        return None  # an import hook refuses the package
     gone = found is not None and found.origin and stands_on_torch(root, found.origin)
     return None if gone else found
 
