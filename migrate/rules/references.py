@@ -196,9 +196,9 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
 def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
     """``getattr(torch, "compile", None)`` is torch.compile, and None where torch has no such."""
     outer, full = spelled_out(scene, name, call)
-    if scene.table.kind(full):
+    if scene.table.kind(full) or scene.table.rows(full):
         return value_of(scene, full, outer)
-    if full and len(outer.args) == 3:
+    if full and isinstance(outer, ast.Call) and len(outer.args) == 3:
         place = Site(name, scene.source.span(outer), site.line, site.column)
         default = piece(scene.source, outer.args[2], False)
         return Edit(place, Outcome.CONVERTED, (default,), note="answered as torch 2.13 does")
@@ -230,8 +230,9 @@ def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refu
         target = row.ref or constant_target(scene, row) or same_signature(scene.table, row)
         if target and dotted(parse(target)) is not None:
             return _renamed(scene, site, node, target, row)
-        if target:
-            return Edit(site, Outcome.CONVERTED, (target,), row.key, note=row.note)
+        if target:  # a number or a text; a function that always gives it stays one
+            made = target if scene.table.kind(name) == "constant" else f"(lambda *_: {target})"
+            return Edit(site, Outcome.CONVERTED, (made,), row.key, note=row.note)
     if scene.table.kind(name) == "module":
         return Refusal(
             site,
