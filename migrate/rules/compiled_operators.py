@@ -37,17 +37,19 @@ def load_library(
 def registration(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """``torch.library.register_autograd(name, ...)``: our operators have their gradients."""
+    """Leave out a statement that tells torch about an operator: ``custom_op``, ``register_autograd``.
+
+    Only ``torch.ops.SPACE.NAME`` reads it: with a row it has a gradient, without one it is flagged.
+    """
     statement = scene.parent(call)
     name = call.args[0] if call.args else None
     text = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
-    space, _, operator = text.partition("::")
-    if not isinstance(statement, ast.Expr) or not operator or not _has_rows(scene, space):
+    if not isinstance(statement, ast.Expr) or not text.partition("::")[2]:
         return Refusal(
             site,
             "API104",
-            "it tells torch the gradient of an operator of its own",
-            "write both as a Cell with a bprop method, and call that",
+            "it tells torch about an operator of its own",
+            "write it and its gradient as a Cell with a bprop method, and call that",
         )
     place = removed_span(scene.source, statement)
     place_of = Site(site.name, place, site.line, site.column)
@@ -64,12 +66,6 @@ def told_names(scene: Scene) -> list[Span]:
         and call.args
         and any(a.name == "torch.library.Library" for a in scene.kind(call.func.value))
     ]
-
-
-def _has_rows(scene: Scene, space: str) -> bool:
-    """Whether operators of that namespace have rows of their own."""
-    prefix = f"torch.ops.{space}."
-    return any(n.startswith(prefix) and not is_pattern(n) for n in scene.table.names)
 
 
 def _some_are_known(scene: Scene) -> bool:

@@ -231,7 +231,7 @@ def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refu
         if target and dotted(parse(target)) is not None:
             return _renamed(scene, site, node, target, row)
         if target:  # a number or a text; a function that always gives it stays one
-            made = target if scene.table.kind(name) == "constant" else f"(lambda *_: {target})"
+            made = f"(lambda *_: {target})" if scene.table.kind(name) == "function" else target
             return Edit(site, Outcome.CONVERTED, (made,), row.key, note=row.note)
     if scene.table.kind(name) == "module":
         return Refusal(
