@@ -37,7 +37,7 @@ def load_library(
 def registration(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """Leave out a statement that tells torch about an operator: ``custom_op``, ``register_autograd``.
+    """Leave out a statement that tells torch about an operator, such as ``register_autograd``.
 
     Only ``torch.ops.SPACE.NAME`` reads it: with a row it has a gradient, without one it is flagged.
     """
