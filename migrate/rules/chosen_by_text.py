@@ -44,25 +44,19 @@ def chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit 
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
 
 
-def spelled_out(scene: Scene, name: str, call: ast.Call) -> tuple[ast.expr, str]:
-    """Return the outermost expression that spells a name, and the name; "" if it is no plain text.
-
-    ``getattr(getattr(torch, "compiler", None), "disable")``, ``getattr(torch, "version").cuda``
-    """
+def spelled_out(scene: Scene, name: str, call: ast.Call) -> tuple[ast.Call, str]:
+    """Return the outer call of ``getattr(getattr(torch, "compiler", None), "disable", None)``, and
+    the name that it spells, "torch.compiler.disable"; "" if that is no plain text."""
     full = name
     while True:
         text = call.args[1] if len(call.args) in (2, 3) and not call.keywords else None
         if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
             return call, ""
         full = f"{full}.{text.value}"
-        whole: ast.expr = call
-        outer = scene.parent(whole)
-        while isinstance(outer, ast.Attribute) and scene.table.kind(full) == "module":
-            full, whole = f"{full}.{outer.attr}", outer
-            outer = scene.parent(whole)
+        outer = scene.parent(call)
         asks = isinstance(outer, ast.Call) and getattr(outer.func, "id", "") == "getattr"
-        if not isinstance(outer, ast.Call) or not asks or outer.args[:1] != [whole]:
-            return whole, full
+        if not isinstance(outer, ast.Call) or not asks or outer.args[:1] != [call]:
+            return call, full
         call = outer
 
 

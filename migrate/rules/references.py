@@ -13,6 +13,7 @@ from migrate.rules.calling import decide_call, template_of
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
+from migrate.sites import direct_name
 from migrate.substitution import piece
 from migrate.table import Row, Table
 from migrate.template_text import dotted, names, parse
@@ -196,9 +197,12 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
 def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
     """``getattr(torch, "compile", None)`` is torch.compile, and None where torch has no such."""
     outer, full = spelled_out(scene, name, call)
+    around = scene.parent(outer)
+    if isinstance(around, ast.Attribute) and direct_name(scene, around):
+        return Edit(site, Outcome.CONVERTED, None, note=f"a part of the name {full}.{around.attr}")
     if scene.table.kind(full) or scene.table.rows(full):
         return value_of(scene, full, outer)
-    if full and isinstance(outer, ast.Call) and len(outer.args) == 3:
+    if full and len(outer.args) == 3:
         place = Site(name, scene.source.span(outer), site.line, site.column)
         default = piece(scene.source, outer.args[2], False)
         return Edit(place, Outcome.CONVERTED, (default,), note="answered as torch 2.13 does")
