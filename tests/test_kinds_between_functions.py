@@ -156,6 +156,17 @@ AT_LEAST: dict[str, tuple[str, set[str]]] = {
         "f(torch.ones(1), torch.ones(1))\n",
         {"Tensor", "unknown"},
     ),
+    "arguments that are passed on after a change": (
+        "import torch\ndef f(a, b=None):\n    probe(b)\n"
+        "def g(a, **kwargs):\n    kwargs['b'] = [1]\n    f(a, **kwargs)\n"
+        "g(1, b=torch.ones(1))\n",
+        {"Tensor", "unknown"},
+    ),
+    "arguments that are passed on from outside": (
+        "import torch\ndef f(a, b=None):\n    probe(b)\ndef g(a, **kwargs):\n"
+        "    f(a, **kwargs)\nf(1, torch.ones(1))\n",
+        {"Tensor", "unknown"},
+    ),
     "recursion with another kind": (
         "import torch\ndef f(x, n):\n    probe(x)\n    if n:\n        f([x], n - 1)\n"
         "f(torch.ones(1), 3)\n",
@@ -231,6 +242,15 @@ EXACTLY: dict[str, tuple[str, set[str]]] = {
         "            setattr(self, f'layer{i}', nn.Linear(3, 3))\n"
         "    def forward(self, x):\n        probe(self.layer1)\n        return x\n",
         {"Module"},
+    ),
+    "arguments that are passed on": (
+        NET + "class A:\n    def __init__(self, x, y=None):\n        self.y = y\n"
+        "    def f(self):\n        probe(self.y)\n"
+        "class B(A):\n    def __init__(self, *args, **kwargs):\n"
+        "        super().__init__(*args, **kwargs)\n"
+        "def make(**kwargs):\n    return B(1, **kwargs)\n"
+        "B(1, torch.ones(1))\nmake(y=torch.ones(1))\n",
+        {"Tensor", "None"},
     ),
     "a callback of the program": (
         "import torch\ndef run(fn):\n    return fn(torch.ones(1))\n"

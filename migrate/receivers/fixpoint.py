@@ -115,7 +115,9 @@ class Fixpoint:
         """Yield the cells that would have another value if they were computed now, with both."""
         for cell in list(self.values):
             held = self.values[cell]
+            self._active.append(cell)
             new = self.compute(cell)
+            self._active.pop()
             changes = self._changes.get(cell, 0)
             if changes > WIDENED:
                 new = self.widen(cell, new)

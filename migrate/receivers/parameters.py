@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 Passed = Mapping[str, Kind]
 _MORE = "*"  # what goes into *args
-_NAMED = "**"  # what goes into **kwargs
+_NAMED = "**"  # what goes into **kwargs, with the name behind it
+_UNSEEN = "?"  # there if some call unpacks, or code out of sight passes, what is not known
 # foreign functions that only hand on what they are given, or give it back
 _HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
 _ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
@@ -331,24 +332,64 @@ class Parameters:
         for index, arg in enumerate(target.arguments):
             value = indirect(kinds.get(id(arg), NOTHING))
             if isinstance(arg, ast.Starred):
-                rest = [indirect(kinds.get(id(a), NOTHING)) for a in target.arguments[index + 1 :]]
-                each = join(element(value), *rest)
-                for name in (*names[index:], _MORE):
-                    found[name] = join(found.get(name, NOTHING), each)
+                extras = self._own_extras(arg)
+                if extras is None or index < len(target.arguments) - 1:
+                    rest = target.arguments[index + 1 :]
+                    others = [indirect(kinds.get(id(a), NOTHING)) for a in rest]
+                    each = join(element(value), *others)
+                    found |= {n: join(found.get(n, NOTHING), each) for n in (*names[index:], _MORE)}
+                    found[_UNSEEN] = UNKNOWN
+                    break
+                place = 0
+                while f"{_MORE}{place}" in extras:
+                    self._place(found, names, index + place, extras[f"{_MORE}{place}"])
+                    place += 1
                 break
-            name = names[index] if index < len(names) else _MORE
-            found[name] = join(found.get(name, NOTHING), value)
+            self._place(found, names, index, value)
         known = {*names, *(a.arg for a in node.kwonlyargs)}
         for keyword in call.keywords:
-            if keyword.arg is None:
-                for name in known - found.keys():
-                    found[name] = UNKNOWN
+            if keyword.arg is not None:
+                name = keyword.arg if keyword.arg in known else f"{_NAMED}{keyword.arg}"
+                value = indirect(kinds.get(id(keyword.value), NOTHING))
+                found[name] = join(found.get(name, NOTHING), value)
                 continue
-            name = keyword.arg if keyword.arg in known else _NAMED
-            found[name] = join(
-                found.get(name, NOTHING), indirect(kinds.get(id(keyword.value), NOTHING))
-            )
+            extras = self._own_extras(keyword)
+            if extras is None:
+                found |= dict.fromkeys((*(known - found.keys()), _UNSEEN), UNKNOWN)
+                continue
+            for extra, value in extras.items():
+                if extra.startswith(_NAMED):
+                    name = extra.removeprefix(_NAMED)
+                    name = name if name in known else extra
+                    found[name] = join(found.get(name, NOTHING), value)
         return found
+
+    @staticmethod
+    def _place(found: dict[str, Kind], names: Sequence[str], index: int, value: Kind) -> None:
+        """Note what is passed at a place, behind the last parameter also by its number there."""
+        if index < len(names):
+            found[names[index]] = join(found.get(names[index], NOTHING), value)
+        else:
+            found[_MORE] = join(found.get(_MORE, NOTHING), value)
+            found[f"{_MORE}{index - len(names)}"] = value
+
+    def _own_extras(self, node: ast.Starred | ast.keyword) -> Passed | None:
+        """What callers pass on through ``*args`` or ``**kwargs`` of the function that is walked.
+
+        By place and by name; None where that is not known, or something else is unpacked.
+        """
+        unit = self.world.unit
+        if not isinstance(node.value, ast.Name) or not isinstance(unit, Function):
+            return None
+        arguments = unit.node.args
+        some = arguments.vararg if isinstance(node, ast.Starred) else arguments.kwarg
+        if some is None or some.arg != node.value.id or unit in self.world._open:
+            return None
+        effects = self.world.effects(unit)
+        if some.arg in unit.stores or some.arg in effects.mutated:
+            return None
+        passed: Passed = self.world._ask(("passed", unit), dict)
+        return None if _UNSEEN in passed else passed
 
     # -- functions that are called out of sight -------------------------------------------------
 
@@ -373,7 +414,7 @@ class Parameters:
                     each = [element(self.world.kinds.get(id(a), UNKNOWN)) for a in others]
                     yield function, dict(zip([a.arg for a in _open(function)], each, strict=False))
                 else:
-                    yield function, {a.arg: UNKNOWN for a in _open(function)}
+                    yield function, _anything(function)
 
     def _hands_on(self, callee: Kind, call: ast.Call) -> bool:
         """Whether what is called only keeps or gives back the function."""
@@ -414,7 +455,7 @@ class Parameters:
                     first = _open(wrapper)[:1]
                     yield wrapper, {a.arg: kind("function", function.key) for a in first}
                 elif atom.kind not in ("ref", "class"):
-                    yield function, {a.arg: UNKNOWN for a in _open(function)}
+                    yield function, _anything(function)
 
     def decorated_result(self, function: Function, result: Kind) -> Kind:
         """Return what calling a decorated function gives."""
@@ -466,6 +507,11 @@ def _first(function: Function) -> int:
 def _open(function: Function) -> list[ast.arg]:
     """The parameters but ``self``."""
     return [*function.parameters[_first(function) :], *function.node.args.kwonlyargs]
+
+
+def _anything(function: Function) -> dict[str, Kind]:
+    """What code out of sight may pass to a function."""
+    return {**{a.arg: UNKNOWN for a in _open(function)}, _UNSEEN: UNKNOWN}
 
 
 def _joined(old: Passed, new: Passed) -> Passed:
