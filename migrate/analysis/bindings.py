@@ -63,9 +63,17 @@ class Bindings:
         """Return what a name may be bound to when the unit ends normally."""
         return self.before(name, self.scope.graph.exit)
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[Binding]]:
+        found: dict[str, list[Binding]] = {}
+        for events in self.scope.events:
+            for binding in events.binds:
+                found.setdefault(binding.name, []).append(binding)
+        return found
+
     def anywhere(self, name: str) -> Reach:
         """Return what a name may be bound to at any time."""
-        found = [b for e in self.scope.events for b in e.binds if b.name in (name, STAR)]
+        found = [*self._by_name.get(name, ()), *self._by_name.get(STAR, ())]
         found += [b for b in self.scope.rebound.get(name, ()) if b not in found]
         return Reach(tuple(found), True, self._others(name, True))
 
