@@ -88,6 +88,7 @@ class Stop(Edit):
 def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterator[Edit]:
     """Yield one comment for each statement, and what fails in the place of each mark."""
     marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
+    marks += _registering(scene, marks)
     by_line: dict[int, list[Mark]] = {}
     for mark in marks:
         begin = _line_begin(scene, scene.statement(mark.node))
@@ -140,6 +141,25 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, place, Form.EXCEPTION)
     form, place = _evaluated(scene, refusal, place)
     return Mark(refusal, node, place, form)
+
+
+def _registering(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
+    """``@op.register_fake`` where a flagged decorator made ``op`` a value that is missing."""
+    missing: dict[str, Refusal] = {}
+    for mark in marks:
+        holder = scene.parent(mark.place)
+        if mark.form is Form.DECORATOR and scene.function(holder or mark.place) is None:
+            missing[getattr(holder, "name", "")] = mark.refusal
+    found = []
+    for name, refusal in missing.items():
+        for use in scene.file.loads.get(name, ()):
+            node: ast.AST = use
+            while isinstance(parent := scene.parent(node), (ast.Attribute, ast.Call)):
+                node = parent
+            holder = scene.parent(node)
+            if node is not use and node in getattr(holder, "decorator_list", ()):
+                found.append(Mark(refusal, node, node, Form.DECORATOR))
+    return found
 
 
 def _whole(scene: Scene, node: ast.AST) -> ast.AST:
