@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from migrate.analysis.cfg import Node, evaluated, graph_of
 from migrate.buffer_gradients import BUFFER, is_buffer, registered
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
 from migrate.scene import Scene
 
@@ -34,9 +33,8 @@ def items(scene: Scene) -> Iterator[Edit]:
         if not isinstance(held, ast.Attribute) or held.attr not in _of_8_bits(scene):
             continue
         if is_buffer(scene, held):
-            end = scene.source.span(held).end
-            site = replace(scene.site(BUFFER, held), span=Span(end, end))
-            yield Edit(site, Outcome.CONVERTED, (".int()",))
+            site = scene.site(BUFFER, held)
+            yield Edit(site, Outcome.CONVERTED, (Piece(site.span), ".int()"))
 
 
 def _of_8_bits(scene: Scene) -> frozenset[str]:

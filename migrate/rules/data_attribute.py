@@ -12,14 +12,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.buffer_gradients import carries, is_buffer
+from migrate.buffer_gradients import carries, is_buffer, is_parameter
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules.buffers import evaluated_behind
 from migrate.rules.called_from import in_forward, in_module_class
+from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
-from migrate.rules.written import is_chain, written_by
+from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.scene import Scene
 from migrate.substitution import piece
 
@@ -29,6 +30,9 @@ KEY = "torch.Tensor.data"
 def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
     """Return the edit of ``x.data``, the reason for none, or None where it stays."""
     if is_target(scene, node):
+        place = scene.parent(node)
+        if isinstance(place, ast.Subscript) and place.value is node and is_set_anew(scene, place):
+            return Edit(site, Outcome.KEPT, None)  # goes with its statement
         if keeps_gradient(scene, node):
             return straight_through(site, node)
         return _bare(scene, site, node) if compiled(scene, node) else None
@@ -46,6 +50,26 @@ def compiled(scene: Scene, node: ast.AST) -> bool:
     if function is None or function.name == "__init__":
         return False
     return in_module_class(scene, function) or in_forward(scene, function)
+
+
+def is_set_anew(scene: Scene, place: ast.Subscript) -> bool:
+    """Return whether an element of a Parameter is set in a copy, by a statement of its own."""
+    statement, target = scene.statement(place), target_of(scene, place)
+    if not compiled(scene, place) or not sets_alone(scene, statement):
+        return False
+    held = target.expr
+    return target.holder is Holder.PLACE and isinstance(held, ast.Attribute) and (
+        is_parameter(scene, held)
+    )  # fmt: skip
+
+
+def sets_alone(scene: Scene, statement: ast.stmt) -> bool:
+    """Return whether a statement sets nothing else, on lines of its own."""
+    after = scene.source.data[scene.source.span(statement).end :].partition(b"\n")[0]
+    several = isinstance(statement, ast.Assign) and len(statement.targets) > 1
+    unpacks = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple)
+    alone = begins_line(scene, statement) and not after.strip().startswith(b";")
+    return alone and not several and not unpacks
 
 
 def straight_through(site: Site, node: ast.expr) -> Refusal:

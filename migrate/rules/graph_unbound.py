@@ -57,8 +57,11 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, 
         return (text,)
     start = scene.source.span(statement).start
     indent = Piece(Span(scene.source.line_start(statement.lineno), start))
-    bodies = [getattr(block, name, None) or [] for name in ("body", "orelse", "finalbody")]
-    after = [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
+    after = _following(scene, statement)
+    inner: ast.AST = statement
+    while isinstance(scene.parent(inner), (ast.With, ast.AsyncWith)):  # it may be taken away
+        inner = scene.parent(inner)  # type: ignore[assignment]
+        after += _following(scene, inner)
     newline = scene.source.newline
     known = function.key in compiled(scene.inference) and block is not function.node
     read = {
@@ -72,6 +75,13 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, 
     if after:
         return (*parts, f"if True:{newline}", indent, f"    {text}")
     return (*parts, text)
+
+
+def _following(scene: Scene, statement: ast.AST) -> list[ast.stmt]:
+    """Return the statements behind one in its block."""
+    block = scene.parent(statement)
+    bodies = [getattr(block, name, None) or [] for name in ("body", "orelse", "finalbody")]
+    return [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
 
 
 def _lost(function: ast.AST, statement: ast.stmt, read: set[str]) -> list[str]:

@@ -16,8 +16,8 @@ from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.called_from import call_sites
-from migrate.rules.data_attribute import compiled, is_target
-from migrate.rules.graph_scope import Silent, begins_line
+from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
+from migrate.rules.graph_scope import Silent
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.scene import Scene
@@ -35,26 +35,12 @@ def set_anew(
     ``sign`` is "=" or that of an augmented assignment.
     """
     statement, target = scene.statement(place), target_of(scene, place)
-    if not compiled(scene, place) or not _alone(scene, statement):
+    if not compiled(scene, place) or not sets_alone(scene, statement):
         return None
-    held = False
-    if target.holder is Holder.PLACE and isinstance(target.expr, ast.Attribute):
-        held = is_parameter(scene, target.expr)
+    held = is_set_anew(scene, place)
     if _may_be_mask(scene, place, statement) and (held or target.holder is Holder.ITEM):
         return _chosen(scene, site, place, target, sign, value, needs)
     return _copied(scene, site, place, target, sign, value, needs) if held else None
-
-
-def _alone(scene: Scene, statement: ast.stmt) -> bool:
-    """Return whether a statement sets nothing else, on lines of its own."""
-    after = scene.source.data[scene.source.span(statement).end :].partition(b"\n")[0]
-    several = isinstance(statement, ast.Assign) and len(statement.targets) > 1
-    unpacks = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple)
-    return (
-        begins_line(scene, statement)
-        and not after.strip().startswith(b";")
-        and not (several or unpacks)
-    )
 
 
 def _edit(scene: Scene, site: Site, parts: Parts, needs: frozenset[str], line: ast.stmt) -> Edit:
