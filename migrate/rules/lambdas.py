@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules.graph_scope import compiled
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.syntax import all_parameters
@@ -49,10 +50,26 @@ def _wish(scene: Scene, node: ast.Lambda) -> str:
     if isinstance(parent, ast.Call) and parent.func is not child:
         return _argument_name(scene, parent, child, keyword)
     if isinstance(parent, ast.Assign) and child is not node and parent.value is child:
-        return _stored_name(scene, parent, node)
+        return _stored_name(scene, parent, node) or _called_name(scene, parent, node)
     if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) > 1:
         return _stored_name(scene, parent, node)
     return ""
+
+
+def _called_name(scene: Scene, statement: ast.Assign, node: ast.Lambda) -> str:
+    """After the variable or key that holds it, where compiled code calls it: ``acts_lin``."""
+    function = scene.file.functions.get(id(node))
+    target = statement.targets[0]
+    if function is None or not isinstance(target, ast.Name) or len(statement.targets) > 1:
+        return ""
+    if function.key not in compiled(scene.inference):
+        return ""
+    held, key = scene.parent(node), ""
+    if isinstance(held, ast.Dict) and node in held.values:
+        known = held.keys[held.values.index(node)]
+        key = str(known.value) if isinstance(known, ast.Constant) else ""
+    name = f"{target.id.lower()}_{key if key.isidentifier() else 'fn'}"
+    return name.lstrip("_")
 
 
 def _argument_name(scene: Scene, call: ast.Call, child: ast.AST, keyword: str) -> str:
