@@ -28,6 +28,11 @@ STOPPING = QUIET[:4]
 _KERNELS = QUIET[-2:]
 
 
+# what has variables of its own
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp,
+          ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
+
+
 def no_grad(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
@@ -160,15 +165,22 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     """
     facts = scene.facts
     stores: dict[str, list[ast.Name]] = {}
+    own = {id(item) for item in _evaluated(node)}
+    given = {n for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for n in item.names}
     for item in ast.walk(node):
         if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
             continue
+        if id(item) not in own and item.id not in given:
+            continue  # a variable of a function inside
         if is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
     behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
-        if _leaves_early(scene, name, node) or _keeps_older(scene, name, node, places):
+        inside = all(id(place) in own for place in places)
+        if inside and (
+            _leaves_early(scene, name, node) or _keeps_older(scene, name, node, places)
+        ):
             for statement in dict.fromkeys(map(scene.statement, places)):
                 if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                     yield _cut(scene, node, statement, name)
@@ -228,9 +240,19 @@ def _line_end(source: Source, end: int) -> int:
     return end + len(rest.rstrip(b"\r")) if rest.strip().startswith(b"#") else end
 
 
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is evaluated as part of a block or body: not what functions inside do later."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        if current is node or not isinstance(current, _LATER):
+            pending.extend(reversed(list(ast.iter_child_nodes(current))))
+
+
 def _cut_returns(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    for item in ast.walk(node):
+    for item in _evaluated(node):
         if isinstance(item, ast.Return) and item.value is not None:
             values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
             for value in values:
