@@ -14,7 +14,7 @@ from harness import Numpy
 from models import model_program, training_program
 from programs import Program
 from statements import Body, Lines, indented
-from torch_side import Oracle, oracle
+from torch_side import Oracle, TookLong, limited, oracle
 from writer import Misfit, Writer
 
 SHAPES = ((2, 3), (3,), (4,), (2, 3, 4), (3, 3), (2, 2), (1, 4), (4, 4), (2, 4), (5,))
@@ -43,9 +43,10 @@ def one(draws: random.Random, number: int, kind: str) -> tuple[Program, Oracle] 
         warnings.simplefilter("ignore")
         try:
             torch.manual_seed(0)
-            program = make(draws, number)
+            with limited(4.0):
+                program = make(draws, number)
             return oracle(program)
-        except Exception:  # what was drawn does not fit together
+        except (Exception, TookLong):  # what was drawn does not fit together, or has no end
             return None
 
 

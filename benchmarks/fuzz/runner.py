@@ -220,7 +220,9 @@ def judged(
             known = bool(flags) or bool(FLAG.search(text))
             what, text = "FLAGGED" if known else "LOUD", f"{label}: {text}"
         else:
-            text = apart(expected, _as_torchs(mine, expected) if "gradient" in label else mine, label)
+            text = apart(
+                expected, _as_torchs(mine, expected) if "gradient" in label else mine, label
+            )
             if not text:
                 continue
             what = "RUNS_ON" if flags else "SILENT"

@@ -87,7 +87,9 @@ class Body:
         blocks = ["floats"] * 6 + ["ints", "bools", "numbers", "lists"]
         name = self.w.fresh()
         if self.draws.random() < 0.3 and (known := self.w.those(_simple)):
-            name = self.draws.choice([n for n in known if n.isidentifier()] or [name])
+            name = self.draws.choice(
+                [n for n in known if n.isidentifier() and n[0] not in "ni"] or [name]
+            )
         return self.w.assign(name, *blocks)
 
     def row(self, depth: int) -> Lines:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,8 +125,36 @@ def _nudged(value: Any, random: np.random.RandomState) -> Any:
     return value
 
 
+class TookLong(BaseException):
+    """More processor time than a program may take; no ``except Exception`` of a program stops it."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise TookLong where the block takes more processor time."""
+
+    def late(*_: object) -> None:
+        raise TookLong
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 def oracle(program: Program) -> tuple[Program, Oracle] | None:
     """The program with the calls that torch can run stably, and their results; None: none."""
+    try:
+        with limited(4.0):
+            return _oracle(program)
+    except TookLong:
+        return None
+
+
+def _oracle(program: Program) -> tuple[Program, Oracle] | None:
     from dataclasses import replace
 
     kept = []
