@@ -113,7 +113,8 @@ def serve(mode: str) -> None:
     side = MindSpore()
 
     def answer(value: Any) -> None:
-        pickle.dump(value, answers)
+        data = pickle.dumps(value)
+        answers.write(len(data).to_bytes(8, "little") + data)
         answers.flush()
 
     answer("ready")

@@ -149,16 +149,28 @@ class Worker:
     def _answer(self, seconds: float) -> Any:
         process = self.process
         assert process is not None and process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], seconds)
-        if not ready:
-            self.stop()
-            raise Died(f"no answer in {seconds:g} s")
-        try:
-            return pickle.load(process.stdout)
-        except (EOFError, pickle.UnpicklingError) as error:
-            code = process.wait()
-            self.stop()
-            raise Died(f"the process ended with {code}") from error
+        until = time.monotonic() + seconds
+        size = int.from_bytes(self._bytes(8, until), "little")
+        return pickle.loads(self._bytes(size, until))
+
+    def _bytes(self, count: int, until: float) -> bytes:
+        """That many bytes of the answer. Raises Died."""
+        process = self.process
+        assert process is not None and process.stdout is not None
+        # read without a buffer of Python's: what it holds is nothing that select knows of
+        handle, found = process.stdout.fileno(), b""
+        while len(found) < count:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([handle], [], [], left)[0]:
+                self.stop()
+                raise Died("no answer in time")
+            part = os.read(handle, count - len(found))
+            if not part:
+                code = process.wait()
+                self.stop()
+                raise Died(f"the process ended with {code}")
+            found += part
+        return found
 
     def stop(self) -> None:
         if self.process is not None:
