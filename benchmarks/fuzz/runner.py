@@ -295,8 +295,30 @@ class Bench:
                     return self._halves(made)
                 flags = converted.flags.get(program.name, ())
                 verdicts.append(judged(program, oracles[program.name], got, mode, flags))
+            self._again(verdicts, mode, converted, oracles)
             self.seconds[mode] += time.perf_counter() - started
         return verdicts
+
+    def _again(
+        self,
+        verdicts: list[Verdict],
+        mode: str,
+        converted: Converted,
+        oracles: Mapping[str, Oracle],
+    ) -> None:
+        """Run what is not right once more in a new process: another program may have spoiled it."""
+        bad = [v for v in verdicts if v.mode == mode and v.what not in ("RIGHT", "FLAGGED")]
+        if not bad:
+            return
+        worker = self.workers[mode]
+        worker.stop()
+        chosen = {v.program.name: oracles[v.program.name].chosen for v in bad}
+        flags = {v.program.name: v.flags for v in bad}
+        for program, got in worker.run(converted.folder, [v.program for v in bad], chosen):
+            one = judged(program, oracles[program.name], got, mode, flags[program.name])
+            verdicts[:] = [
+                one if v.mode == mode and v.program.name == program.name else v for v in verdicts
+            ]
 
     def _halves(self, made: Sequence[tuple[Program, Oracle]]) -> list[Verdict]:
         """The verdicts of both halves: one program may spoil the folder of all."""
