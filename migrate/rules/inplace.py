@@ -189,13 +189,14 @@ def _into_item(
             "nothing tells whether the index makes a view or a copy",
             "assign to the slice: x[i] = ...",
         )
-    value = _stored(scene, receiver, edit)
     call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
     assert isinstance(call, ast.Call)
-    if target.holder is not Holder.ELEMENT:
-        made = set_anew(scene, edit.site, receiver, "=", value, edit.needs)
-        if made is not None:
-            return made
+    if target.holder is Holder.ELEMENT:  # of a list or dict: a number there is no tensor
+        return bind_anew(scene, call, piece(scene.source, receiver, False), edit)
+    value = _stored(scene, receiver, edit)
+    anew = set_anew(scene, edit.site, receiver, "=", value, edit.needs)
+    if anew is not None:
+        return anew
     return bind_anew(scene, call, piece(scene.source, receiver, False), _with(edit, value))
 
 
@@ -233,7 +234,7 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
         more = (", ", piece(source, values[0], False)) if values else ()
         parts: Parts = (f"{text}(", piece(source, receiver, False), *more, ")")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
-    if last == "copy_" and call.args and isinstance(receiver, ast.Name):
+    if last == "copy_" and call.args and isinstance(receiver, ast.Name | ast.Subscript):
         given = piece(source, call.args[0], True)
         parts = (given, ".astype(", held, ".dtype).broadcast_to(", held, ".shape).copy()")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row)
