@@ -178,9 +178,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
         inside = all(id(place) in own for place in places)
-        if inside and (
-            _leaves_early(scene, name, node) or _keeps_older(scene, name, node, places)
-        ):
+        if inside and (_leaves_early(scene, name, node) or _keeps_older(scene, name, node, places)):
             for statement in dict.fromkeys(map(scene.statement, places)):
                 if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                     yield _cut(scene, node, statement, name)
