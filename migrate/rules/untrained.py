@@ -37,14 +37,16 @@ def _classes(scene: Scene, model: ast.expr) -> list[Class]:
 
     That is safe: a name counts only where one class alone has it, and what lacks it loses nothing.
     """
-    atoms = list(without_none(scene.kind(model)))
-    if len(atoms) != 1 or atoms[0].kind != "Module":
+    atoms = [a for a in without_none(scene.kind(model)) if a.kind != "unknown"]
+    names = {a.name for a in atoms} or {""}  # it has parameters()
+    if len(names) != 1 or any(a.kind != "Module" for a in atoms):
         return []
+    name = names.pop()
     files = neighbours(scene)
     every = [o for f in files for o in f.classes.values() if _is_plain(scene, o)]
     near = [o for o in every if o.path == scene.file.path]
-    known = [o for o in every if o.key == atoms[0].name]
-    return known or (near or every if atoms[0].name in ("", "torch.nn.Module") else [])
+    known = [o for o in every if o.key == name]
+    return known or (near or every if name in ("", "torch.nn.Module") else [])
 
 
 def _is_plain(scene: Scene, owner: Class) -> bool:
