@@ -20,7 +20,8 @@ _WHEN = {
 }  # fmt: skip
 SELECTION = "selection"  # the condition: an operand may have no elements
 WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
-_AROUND = {SELECTION, WHOLE}  # conditions that take more than kinds to tell
+NUMBERS = "numbers"  # the condition: an operand may hold more than truth values
+_AROUND = {SELECTION, WHOLE, NUMBERS}  # conditions that take more than kinds to tell
 ZERO = "holding 0"  # the condition: one of the numbers is 0, as it is written
 CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})

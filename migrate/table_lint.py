@@ -19,7 +19,8 @@ WHEN = frozenset(
     {
         *("given", "omitted", "literal", "list without None", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
-        *("plain list", "number", "selection", "made whole", "data", "Size", "ref", "range"),
+        *("plain list", "number", "numbers", "selection", "made whole"),
+        *("data", "Size", "ref", "range"),
     }
 )
 
@@ -172,9 +173,8 @@ def _conditions(table: Table, row: Row) -> Iterator[Finding]:
     arguments = torch_arguments(row)
     for part, names in (("only", row.only), ("when", row.when), ("drop", row.drop)):
         for name in names:
-            receiver = (
-                part == "when" and name == "self" and row.when[name] in ("selection", "made whole")
-            )
+            around = ("selection", "made whole", "numbers")
+            receiver = part == "when" and name == "self" and row.when[name] in around
             if name not in arguments and arguments and not receiver:
                 near = difflib.get_close_matches(name, arguments, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(arguments)}"

@@ -28,7 +28,7 @@ def prod_selected(input, dim=None, keepdim=False, *, dtype=None):
 
 def any_selected(input, dim=None, keepdim=False):
     """torch.any: nothing is true in nothing."""
-    found = ops.any(input, dim, keepdim)
+    found = ops.any(input != 0, dim, keepdim)  # of numbers MindSpore's own is wrong
     return found if input.size > 0 else ops.zeros_like(found)
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from migrate import layout
 from migrate.calls import BoundCall
-from migrate.choice import SELECTION, WHOLE, Chosen, NotChosen, choose
+from migrate.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
 from migrate.scene import Scene
-from migrate.selections import is_selection
+from migrate.selections import is_mask, is_selection
 from migrate.syntax import is_super
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
@@ -57,12 +57,38 @@ def decide_call(
 def _selects(
     scene: Scene, row: Row, bound: BoundCall, call: ast.Call, receiver: ast.expr | None
 ) -> bool:
-    """Whether what the row wants to be a selection may be one; to be made whole, is."""
+    """Whether what the row wants to be a selection or numbers may be that; to be made whole, is."""
     if WHOLE in row.when.values() and not is_made_whole(scene, call):
         return False
-    names = [name for name, wanted in row.when.items() if wanted == SELECTION]
-    operands = [receiver if name == "self" else bound.values.get(name) for name in names]
-    return all(isinstance(one, ast.expr) and is_selection(scene, one) for one in operands)
+    for name, wanted in row.when.items():
+        operand = receiver if name == "self" else bound.values.get(name)
+        if wanted == SELECTION:
+            if not isinstance(operand, ast.expr) or not is_selection(scene, operand):
+                return False
+        elif wanted == NUMBERS and isinstance(operand, ast.expr) and _is_truth(scene, operand):
+            return False
+    return True
+
+
+# methods whose result holds what the receiver holds
+_MOVING = frozenset(
+    "all any clone contiguous cpu detach expand flatten flip narrow permute repeat reshape roll"
+    " select squeeze t transpose unsqueeze view".split()
+)
+
+
+def _is_truth(scene: Scene, node: ast.expr) -> bool:
+    """Whether a Tensor surely holds truth values."""
+    while True:
+        if is_mask(scene, node):
+            return True
+        func = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(func, ast.Attribute) and func.attr in _MOVING:
+            node = func.value
+        else:
+            return False
 
 
 def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
