@@ -246,15 +246,17 @@ def judged(
 
 
 def _as_torchs(mine: Any, expected: Any) -> Any:
-    """The gradients of weights in torch's shape: that of a Conv1d has four dimensions here."""
-    sizes = dict(expected[1])
+    """The gradients of weights in torch's order and shape: a Conv1d's has four dimensions here."""
+    sizes, found = dict(expected[1]), dict(mine[1])
+    if sizes.keys() != found.keys():
+        return mine
     return (
         "dict",
         [
-            (name, (what, array.reshape(sizes[name][1].shape)))
-            if name in sizes and array.size == sizes[name][1].size
-            else (name, (what, array))
-            for name, (what, array) in mine[1]
+            (name, (found[name][0], found[name][1].reshape(array.shape)))
+            if found[name][1].size == array.size
+            else (name, found[name])
+            for name, (_, array) in expected[1]
         ],
     )
 
