@@ -220,6 +220,7 @@ def _split(notebook: Notebook, text: str) -> dict[int, str]:
     for number in reversed(notebook.cells):
         mark = f"\n{_MARK.format(number + 1)}\n"
         rest, middle, body = rest.rpartition(mark)
+        rest += "\n"  # the mark took it: a cell before this one may be empty
         if not middle:
             raise ValueError(f"{notebook.path}: the mark of cell {number + 1} is lost")
         found[number] = body.removesuffix("\n")

@@ -197,7 +197,7 @@ LOOP = """import torch
 import torch.nn as nn
 import torch.optim as optim
 
-kept = {}
+kept = __import__("json").loads("{}")
 
 
 class Holder:

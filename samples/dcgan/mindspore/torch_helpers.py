@@ -110,7 +110,7 @@ def assign(tensor, value):
         return value
     value = value.astype(tensor.dtype).broadcast_to(tensor.shape)
     if isinstance(tensor, ms.Parameter):
-        ops.assign(tensor, value)
+        ops.assign(tensor, ops.stop_gradient(value))
         return tensor
     return tensor.copy_(value)
 
