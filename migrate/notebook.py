@@ -206,6 +206,8 @@ def put_back(notebook: Notebook, data: bytes) -> bytes:
         if new[number] == old[number]:
             continue
         text = new[number]
+        if not old[number].endswith("\n"):
+            text = text.rstrip("\n")
         cell["source"] = (
             text.splitlines(keepends=True) if isinstance(cell["source"], list) else text
         )
