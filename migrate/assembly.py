@@ -190,6 +190,7 @@ def _converted(parts: Parts, path: str, output: str) -> _File:
         output_sha256=hashlib.sha256(data).hexdigest(),
         ledger=_with_flags(made.ledger, len(alone)),
         entries=(*made.entries, *alone),
+        open=made.open,
         helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
         cells=made.cells,
     )
@@ -219,6 +220,7 @@ def _followed(parts: Parts) -> list[_File]:
             output_sha256=hashlib.sha256(made.data).hexdigest(),
             ledger=made.ledger,
             entries=made.entries,
+            open=made.open,
             helpers=tuple(sorted(name.removeprefix("helpers.") for name in made.helpers)),
             cells=made.cells,
             package=package,

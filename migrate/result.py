@@ -45,6 +45,10 @@ class Ledger(Frozen):
     """How many references met each outcome; ``total`` is counted apart, before any decision.
 
     ``graph`` is how many of the flagged are findings about graph mode: right in PyNative.
+
+    ``places`` are the names of torch and the attributes that torch's objects have too, counted by
+    scopes alone. Of these ``others`` are attributes of what is surely none of torch's objects, and
+    ``open`` of what nobody knows; the rest have an outcome.
     """
 
     total: int = 0
@@ -54,6 +58,9 @@ class Ledger(Frozen):
     flagged: int = 0
     out_of_scope: int = 0
     graph: int = 0
+    places: int = 0
+    others: int = 0
+    open: int = 0
 
     @property
     def stopping(self) -> int:
@@ -63,7 +70,7 @@ class Ledger(Frozen):
     @property
     def adds_up(self) -> bool:
         parts = self.converted + self.kept + self.helper + self.flagged + self.out_of_scope
-        return parts == self.total
+        return parts == self.total and self.others + self.open <= self.places
 
 
 def counted(entries: Iterable[Entry]) -> Ledger:
@@ -72,6 +79,17 @@ def counted(entries: Iterable[Entry]) -> Ledger:
     outcomes = Counter(entry.outcome.name.lower() for entry in found)
     graph = sum(entry.code.startswith(GRAPH) for entry in found)
     return Ledger(total=len(found), graph=graph, **outcomes)
+
+
+class OpenPlace(Frozen):
+    """An attribute that torch's objects have too, of a value of which nobody knows what it is.
+
+    It is left as it is: nothing calls it, or no Tensor can be called so.
+    """
+
+    name: str
+    line: int
+    column: int
 
 
 class CellPlace(Frozen):
@@ -109,6 +127,7 @@ class FileResult(Frozen):
     output_sha256: str = ""
     ledger: Ledger = Ledger()
     entries: tuple[Entry, ...] = ()
+    open: tuple[OpenPlace, ...] = ()
     helpers: tuple[str, ...] = ()
     cells: tuple[CellPlace, ...] = ()
     package: str = ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from migrate import accounts, flags, helper_copy, import_edits, index, plan, selfcheck
+from migrate import accounts, census, flags, helper_copy, import_edits, index, plan, selfcheck
 from migrate.blocks import with_pass
 from migrate.comments import rescued
 from migrate.deep import deeply
@@ -17,7 +17,7 @@ from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
 from migrate.receivers.recorded import Recorded
-from migrate.result import CellPlace, Entry, Ledger, counted
+from migrate.result import CellPlace, Entry, Ledger, OpenPlace, counted
 from migrate.scene import Scene
 from migrate.sites import Reference
 from migrate.source import Source
@@ -51,14 +51,19 @@ class Rewritten:
     cells: tuple[CellPlace, ...]
     weights: frozenset[str]
     emitted: Emitted | None = None
+    open: tuple[OpenPlace, ...] = ()
 
 
 @dataclass(frozen=True)
 class Analysed:
-    """A program ready to be converted; ``staged`` are its files with training steps, by path."""
+    """A program ready to be converted; ``staged`` are its files with training steps, by path.
+
+    ``places``: how many places the census found in these files as they were written.
+    """
 
     inference: Inference
     staged: Mapping[str, Staged]
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
 def analyse(
@@ -80,26 +85,36 @@ def analyse(
         return Analysed(inference, {})
     deeply(inference.everything)
     staged = restructure(inference, train_style)
+    places: dict[str, int] = {}
     if staged:
+        names = census.members(table)
+        for path in staged:
+            file = inference.program.files[path]
+            places[path] = len(census.places(file, inference.facts(path), names))
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
         program = index.build(renewed, followed, root)
         inference = Inference(program, table, moved(recorded, staged))
         deeply(inference.everything)
-    return Analysed(inference, staged)
+    return Analysed(inference, staged, places)
 
 
 def convert(analysed: Analysed, path: str, options: Options) -> Rewritten:
     """Convert one file of the program."""
     staged = analysed.staged.get(path)
     made = deeply(lambda: _convert(analysed.inference, path, options, staged))
-    return made if staged is None else _led_back(made, staged)
+    return made if staged is None else _led_back(made, staged, analysed.places[path])
 
 
-def _led_back(made: Rewritten, staged: Staged) -> Rewritten:
+def _led_back(made: Rewritten, staged: Staged, places: int) -> Rewritten:
     """What is said of a restructured file names the places of the file as it was."""
     entries = ledger.entries(staged, made.entries, made.emitted)
-    counts = counted(entries)
-    return replace(made, entries=entries, ledger=counts, cells=ledger.cells(staged, made.cells))
+    left = ledger.left_open(staged, made.open)
+    others = min(made.ledger.others, places - len(left))
+    counts = counted(entries).model_copy(
+        update={"places": places, "others": others, "open": len(left)}
+    )
+    cells = ledger.cells(staged, made.cells)
+    return replace(made, entries=entries, ledger=counts, cells=cells, open=left)
 
 
 def _convert(inference: Inference, path: str, options: Options, staged: Staged | None) -> Rewritten:
@@ -118,20 +133,28 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     decisions = (*made.decisions, *(refusal for refusal, _ in stopped))
     made = replace(made, decisions=decisions, total=made.total + len(stopped))
     entries = accounts.entries(scene, references, made.decisions, emitted)
+    taken = census.taken(scene, {id(reference.node) for reference in references})
     return Rewritten(
         data=file.source.encode(emitted.data),
         entries=entries,
-        ledger=counted(entries).model_copy(update={"total": made.total}),
+        ledger=counted(entries).model_copy(update={"total": made.total, **taken.counts}),
         helpers=_helpers(changes),
         cells=accounts.cells(scene, emitted),
         weights=accounts.weights(scene),
         emitted=emitted,
+        open=taken.left_open(scene.source),
     )
 
 
 def _unchanged(scene: Scene) -> Rewritten:
     source = scene.source
-    return Rewritten(source.encode(source.data), (), Ledger(), frozenset(), (), frozenset())
+    data = source.encode(source.data)
+    if not scene.inference.has_torch:
+        return Rewritten(data, (), Ledger(), frozenset(), (), frozenset())
+    taken = census.taken(scene, ())
+    left = taken.left_open(source)
+    counts = Ledger(**taken.counts)
+    return Rewritten(data, (), counts, frozenset(), (), frozenset(), open=left)
 
 
 def _has_more(scene: Scene) -> bool:

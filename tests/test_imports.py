@@ -16,7 +16,7 @@ names following quoted program index analysis calls receivers imports template_t
 templates
 choice layout scene selections wholes neighbours origins operators unknown_receivers module_members
 buffer_gradients late_children late_settings along layer_texts forward_names
-package_questions sites rules flags
+package_questions sites census rules flags
 import_edits plan free_names helper_source helper_copy emit
 training idle blocks comments selfcheck accounts rewrite tree outputs mentions dependencies
 notebook inputs

@@ -75,6 +75,11 @@ def totals(conversion: Conversion) -> Iterator[str]:
         + (f"{ledger.graph:,} for graph mode + " if ledger.graph else "")
         + f"{ledger.out_of_scope:,} out of scope"
     )
+    if ledger.others or ledger.open:
+        yield (
+            f"Names:      {ledger.places:,} that torch or its objects have, {ledger.others:,} of "
+            f"them of other objects, {ledger.open:,} of unknown ones"
+        )
     codes = Counter(
         entry.code for file in files for entry in file.entries if entry.code
     ).most_common()

@@ -25,6 +25,8 @@ def to_markdown(record: Record, verification: Verification | None) -> str:
         _flags(record),
         "## Taken for granted",
         _assumptions(record),
+        "## Left as it is",
+        _open(record),
         "## Parity",
         _parity(verification),
         "## Ledger",
@@ -74,6 +76,16 @@ def _assumptions(record: Record) -> str:
         f"- `{f.file}:{f.entry.line}` {escape(f.entry.name)}: {escape(f.entry.assumption)}"
         for f in found[:MOST_FLAGS]
     ]
+    more = len(found) - len(lines)
+    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+
+
+def _open(record: Record) -> str:
+    """Attributes that torch's objects have too, of values of which nobody knows what they are."""
+    found = [(file.source, one) for file in record.own_files for one in file.open]
+    if not found:
+        return "Nothing whose owner is unknown."
+    lines = [f"- `{file}:{one.line}` {escape(one.name)}" for file, one in found[:MOST_FLAGS]]
     more = len(found) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.result import CellPlace, Entry
+from migrate.result import CellPlace, Entry, OpenPlace
 from migrate.training.staged import Staged
 
 BACKWARD = "torch.Tensor.backward"
@@ -43,6 +43,16 @@ def entries(staged: Staged, found: Sequence[Entry], emitted: Emitted | None) -> 
             )
         )
     return _evaluated(staged, sorted(kept, key=lambda e: (e.line, e.column)))
+
+
+def left_open(staged: Staged, found: Sequence[OpenPlace]) -> tuple[OpenPlace, ...]:
+    """The places that nobody can assign, where they stand in the original."""
+    kept = []
+    for one in found:
+        place = staged.origin(one.line, one.column)
+        if place is not None:
+            kept.append(one.model_copy(update={"line": place[0], "column": place[1]}))
+    return tuple(kept)
 
 
 def _evaluated(staged: Staged, found: list[Entry]) -> tuple[Entry, ...]:
