@@ -9,6 +9,8 @@ reached, in PyNative and in Graph mode. Three forms do that:
 - What an import evaluates and keeps (values of names, entries of displays, defaults, decorators,
   base classes) is ``Missing``, which fails on any use: importing the file has to go on where
   torch's program would.
+- Where only the receiver of a method is unknown the text stays. A Tensor of MindSpore that has no
+  method of that name fails by itself; where it has one, the receiver is checked first, and raises.
 - What an import does (``optimizer.step()``, a setting, a registration) raises: nothing tells who
   would miss it, and a file that went on would be silently another one. Settings of torch's own
   machinery that mean nothing in MindSpore have rows and are no flags.
@@ -29,11 +31,14 @@ from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules import graph_unbound
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import begins_line
+from migrate.rules.inside_text import fitted
 from migrate.scene import Scene
 from migrate.sites import Reference
+from migrate.substitution import piece
 
 MISSING = "helpers.Missing"
 STOP = "helpers.unconverted"
+GUARD = "helpers.not_tensor"
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.Delete,
            ast.Raise)  # fmt: skip
@@ -52,6 +57,7 @@ class Form(Enum):
     """How a mark fails."""
 
     COMMENT = "the text as it stands is right, or fails by itself"
+    GUARD = "the receiver raises where it turns out to be a Tensor"
     STATEMENT = "the statement raises"
     CALL = "the expression raises where it is evaluated"
     VALUE = "the expression is a value that fails on any use"
@@ -61,6 +67,9 @@ class Form(Enum):
     PATTERN = "the subject of the match raises"
     DEFINITION = "the name of a function or class is bound to such a value"
     NAME = "an imported name is bound to such a value"
+
+
+_STAYING = (Form.COMMENT, Form.GUARD)
 
 
 @dataclass(frozen=True)
@@ -95,15 +104,26 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
         by_line.setdefault(begin, []).append(mark)
     for start, some in by_line.items():
         yield _comment(scene, start, some)
-    for mark in _outermost(scene, marks):
+    stopping = list(_outermost(scene, marks))
+    for mark in stopping:
         yield from _FORMS[mark.form](scene, mark)
+    spans = [scene.source.span(mark.place) for mark in stopping]
+    for mark in marks:
+        if mark.form is Form.GUARD and not _inside(scene.source.span(mark.node), spans):
+            guard = _guard(scene, mark)
+            assert isinstance(guard, Edit)  # its text holds one kind of quotes
+            yield guard
+
+
+def _inside(own: Span, spans: Sequence[Span]) -> bool:
+    return any(s.start <= own.start and own.end <= s.end for s in spans)
 
 
 def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:
     """Yield the first of the marks of each place, without those inside the place of another."""
     spans: dict[int, Span] = {}
     for mark in marks:
-        if mark.form is not Form.COMMENT:
+        if mark.form not in _STAYING:
             spans.setdefault(id(mark.place), scene.source.span(mark.place))
     places = sorted(spans.values(), key=lambda s: (s.start, -s.end))
     outer: list[Span] = []
@@ -113,7 +133,7 @@ def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:
     chosen = set(outer)
     for mark in marks:
         span = spans.get(id(mark.place), Span(0, 0))
-        if mark.form is not Form.COMMENT and span in chosen:
+        if mark.form not in _STAYING and span in chosen:
             chosen.remove(span)
             yield mark
 
@@ -122,8 +142,8 @@ def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:
 
 
 def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
-    if refusal.keep:
-        return Mark(refusal, node, node, Form.COMMENT)
+    if refusal.keep or refusal.guard:
+        return Mark(refusal, node, node, Form.GUARD if refusal.guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
     place = _whole(scene, node)
@@ -275,6 +295,17 @@ def message(refusal: Refusal) -> str:
     return f"torch2ms {refusal.code} {_one_line(refusal.site.name)}"
 
 
+def _guard(scene: Scene, mark: Mark) -> Edit | Refusal:
+    """``x.std(1)`` becomes ``not_tensor(x, "...").std(1)``."""
+    node = mark.node
+    assert isinstance(node, ast.Attribute)
+    made, root = scene.spelling.local(GUARD)
+    receiver = piece(scene.source, node.value, False)
+    parts = (f"{made}(", receiver, f", {message(mark.refusal)!r}).{node.attr}")
+    site = _at(mark, scene.source.span(node))
+    return fitted(scene, node, Edit(site, Outcome.FLAGGED, parts, needs=frozenset((root,))))
+
+
 def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
     statement = scene.statement(mark.place)
     text = f"raise NotImplementedError({message(mark.refusal)!r})"
@@ -415,7 +446,7 @@ def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:
         if text not in lines:
             lines.append(text)
     for mark in marks:
-        if mark.form not in (Form.COMMENT, Form.NAME):
+        if mark.form not in (*_STAYING, Form.NAME):
             lines += [line for line in _original(scene, mark.place) if line not in lines]
     span = Span(start, start)
     site = Site(marks[0].refusal.site.name, span, scene.source.line_of(start), 1)

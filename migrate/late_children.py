@@ -70,13 +70,12 @@ def _assigned(scene: Scene, node: ast.Attribute) -> ast.expr | None:
 
 
 def decide_child(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The helper's call; a statement that does more than this one thing stays, and is flagged."""
+    """The helper's call; a statement that does more than this one thing is flagged."""
     return as_call(scene, node, name, _HELPERS[name]) or Refusal(
         scene.site(name, node),
         "API114",
         "a SequentialCell calls the Cells it was built with: this one is not among them",
         "give this name a statement of its own",
-        keep=True,
     )
 
 

@@ -91,8 +91,7 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The line stays: it harms nothing, but does nothing either. A late child has a helper, and so
-    have the settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm
+    """The line would do nothing: it is flagged. A late child has a helper, and so have the settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm
     goes by."""
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
@@ -109,5 +108,4 @@ def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
         "API114",
         f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
         f"give {setting} to {layer}(...), or put a new {layer} in its place",
-        keep=True,
     )

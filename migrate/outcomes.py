@@ -86,7 +86,8 @@ class Refusal:
     """A site that is not converted: a stable code, the reason, and what to do next.
 
     ``keep`` leaves the text as it is (it may be right, but nobody proved it); otherwise nothing
-    of torch may stay and the statement raises.
+    of torch may stay and the statement raises. ``guard``: the text stays, and its receiver is
+    checked when the program runs, since a Tensor of MindSpore has a method of that name as well.
     """
 
     site: Site
@@ -94,6 +95,7 @@ class Refusal:
     reason: str
     next_step: str = ""
     keep: bool = False
+    guard: bool = False
 
     @property
     def message(self) -> str:

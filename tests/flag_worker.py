@@ -32,6 +32,9 @@ def outcome(act: Any) -> str:
 
 def values(module: Any) -> dict[str, str]:
     """Every position outside of Cells."""
+    import mindspore as ms
+    import numpy as np
+
     m = module
     acts = {
         "VALUE": lambda: m.VALUE + 1,
@@ -70,6 +73,7 @@ def values(module: Any) -> dict[str, str]:
         "matched": lambda: m.matched(2),
         "nested": lambda: m.nested(1)() + 1,
         "closed": lambda: m.closed(1),
+        "spread": lambda: m.spread(ms.Tensor([1.0, 2.0])),
     }
     alive = {
         "ENTRY right": lambda: callable(m.ENTRY["right"]),
@@ -88,9 +92,15 @@ def values(module: Any) -> dict[str, str]:
         "second_test": lambda: m.second_test(1),
         "asserted": lambda: m.asserted(1),
         "shown": lambda: m.shown(1, False),
+        "spread": lambda: float(m.spread(np.array([1.0, 3.0]))),
     }
     found = {name: outcome(act) for name, act in acts.items()}
     return found | {f"alive {name}": outcome(act) for name, act in alive.items()}
+
+
+class Parts:
+    def get_part(self, x: Any) -> Any:
+        return x
 
 
 CELLS = ("Top", "Looped", "InMethod", "OneLine", "WithoutGradient", "Written", "Head")
@@ -108,6 +118,7 @@ def cells(module: Any) -> dict[str, str]:
         word = "graph" if mode == ms.GRAPH_MODE else "pynative"
         for name in CELLS:
             found[f"{word} {name}"] = outcome(lambda: getattr(module, name)()(x).asnumpy())
+        found[f"{word} Unknown"] = outcome(lambda: module.Unknown(Parts())(x).asnumpy())
         training = module.Chosen()
         training.set_train()
         found[f"{word} Chosen"] = outcome(lambda: training(x).asnumpy())

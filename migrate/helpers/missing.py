@@ -1,9 +1,21 @@
 """What takes the place of torch code without a counterpart: calls and values that raise."""
 
+from mindspore import Tensor
+
 
 def unconverted(message):
     """Raises NotImplementedError: the comment above the call has the reason and what to do."""
     raise NotImplementedError(message)
+
+
+def not_tensor(value, message):
+    """Return ``value``; raise NotImplementedError if it is a Tensor.
+
+    The method that is called on it means one thing for a Tensor of torch, another for MindSpore's.
+    """
+    if isinstance(value, Tensor):
+        raise NotImplementedError(message)
+    return value
 
 
 class MissingType(type):

@@ -49,7 +49,7 @@ def decide_call(
             "API104",
             f"the argument types do not tell which is meant: {kinds}",
             "annotate the arguments",
-            keep=True,
+            keep=receiver is None,  # a helper with torch's arguments may decide it
         )
     return optimizers.unfrozen(scene, call, edits[0])
 

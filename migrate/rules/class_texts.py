@@ -36,7 +36,7 @@ def decide(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:
         return Edit(site, Outcome.CONVERTED, (repr(other),), name)
     wrong = ", ".join(f"{a} is {b}" for a, b in sorted(pairs) if a != b)
     why = f"{text!r} tells other classes apart in MindSpore: {wrong}"
-    return Refusal(site, "API109", why, "test with isinstance", keep=True)
+    return Refusal(site, "API109", why, "test with isinstance")
 
 
 def _pairs(scene: Scene, question: Asked) -> tuple[tuple[str, str], ...]:

@@ -285,5 +285,5 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
         "INP204",
         f"assigning to {node.attr} has no counterpart",
         "compute gradients with ms.value_and_grad",
-        keep=True,
+        keep=isinstance(parent, ast.Assign) and getattr(parent.value, "value", 0) is None,
     )

@@ -164,7 +164,13 @@ def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal |
     if is_plain(seen, scene.kind(node.value)):
         return Edit(site, Outcome.KEPT, None)
     shown = f"the receiver {ast.unparse(node.value)} was {seen.text}"
-    return Refusal(site, "API102", shown, "annotate it, or tell the types apart", keep=True)
+    step, guard = "annotate it, or tell the types apart", _is_method(scene, node)
+    return Refusal(site, "API102", shown, step, keep=not guard, guard=guard)
+
+
+def _is_method(scene: Scene, node: ast.Attribute) -> bool:
+    """Whether a Tensor of MindSpore has a method of that name, which may mean something else."""
+    return scene.table.mindspore.kind(f"mindspore.Tensor.{node.attr}") == "method"
 
 
 def _unknown(scene: Scene, site: Site, node: ast.Attribute, kinds: list[str]) -> Refusal:
@@ -174,10 +180,7 @@ def _unknown(scene: Scene, site: Site, node: ast.Attribute, kinds: list[str]) ->
     why = f"{why}: {seen} or something else" if seen else why
     text = ast.unparse(node.value)
     shown = text if len(text) <= 40 else text[:37] + "..."
-    return Refusal(
-        site,
-        "API102",
-        f"the receiver {shown} is not known to be a Tensor: {why}",
-        f"annotate it: {unknown.annotation}",
-        keep=True,
-    )
+    guard = _is_method(scene, node)
+    reason = f"the receiver {shown} is not known to be a Tensor: {why}"
+    step = f"annotate it: {unknown.annotation}"
+    return Refusal(site, "API102", reason, step, keep=not guard, guard=guard)

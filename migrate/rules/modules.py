@@ -41,7 +41,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
             f"nothing tells which Module it is, and some Cells name {last} "
             "otherwise (gamma, beta, embedding_table)"
         )
-        return Refusal(site, "API109", why, "test with isinstance", keep=True)
+        reads = isinstance(node.ctx, ast.Load)  # a Cell without it fails by itself
+        return Refusal(site, "API109", why, "test with isinstance", keep=reads)
     known = [c for c in classes if c not in ("", "torch.nn.Module")]
     targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:
@@ -52,7 +53,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
             "API109",
             f"{last} has different names in the Cells it may belong to",
             "tell the classes apart",
-            keep=True,
+            keep=isinstance(node.ctx, ast.Load),
         )
     target = targets.pop()
     if not target:

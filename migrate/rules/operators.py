@@ -90,7 +90,6 @@ def _left_of_tensor(scene: Scene, site: Site, node: ast.BinOp) -> Edit | Refusal
             "DTY110",
             "an array stands on the left of a Tensor: numpy would compute it, without gradient",
             "make a Tensor of it",
-            keep=True,
         )
     span, whole = scene.source.span(left), scene.source.span(node)
     inner, rest = Piece(span), Piece(Span(span.end, whole.end))
