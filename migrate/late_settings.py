@@ -91,8 +91,9 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The line would do nothing: it is flagged. A late child has a helper, and so have the settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm
-    goes by."""
+    """The line would do nothing: it is flagged. A late child has a helper, and so have the
+    settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm goes by.
+    """
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)
     helper = "helpers.set_convolution" if name in _CONVOLUTION else ""

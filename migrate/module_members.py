@@ -19,6 +19,7 @@ _ASKING = {
     ("hasattr", 2): "torch2ms.has_part",
     ("getattr", 2): "torch2ms.layer_part",
     ("getattr", 3): "torch2ms.part_of",
+    ("setattr", 3): "torch2ms.give_part",
 }
 TRAIN = "torch.nn.Module.train"
 EVAL = "torch.nn.Module.eval"
@@ -27,10 +28,13 @@ ENTRY = "torch.nn.ModuleDict.__getattr__"
 
 
 def asking_for_part(scene: Scene, node: ast.Call) -> str:
-    """``hasattr(m, "weight")`` of a layer that may call it otherwise: the name of a row for it."""
+    """``hasattr(m, "weight")`` of a layer that may call it otherwise: the name of a row for it.
+
+    A name that is chosen while the program runs counts where the function names one of them.
+    """
     row = _ASKING.get((getattr(node.func, "id", ""), len(node.args)), "")
-    asked = getattr(node.args[1], "value", None) if row else None
-    if asked not in RENAMED:
+    asked = _asked(scene, node.args[1]) if row else frozenset()
+    if not asked:
         return ""
     atoms = without_none(scene.kind(node.args[0]))
     any_layer = ("", "torch.nn.Module")
@@ -38,8 +42,18 @@ def asking_for_part(scene: Scene, node: ast.Call) -> str:
     if "unknown" in kinds:
         return row if kinds <= {"unknown", "Module"} and not _in_forward(scene, node) else ""
     layers = [a.name for a in atoms if a.kind == "Module"]
-    renamed = (asked in r.weights for name in layers for r in scene.table.rows(name))
-    return row if any(name in any_layer for name in layers) or any(renamed) else ""
+    weights = (r.weights for name in layers for r in scene.table.rows(name))
+    renamed = any(asked & set(names) for names in weights)
+    return row if any(name in any_layer for name in layers) or renamed else ""
+
+
+def _asked(scene: Scene, name: ast.expr) -> frozenset[str]:
+    """Return which of the names that Cells have otherwise an expression may be."""
+    if isinstance(name, ast.Constant):
+        return RENAMED & {name.value}
+    function = scene.function(name)
+    nodes = function.nodes if function is not None else scene.file.nodes
+    return RENAMED & {n.value for n in nodes if isinstance(n, ast.Constant)}
 
 
 def _in_forward(scene: Scene, node: ast.AST) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from migrate import package_questions
 from migrate.buffer_gradients import BUFFER
+from migrate.errors import last_place
 from migrate.late_settings import decide_late
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
@@ -51,11 +52,15 @@ Decision = Edit | Refusal
 
 @dataclass(frozen=True)
 class Plan:
-    """The decisions of a file, one for each of ``total`` references, and edits beside them."""
+    """The decisions of a file, one for each of ``total`` references, and edits beside them.
+
+    ``failed``: the errors of rules that look at a whole file.
+    """
 
     decisions: tuple[Decision, ...]
     extra: tuple[Edit, ...]
     total: int
+    failed: tuple[str, ...] = ()
 
 
 def everything(scene: Scene) -> list[Reference]:
@@ -68,13 +73,29 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
     unused = compiled_operators.told_names(scene)
     dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused)
-    made = (_dead(scene, r, dead) or _apart(scene, r) or decide(scene, r) for r in found)
-    told = (advised(scene, decision) for decision in made)
-    decisions = tuple(fitted(scene, r.node, d) for r, d in zip(found, told, strict=True))
+    decisions = tuple(_decided(scene, r, dead) for r in found)
     roots = first_mode.roots(scene)
     decisions = tuple(first_mode.set_train(roots, decision) for decision in decisions)
-    extra = (*_beside(scene), *first_mode.beside(scene, roots, decisions))
-    return Plan(decisions, extra, len(found))
+    extra: list[Edit] = []
+    failed: list[str] = []
+    for rule in _BESIDE:
+        try:
+            extra += list(rule(scene))
+        except Exception as error:  # nobody knows which places it would have changed
+            failed.append(last_place(error))
+    extra += first_mode.beside(scene, roots, decisions)
+    return Plan(decisions, tuple(extra), len(found), tuple(failed))
+
+
+def _decided(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Decision:
+    """Return the decision for one reference; a rule that raises costs this place alone."""
+    try:
+        made = _dead(scene, reference, dead) or _apart(scene, reference)
+        told = advised(scene, made or decide(scene, reference))
+        return fitted(scene, reference.node, told)
+    except Exception as error:
+        site = scene.site(reference.name, reference.node)
+        return Refusal(site, "INT901", last_place(error), "report it with the file")
 
 
 def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | None:
@@ -150,23 +171,24 @@ def decide(scene: Scene, reference: Reference) -> Decision:
     return members.decide(scene, node, name)
 
 
-def _beside(scene: Scene) -> Iterator[Edit]:
-    """Edits that belong to no single reference: parameter names, gradient contexts."""
-    yield from classes.first_parameters(scene)
-    yield from autograd.contexts(scene)
-    yield from autograd_function.bodies(scene)
-    yield from graph_forms.rewrites(scene)
-    yield from graph_flags.rewrites(scene)
-    yield from bookkeeping.calls(scene)
-    yield from dead_branches.edits(scene)
-    yield from lambdas.named(scene)
-    yield from launch.variables(scene)
-    yield from strided.slices(scene)
-    yield from full_slices.cuts(scene)
-    yield from empty_index.guards(scene)
-    yield from buffers.snapshots(scene)
-    yield from buffers.items(scene)
-    yield from items.loads(scene)
+# Edits that belong to no single reference: parameter names, gradient contexts.
+_BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
+    classes.first_parameters,
+    autograd.contexts,
+    autograd_function.bodies,
+    graph_forms.rewrites,
+    graph_flags.rewrites,
+    bookkeeping.calls,
+    dead_branches.edits,
+    lambdas.named,
+    launch.variables,
+    strided.slices,
+    full_slices.cuts,
+    empty_index.guards,
+    buffers.snapshots,
+    buffers.items,
+    items.loads,
+)
 
 
 def ledger_outcome(decision: Decision) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Literal
 from migrate import helper_copy, parallel, rewrite, table, table_lint
 from migrate.assembly import Conversion, Parts, assemble
 from migrate.deep import uncollected
-from migrate.errors import Problem
+from migrate.errors import Problem, last_place
 from migrate.following.follow import Followed, follow
 from migrate.following.policy import Wish
 from migrate.inputs import Failure, Inputs, read_all
@@ -227,10 +226,3 @@ def _convert_one(
 def _died(path: str, why: str) -> Failure:
     step = "it has no output; please report it with this file"
     return Failure(path, path, "internal error of torch2ms", why, step, internal=True)
-
-
-def last_place(error: BaseException) -> str:
-    """An exception as one line, with the place in this tool where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"

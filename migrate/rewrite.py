@@ -186,7 +186,7 @@ def _checked(
     scene: Scene, references: Sequence[Reference], made: plan.Plan, options: Options
 ) -> tuple[list[Edit], Emitted, list[selfcheck.Stopped]]:
     """The edits and the new text; statements at which the text would be wrong are flagged."""
-    stopped: list[selfcheck.Stopped] = []
+    stopped = selfcheck.whole(scene, made.failed)
     for _ in range(_ROUNDS):
         changes = _changes(scene, references, made, options, stopped)
         emitted, applied = _emit(scene, changes)

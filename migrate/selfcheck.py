@@ -184,6 +184,16 @@ def _imports(scene: Scene, emitted: Emitted) -> Iterator[Fault]:
 # -- what is flagged instead ------------------------------------------------------------------
 
 
+def whole(scene: Scene, failed: Sequence[str]) -> list[Stopped]:
+    """Return a refusal for every statement of a file in which a rule for whole files failed."""
+    if not failed:
+        return []
+    body = [n for n in scene.source.tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))]
+    body = body[1:] if ast.get_docstring(scene.source.tree) is not None else body
+    found = [Fault(failed[0], scene.source.span(n).start) for n in body]
+    return refused(scene, found, [])
+
+
 def refused(scene: Scene, found: Sequence[Fault], stopped: Sequence[Reference]) -> list[Stopped]:
     """Return a refusal for the statement of each fault; for one that is stopped, what holds it."""
     before = {id(r.node) for r in stopped}

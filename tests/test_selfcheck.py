@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from migrate import plan, project, rewrite, table
-from migrate.outcomes import Edit, Outcome, Site, Span
+from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rewrite import Options, Rewritten
 from migrate.scene import Scene
 from migrate.selfcheck import unbound
+from migrate.sites import Reference
 from migrate.source import read
 
 TEXT = """\
@@ -62,6 +63,15 @@ def _beside(scene: Scene, text: str, start: int, end: int) -> Edit:
     return Edit(Site("a rule", Span(start, end), 1, 1), Outcome.CONVERTED, (text,))
 
 
+RAISING = """import torch
+
+def first(x: torch.Tensor):
+    y = torch.relu(x)
+    return y
+
+def second(x: torch.Tensor):
+    return torch.sigmoid(x)
+"""
 FAULTS = {
     "nothing binds the name nowhere": ("y = x + 1", "y = nowhere(x)"),
     "the output does not compile": ("y = x + 1", "y = x +"),
@@ -73,14 +83,12 @@ FAULTS = {
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_wrong_edit_costs_its_statement(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = FAULTS[what]
-    beside = plan._beside
 
     def broken(scene: Scene) -> Iterator[Edit]:
-        yield from beside(scene)
         start = TEXT.index(old)
         yield _beside(scene, new, start, start + len(old))
 
-    monkeypatch.setattr(plan, "_beside", broken)
+    monkeypatch.setattr(plan, "_BESIDE", (*plan._BESIDE, broken))
     made = converted(TEXT)
     text = made.data.decode()
     ast.parse(text)
@@ -97,10 +105,39 @@ def test_the_exit_status_is_that_of_an_internal_error(
 ) -> None:
     start = TEXT.index("y = x + 1")
     broken = _beside(None, "y = nowhere(x)", start, start + 9)  # type: ignore[arg-type]
-    monkeypatch.setattr(plan, "_beside", lambda scene: iter([broken]))
+    monkeypatch.setattr(plan, "_BESIDE", (lambda scene: iter([broken]),))
     (tmp_path / "net.py").write_text(TEXT)
     request = project.Request(tmp_path / "net.py", tmp_path / "out.py")
     assert project.convert(request).status == 3
+
+
+def test_a_rule_that_raises_costs_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    decide = plan.decide
+
+    def broken(scene: Scene, reference: Reference) -> Edit | Refusal:
+        if reference.name.endswith("relu"):
+            raise KeyError("a fact")
+        return decide(scene, reference)
+
+    monkeypatch.setattr(plan, "decide", broken)
+    made = converted(RAISING)
+    text = made.data.decode()
+    found = [e for e in made.entries if e.code == "INT901"]
+    assert len(found) == 1 and "KeyError: 'a fact' (test_selfcheck.py:" in found[0].reason
+    assert "raise NotImplementedError('torch2ms INT901 torch.relu')" in text
+    assert "return ops.sigmoid(x)" in text
+    assert made.ledger.adds_up and made.ledger.total == len(made.entries)
+
+
+def test_a_rule_for_whole_files_that_raises_stops_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(scene: Scene) -> Iterator[Edit]:
+        yield from plan._BESIDE[0](scene)
+        raise KeyError("a fact")
+
+    monkeypatch.setattr(plan, "_BESIDE", (*plan._BESIDE[1:], broken))
+    text = converted(RAISING).data.decode()
+    for name in ("first", "second"):
+        assert f"\n{name} = Missing('torch2ms INT901 def {name}(x: torch.Tensor):')\n" in text
 
 
 def test_a_right_file_has_no_fault() -> None:

@@ -68,6 +68,11 @@ class iinfo:
         self.bits = INT_BITS[name] + (0 if name[0] == "U" else 1)
 
 
+def device_type(device):
+    """``device.type``, where the device of a Tensor, which is None here, may have been passed."""
+    return "cpu" if device is None else device.type
+
+
 class Device:
     """torch.device as a name: its ``type`` and ``index``. It places nothing."""
 

@@ -8,7 +8,8 @@ def other_names(cell, name):
         return ()
     if name == "weight":
         return ("gamma", "embedding_table")
-    return {"bias": ("beta",), "running_mean": ("moving_mean",)}.get(name, ("moving_variance",))
+    names = {"bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+    return (names[name],) if name in names else ()
 
 
 def layer_part(cell, name):

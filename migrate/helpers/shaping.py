@@ -20,6 +20,14 @@ def squeeze(input, dim):
     return input.reshape([shape[i] for i in range(len(shape)) if not (i in dims and shape[i] == 1)])
 
 
+def size_numel(size):
+    """torch.Size.numel: how many elements a tensor of that size has."""
+    count = 1
+    for length in size:
+        count = count * length
+    return count
+
+
 def diag(input, diagonal=0):
     """torch.diag: a matrix with a vector on a diagonal, or a diagonal of a matrix."""
     if input.ndim == 1:

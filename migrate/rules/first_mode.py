@@ -235,7 +235,7 @@ class Modes:
         key = (id(place.unit), place.name, False)
         if key not in self._solved:
             if key in self._asked:
-                count = range(len(self.inference.graph(place.unit).nodes))
+                count = range(-1, len(self.inference.graph(place.unit).nodes))
                 return dict.fromkeys(count, (True, True))
             self._asked.add(key)
             graph = self.inference.graph(place.unit)

@@ -40,8 +40,12 @@ def _is_told(scene: Scene, node: ast.Attribute) -> bool:
         return getattr(parent.func, "id", "") in ("str", "repr") and parent.args == [node]
     if not isinstance(parent, ast.Compare) or len(parent.ops) > 1:
         return False
-    other = parent.comparators[0] if parent.left is node else parent.left
-    values = scene.facts.values(other) if isinstance(other, ast.Name) else (other,)
+    return _is_made_device(scene, parent.comparators[0] if parent.left is node else parent.left)
+
+
+def _is_made_device(scene: Scene, node: ast.expr) -> bool:
+    """Whether all that an expression may be are calls of ``torch.device``."""
+    values = scene.facts.values(node) if isinstance(node, ast.Name) else (node,)
     return bool(values) and all(isinstance(v, ast.Call) and _makes_device(scene, v) for v in values)
 
 
@@ -116,8 +120,11 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
         return Refusal(
             site, "API107", "the method is passed on as a value", "wrap it in a function"
         )
+    template = template_of(scene, row)
+    if name == "torch.device.type" and not _is_made_device(scene, node.value):
+        template = "helpers.device_type(self)"
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
-    rendering = renderer.render(template_of(scene, row), scene.is_tight(node))
+    rendering = renderer.render(template, scene.is_tight(node))
     text = "".join(p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts)
     helper = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helper else Outcome.CONVERTED
