@@ -82,12 +82,12 @@ def serve(mode: str) -> None:
                 result = call(*given)
                 found = dict(leaves(result, self)) if not graph else None
                 added = 0.0
-                for path, number in of:
+                for path, number, size in of:  # torch's size: a graph may not know it
                     leaf = found[path] if found is not None else result
                     if found is None:
                         for step in path:
                             leaf = leaf[step]
-                    factors = ms.Tensor(weights_of_sum(leaf.size, number))
+                    factors = ms.Tensor(weights_of_sum(size, number))
                     added = added + (leaf.astype(ms.float32).reshape(-1) * factors).sum()
                 return added
 

@@ -70,7 +70,7 @@ class Torch(Side):
             if tensor.requires_grad and tensor.is_floating_point():
                 factors = torch.from_numpy(weights_of_sum(tensor.numel(), number))
                 total = total + (tensor.float().reshape(-1) * factors).sum()
-                of.append((path, number))
+                of.append((path, number, tensor.numel()))
         named = list(model.named_parameters()) if isinstance(model, torch.nn.Module) else []
         named = [(n, p) for n, p in named if p.requires_grad]
         asked = [*inputs, *(p for _, p in named)]
