@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
 _REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
+_WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
 _ANY = "*"  # the name of an attribute that is not written out
 
 
@@ -74,7 +75,13 @@ class Classes:
         return known
 
     def torch_bases(self, key: str) -> tuple[str, ...]:
-        """Return the torch classes that a class of the project is derived from, nearest first."""
+        """Return the torch classes that a class of the project is derived from, nearest first.
+
+        A mixin is derived from none, but all its objects are Modules.
+        """
+        return self._written_bases(key) or self._mixed_into(self.world.program.classes[key])
+
+    def _written_bases(self, key: str) -> tuple[str, ...]:
         found: list[str] = []
         seen, todo = {key}, [key]
         while todo:
@@ -87,13 +94,49 @@ class Classes:
                         todo.append(atom.name)
         return tuple(found)
 
-    def is_module(self, key: str) -> bool:
-        """Return whether a class of the project is a torch Module."""
+    def _mixed_into(self, owner: Class) -> tuple[str, ...]:
+        """Return torch.nn.Module for a class of which all objects that can exist are Modules.
+
+        It is not instantiated, it has no foreign base that would bring members of its own, and so
+        it is for each class derived from it that is no Module.
+        """
+        derived = self.world.summaries.graph.derived
+        todo = [owner]
+        for one in todo:
+            if one is not owner and self._are_modules(self._written_bases(one.key)):
+                continue
+            below = derived(one)
+            if not below or one.name in self._called or not self._is_plain(one):
+                return ()
+            todo += [c for c in below if c not in todo]
+        return ("torch.nn.Module",)
+
+    def _is_plain(self, owner: Class) -> bool:
+        """Return whether all bases are classes of the project or have no members of their own."""
+        for node, base in zip(owner.node.bases, self.bases(owner.key), strict=True):
+            last = node.value if isinstance(node, ast.Subscript) else node
+            own = getattr(last, "attr", getattr(last, "id", "")) in _WITHOUT_MEMBERS
+            classes = [self.world.class_of(a.name) for a in base if a.kind == "class"]
+            known = bool(base) and len(classes) == len(base)
+            if not own and not (known and all(c and self._is_plain(c) for c in classes)):
+                return False
+        return True
+
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        """The last names of all that the program calls."""
+        return frozenset(n for file in self.world.program.files.values() for n in file.calls)
+
+    def _are_modules(self, bases: Iterable[str]) -> bool:
         return any(
             name.startswith(("torch.nn.", "einops.layers", "torchvision.ops"))
             and self.world.table.kind(name) in ("class", "")
-            for name in self.world.torch_bases(key)
+            for name in bases
         )
+
+    def is_module(self, key: str) -> bool:
+        """Return whether a class of the project is a torch Module."""
+        return self._are_modules(self.world.torch_bases(key))
 
     def is_function(self, key: str) -> bool:
         """Return whether a class of the project is a torch.autograd.Function."""
