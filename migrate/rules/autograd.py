@@ -100,7 +100,7 @@ def contexts(scene: Scene) -> Iterator[Edit]:
             if set(names) & set(STOPPING) and _differentiated(scene, node):
                 yield from _cut_names(scene, node)
     for function in scene.file.of(ast.FunctionDef):
-        stopping = any(_quiet(scene, d) in STOPPING for d in function.decorator_list)
+        stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
 
@@ -119,6 +119,12 @@ def _quiet(scene: Scene, node: ast.expr) -> str:
         return ""
     quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
     return _meant(name, node) if quiet else ""
+
+
+def _decorates(scene: Scene, node: ast.expr) -> str:
+    """``@torch.no_grad()``, or ``@torch.no_grad`` without parentheses."""
+    bare = "" if isinstance(node, ast.Call) else direct_name(scene, node) or ""
+    return bare if bare in decorators.BARE else _quiet(scene, node)
 
 
 def _meant(name: str, call: ast.Call) -> str:

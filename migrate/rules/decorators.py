@@ -9,13 +9,18 @@ from migrate.scene import Scene
 from migrate.table import Row
 
 PASSES_ON = "helpers.script"
+# contexts that decorate with and without parentheses
+BARE = ("torch.no_grad", "torch.inference_mode", "torch.enable_grad",
+        "torch.autograd.no_grad", "torch.autograd.inference_mode",
+        "torch.autograd.enable_grad")  # fmt: skip
 
 
 def decide(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | None:
     """``@torch.jit.script``, ``@torch.compile(...)`` go; None where the place is no decorator."""
     if not is_decorator(scene, node):
         return None
-    row = next((row for row in scene.table.rows(name) if _returns_it(row)), None)
+    bare = name in BARE and not isinstance(node, ast.Call)
+    row = next((row for row in scene.table.rows(name) if bare or _returns_it(row)), None)
     return dropped(scene, site, node, row) if row is not None else None
 
 
