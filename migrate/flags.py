@@ -64,6 +64,7 @@ class Form(Enum):
     ANNOTATION = "nobody evaluates it, or nobody acts on it"
     DECORATOR = "the decorated name is such a value"
     EXCEPTION = "the class of exceptions that nobody raises"
+    NO_CLASS = "no object is of that class: isinstance is False"
     PATTERN = "the subject of the match raises"
     DEFINITION = "the name of a function or class is bound to such a value"
     NAME = "an imported name is bound to such a value"
@@ -159,6 +160,8 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, place, Form.ANNOTATION)
     if _catches(scene, place):
         return Mark(refusal, node, place, Form.EXCEPTION)
+    if _tests_class(scene, place) and not _has_objects(scene, refusal.site.name):
+        return Mark(refusal, node, place, Form.NO_CLASS)
     form, place = _evaluated(scene, refusal, place)
     return Mark(refusal, node, place, form)
 
@@ -199,6 +202,27 @@ def _catches(scene: Scene, node: ast.AST) -> bool:
     while isinstance(holder, ast.Tuple):
         node, holder = holder, scene.parent(holder)
     return isinstance(holder, ast.ExceptHandler) and holder.type is node
+
+
+def _tests_class(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a node is a class that ``isinstance`` or ``issubclass`` asks for."""
+    holder = scene.parent(node)
+    while isinstance(holder, ast.Tuple):
+        node, holder = holder, scene.parent(holder)
+    asks = isinstance(holder, ast.Call) and node in holder.args[1:]
+    return asks and getattr(holder.func, "id", "") in ("isinstance", "issubclass")  # type: ignore[union-attr]
+
+
+def _has_objects(scene: Scene, name: str) -> bool:
+    """Return whether objects of a class without a counterpart may exist.
+
+    A library that cannot be imported makes none.
+    """
+    if name.partition(".")[0] != "torch":
+        return False
+    inference = scene.inference
+    derived = any(name in inference.torch_bases(key) for key in inference.program.classes)
+    return derived or scene.table.has_objects(name)
 
 
 def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, ast.AST]:
@@ -354,6 +378,10 @@ def _decorator(scene: Scene, mark: Mark) -> Iterator[Edit]:
     yield _edit(scene, mark, mark.place, f"{made}.decorate", root)
 
 
+def _no_class(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    yield _edit(scene, mark, mark.place, "()", "")
+
+
 def _exception(scene: Scene, mark: Mark) -> Iterator[Edit]:
     made, root = _called(scene, MISSING, mark)
     yield _edit(scene, mark, mark.place, f"{made}.error", root)
@@ -392,6 +420,7 @@ _FORMS = {
     Form.ANNOTATION: _annotation,
     Form.DECORATOR: _decorator,
     Form.EXCEPTION: _exception,
+    Form.NO_CLASS: _no_class,
     Form.PATTERN: _pattern,
     Form.DEFINITION: _definition,
     Form.NAME: _name,
@@ -408,7 +437,10 @@ def _dotted(scene: Scene, node: ast.AST) -> ast.AST:
 
 def _called(scene: Scene, helper: str, mark: Mark) -> tuple[str, str]:
     text, root = scene.spelling.local(helper)
-    return f"{text}({message(mark.refusal)!r})", root
+    more = ""
+    if mark.form is Form.NAME and not _has_objects(scene, mark.refusal.site.name):
+        more = ", no_objects=True"
+    return f"{text}({message(mark.refusal)!r}{more})", root
 
 
 def _edit(scene: Scene, mark: Mark, node: ast.AST, text: str, root: str) -> Edit:

@@ -136,6 +136,24 @@ class Table:
         """The bases of a torch class, nearest first: LSTM -> RNNBase, Module."""
         return self.torch.bases(name)
 
+    def has_objects(self, name: str) -> bool:
+        """Return whether objects of a class without a target may exist all the same.
+
+        They may where a class with a target is derived from it, and where it is not known to be a
+        class of one of torch's libraries, which torch's own functions alone instantiate.
+        """
+        public = self.torch.canonical(name)
+        library = public.count(".") > 1 and self.kind(public) == "class"
+        return not library or public in self._ancestors
+
+    @cached_property
+    def _ancestors(self) -> frozenset[str]:
+        """The bases of all classes that have a target."""
+        with_target = (
+            n for n in self.names if self.kind(n) == "class" and not self.rows(n)[0].flag
+        )
+        return frozenset(base for name in with_target for base in self.bases(name))
+
     def target_is_class(self, name: str) -> bool:
         """Whether a target ("mindspore.nn.Conv2d", "helpers.BatchNorm2d") is a class."""
         root, _, rest = name.partition(".")

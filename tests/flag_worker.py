@@ -74,6 +74,7 @@ def values(module: Any) -> dict[str, str]:
         "nested": lambda: m.nested(1)() + 1,
         "closed": lambda: m.closed(1),
         "spread": lambda: m.spread(ms.Tensor([1.0, 2.0])),
+        "is_optimizer": lambda: m.is_optimizer(ms.Tensor(1.0)),
     }
     alive = {
         "ENTRY right": lambda: callable(m.ENTRY["right"]),
@@ -92,6 +93,7 @@ def values(module: Any) -> dict[str, str]:
         "second_test": lambda: m.second_test(1),
         "asserted": lambda: m.asserted(1),
         "shown": lambda: m.shown(1, False),
+        "is_masked": lambda: m.is_masked(ms.Tensor(1.0)),
         "spread": lambda: float(m.spread(np.array([1.0, 3.0]))),
     }
     found = {name: outcome(act) for name, act in acts.items()}

@@ -21,7 +21,7 @@ ALIVE = {
     "ENTRY right": "True", "CHOSEN": "1", "annotated": "3", "default given": "3", "wrapped": "3",
     "Based setting": "3", "Member.good": "3", "instance": "False", "caught": "7", "chosen": "1",
     "guarded": "False", "listed": "[]", "called_later": "1", "second_test": "1", "asserted": "1",
-    "shown": "'none'", "spread": "1.0",
+    "shown": "'none'", "spread": "1.0", "is_masked": "False",
 }  # fmt: skip
 
 

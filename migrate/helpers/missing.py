@@ -32,14 +32,16 @@ class Missing:
 
     Raises NotImplementedError on call, attribute, index, iteration, truth, comparison, arithmetic
     and formatting; a class derived from it raises when it is instantiated. It may be part of an
-    annotation (``X | None``). What Python itself made is no instance of it; others raise.
+    annotation (``X | None``). What Python itself made is no instance of it; others raise, but
+    where it stands for a class that has ``no_objects`` here.
     """
 
     error = type("MissingError", (Exception,), {"__doc__": "For except clauses: nobody raises it."})
     __hash__ = object.__hash__
 
-    def __init__(self, message):
+    def __init__(self, message, no_objects=False):
         self.__dict__["message"] = message
+        self.__dict__["no_objects"] = no_objects
 
     def __repr__(self):
         return f"Missing({self.__dict__['message']!r})"
@@ -80,10 +82,11 @@ class Missing:
 
     def __instancecheck__(self, value):
         plain = type(value).__module__ == "builtins" and type(value) is not tuple
-        return False if plain else self._fail()
+        return False if plain or self.__dict__["no_objects"] else self._fail()
 
     def __subclasscheck__(self, value):
-        return False if value.__module__ == "builtins" else self._fail()
+        known = self.__dict__["no_objects"] or value.__module__ == "builtins"
+        return False if known else self._fail()
 
     def decorate(self, function):
         """As a decorator: the decorated name raises when it is used."""

@@ -8,6 +8,7 @@ import numpy  # whose arrays have methods of the same names
 import torch
 import torch.nn as nn
 from apex import Kind
+from torch.nn.attention.flex_attention import BlockMask
 
 VALUE = torch.nothing(3)
 ENTRY = {"wrong": torch.nothing, "right": torch.relu, "list": [1, torch.nothing(3)]}
@@ -233,3 +234,11 @@ class Unknown(nn.Module):
     def forward(self, x):
         chosen = self.parts.get_part(x)
         return x + chosen.std(0)
+
+
+def is_masked(x):
+    return isinstance(x, (torch.nn.attention.flex_attention.BlockMask, BlockMask, list))
+
+
+def is_optimizer(x):
+    return isinstance(x, torch.optim.Optimizer)
