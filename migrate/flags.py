@@ -27,7 +27,7 @@ from enum import Enum
 from itertools import pairwise
 
 from migrate.layout import above
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import graph_unbound
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import begins_line
@@ -68,6 +68,7 @@ class Form(Enum):
     PATTERN = "the subject of the match raises"
     DEFINITION = "the name of a function or class is bound to such a value"
     NAME = "an imported name is bound to such a value"
+    TENSOR = "the statement stays, and raises before it where something is a Tensor"
 
 
 _STAYING = (Form.COMMENT, Form.GUARD)
@@ -147,6 +148,8 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if refusal.guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
+    if refusal.tensor is not None and begins_line(scene, scene.statement(node)):
+        return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
     if isinstance(place, ast.stmt):
         defines = isinstance(place, (*_FUNCTIONS, ast.ClassDef))
@@ -342,6 +345,21 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
         yield Stop(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))
 
 
+def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
+    """The edit takes the beginning of the statement along: the comment comes before both."""
+    source, statement = scene.source, scene.statement(mark.node)
+    assert isinstance(statement, (ast.AugAssign, ast.Assign)) and mark.refusal.tensor is not None
+    target = statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
+    span = source.span(target)
+    indent = source.data[source.line_start(target.lineno) : span.start].decode("utf-8")
+    step = "\t" if indent.startswith("\t") else "    "
+    text, root = scene.spelling.local("mindspore.Tensor")
+    stop = f"raise NotImplementedError({message(mark.refusal)!r})"
+    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}):{source.newline}{indent}{step}"
+             f"{stop}{source.newline}{indent}", Piece(span))  # fmt: skip
+    yield Edit(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
+
+
 def _definition(scene: Scene, mark: Mark) -> Iterator[Edit]:
     node = mark.place
     assert isinstance(node, (*_FUNCTIONS, ast.ClassDef))
@@ -424,6 +442,7 @@ _FORMS = {
     Form.PATTERN: _pattern,
     Form.DEFINITION: _definition,
     Form.NAME: _name,
+    Form.TENSOR: _tensor,
 }
 
 
@@ -478,7 +497,7 @@ def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:
         if text not in lines:
             lines.append(text)
     for mark in marks:
-        if mark.form not in (*_STAYING, Form.NAME):
+        if mark.form not in (*_STAYING, Form.NAME, Form.TENSOR):
             lines += [line for line in _original(scene, mark.place) if line not in lines]
     span = Span(start, start)
     site = Site(marks[0].refusal.site.name, span, scene.source.line_of(start), 1)

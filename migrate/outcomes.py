@@ -88,6 +88,7 @@ class Refusal:
     ``keep`` leaves the text as it is (it may be right, but nobody proved it); otherwise nothing
     of torch may stay and the statement raises. ``guard``: the text stays, and its receiver is
     checked when the program runs, since a Tensor of MindSpore has a method of that name as well.
+    ``tensor``: an expression; the statement stays, and raises only where that is a Tensor.
     """
 
     site: Site
@@ -96,6 +97,7 @@ class Refusal:
     next_step: str = ""
     keep: bool = False
     guard: bool = False
+    tensor: Span | None = None
 
     @property
     def message(self) -> str:

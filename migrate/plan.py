@@ -66,6 +66,12 @@ class Plan:
 def everything(scene: Scene) -> list[Reference]:
     """What comes from torch, and what graph mode will not compile, in the order of the text."""
     found = [*find(scene), *graph_flags.references(scene)]
+    known = {id(r.node) for r in found}
+    found += [
+        Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)
+        for node in shared_storage.unsure(scene)
+        if id(node) not in known
+    ]
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 

@@ -102,7 +102,7 @@ class State:
     """What the names and the containers hold at one point of a function.
 
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
-    ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
+    ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
     regions made anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the
     outermost regions of sets of references.
     """
@@ -110,6 +110,7 @@ class State:
     names: dict[str, Refs] = field(default_factory=dict)
     inside: dict[tuple[Region, str], Refs] = field(default_factory=dict)
     cut: dict[Region, frozenset[int]] = field(default_factory=dict)
+    unsure: set[int] = field(default_factory=set, compare=False)
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     made: set[Region] = field(default_factory=set, compare=False)
     leaves: set[Hashable] = field(default_factory=set, compare=False)
@@ -144,7 +145,7 @@ class State:
         def change(ref: Ref) -> Ref:
             touched = ref.region in hit or not own.isdisjoint(_above(ref.region))
             whole = assigned and ref.how == SAME and ref.region in sure
-            seen = ref.stale > 0 or not touched or whole
+            seen = (ref.stale > 0 and ref.stale not in self.unsure) or not touched or whole
             return ref if seen else ref._replace(stale=by)
 
         self._replace(change)

@@ -13,7 +13,15 @@ from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, layer_shares, shares
-from migrate.rules.written import Holder, Target, is_chain, target_of, works_inplace, written_by
+from migrate.rules.written import (
+    SEQUENCE,
+    Holder,
+    Target,
+    is_chain,
+    target_of,
+    works_inplace,
+    written_by,
+)
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
@@ -84,9 +92,17 @@ class Calls(Writes):
             if found is not None:
                 return found
         atoms = [a for a in self.scene.kind(func) if a.kind != "None"]
+        if isinstance(func, ast.Attribute) and func.attr in _HELD:  # only a Module has these
+            atoms = [a for a in atoms if a.kind != "unknown"]
+            if not atoms:
+                return self._torch(f"torch.nn.Module.{func.attr}", node, receiver, receiver)
         if not atoms:
             return self._unknown(node, NO_REFS.union(*args, *named.values()))
-        return NO_REFS.union(*(self._called(a, node, receiver, args, named) for a in atoms))
+        results = [self._called(a, node, receiver, args, named) for a in atoms]
+        layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
+        if len(layers) == len(atoms) and any(layers) and not all(layers):
+            results = [made_as(r, MAYBE) if any(x.how for x in r) else r for r in results]
+        return NO_REFS.union(*results)
 
     def _argument(self, node: ast.expr) -> Refs:
         if isinstance(node, ast.Starred):
@@ -182,8 +198,11 @@ class Calls(Writes):
         if atom.kind == "Step":
             return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
+            if atom.name == SEQUENCE and "inplace" in atom.keys:
+                self._changed(node, handed, [], False)
+                return made_as(handed, VIEW) | self.made(node)
             shared = made_as(handed, VIEW) if layer_shares(atom) else NO_REFS
-            return shared | self.made(node)
+            return shared | self._layers(atom, node, args, named) | self.made(node)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, [*args, *named.values()])
         if atom.name in _FIELDS:
@@ -199,6 +218,20 @@ class Calls(Writes):
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_tensor(asked)
         return self._unknown(node, handed | receiver if maybe else handed)
+
+    def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
+        """What the layers of the project in a Sequential change and give.
+
+        Their order is not known: where one of torch's makes a new tensor, what the others change
+        is the caller's argument only if it is read later.
+        """
+        inner = [a for kind in atom.items for a in kind if a.kind == "Module"]
+        own = [a for a in inner if "::" in a.name]
+        before = self.found.given.get(id(node))
+        refs = NO_REFS.union(*(self._called(a, node, NO_REFS, args, named) for a in own))
+        if before is None and not all(layer_shares(a) for a in inner):
+            self.found.given.pop(id(node), None)
+        return refs
 
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]

@@ -8,13 +8,14 @@ nothing slips through.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from migrate.analysis.cfg import Graph, Node, Role, graph_of
 from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
+    NO_REFS,
     VIEW,
     Intricate,
     Ref,
@@ -26,12 +27,12 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.buffer_gradients import is_buffer, registered
-from migrate.program import File, Function
+from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules.alias_calls import Calls, Summary
 from migrate.rules.alias_values import Findings
-from migrate.rules.called_from import in_forward, is_for_effect
-from migrate.rules.written import target_of
+from migrate.rules.called_from import in_forward, is_for_effect, scene_of
+from migrate.rules.written import may_be_tensor, target_of, unsure_target
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
@@ -83,11 +84,6 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Not
     if not within & notes.open.keys():  # else it is solved again with the one that waits for it
         notes.done[key] = found
     return found
-
-
-def scene_of(scene: Scene, file: File) -> Scene:
-    """Return the same analysis, for another file of the program."""
-    return scene if file is scene.file else replace(scene, file=file, _memo={})
 
 
 def summary(scene: Scene, function: Function) -> Summary:
@@ -294,11 +290,12 @@ class _Walk(Calls, Forward[State]):
             self._set_item(item, target)
             return
         refs = self.target_refs(target_of(self.scene, target))
-        if not self.scene.kind_names(target) & {"Tensor"} and not is_all(
-            self.scene.kind(item), "Tensor"
-        ):
-            if "list" in self.scene.kind_names(target):
+        kinds = self.scene.kind_names(target)
+        if "Tensor" not in kinds and not is_all(self.scene.kind(item), "Tensor"):
+            if "list" in kinds or may_be_tensor(kinds):
                 self.state.put(refs, ELEMENTS, self.elements(added))
+            if may_be_tensor(kinds) and unsure_target(target):
+                self._may_add(item, target, refs)
             return
         self.flight.clear()
         if isinstance(target, ast.Attribute) and is_buffer(self.scene, target):
@@ -314,6 +311,13 @@ class _Walk(Calls, Forward[State]):
             return
         self.found.added.add(id(item))
         self.write(item, target, refs, "bound")
+
+    def _may_add(self, item: ast.AugAssign, target: ast.expr, refs: Refs) -> None:
+        """``x += y`` of what may be a number, a list or a tensor: the name holds either."""
+        self.state.unsure.add(id(item))
+        self.write(item, target, refs, "bound")
+        if isinstance(target, ast.Name):
+            self.state.names[target.id] = self.state.names.get(target.id, NO_REFS) | refs
 
     def _Return(self, item: ast.Return) -> None:
         if item.value is not None:

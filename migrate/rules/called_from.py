@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from migrate.program import File, Function
+from migrate.receivers.kinds import Atom
 from migrate.scene import Scene
 
 CallSite = tuple[File, ast.Call, Function | None]
+
+
+def scene_of(scene: Scene, file: File) -> Scene:
+    """Return the same analysis, for another file of the program."""
+    return scene if file is scene.file else replace(scene, file=file, _memo={})
 
 
 def in_module_class(scene: Scene, function: Function | None) -> bool:
@@ -62,7 +70,7 @@ def _all_sites(scene: Scene) -> dict[str, list[CallSite]]:
     forwards: dict[str, str] = {}
     for sites in inference.program.calls.values():
         for file, call, caller in sites:
-            for atom in inference.kinds.get(id(call.func), ()):
+            for atom in _reached(inference.kinds.get(id(call.func), ())):
                 key = atom.name
                 if "::" not in key:
                     continue
@@ -79,3 +87,11 @@ def _all_sites(scene: Scene) -> dict[str, list[CallSite]]:
                     continue
                 found.setdefault(key, []).append((file, call, caller))
     return found
+
+
+def _reached(atoms: Iterable[Atom]) -> Iterator[Atom]:
+    """Yield what a call runs: a Sequential runs its layers, a training step its network."""
+    for atom in atoms:
+        yield atom
+        if atom.kind == "Step" or (atom.kind == "Module" and "::" not in atom.name):
+            yield from _reached(a for kind in atom.items for a in kind)

@@ -12,9 +12,8 @@ from migrate.rules.alias_walk import (
     changes_object,
     findings,
     owner_parameter,
-    scene_of,
 )
-from migrate.rules.called_from import call_sites, in_forward, in_module_class
+from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
 from migrate.scene import Scene
 
 
@@ -60,11 +59,21 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
         given.pop(owner_parameter(function), None)
     if not given or function is None:
         return Fate(None, assigned, key in found.renewed, is_unfolded(scene, function, key))
-    problem = lent(scene, function, max(given.values()), assigned, frozenset())
+    how = max(given.values())
+    if how == SAME and _sets_item(node) and in_module_class(scene, function):
+        assigned_too = True  # an element is set in the caller's very object
+    else:
+        assigned_too = assigned
+    problem = lent(scene, function, how, assigned_too, frozenset())
     if problem is not None:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
     return Fate(None, whole, key in found.renewed, is_unfolded(scene, function, key))
+
+
+def _sets_item(node: ast.AST) -> bool:
+    target = node.target if isinstance(node, ast.AugAssign) else node
+    return isinstance(target, ast.Subscript)
 
 
 def effect(
@@ -146,6 +155,6 @@ def lent(
             more = lent(there, caller, max(again.values()), nothing, seen | {id(function)})
             if more is not None:
                 return more
-    if sites or nothing or assigned or in_module_class(scene, function):
+    if sites or nothing or assigned:
         return None
     return Missed("INP206", "the caller's tensor, and nothing shows who calls it")

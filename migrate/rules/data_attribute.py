@@ -10,14 +10,14 @@ code of MindSpore's says: that is flagged.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from migrate.buffer_gradients import carries, is_buffer, is_parameter
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules.buffers import evaluated_behind
-from migrate.rules.called_from import in_forward, in_module_class
+from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
 from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
@@ -147,11 +147,24 @@ def _owner(scene: Scene, node: ast.AST) -> ast.expr:
             return node
 
 
-def _records(scene: Scene, function: Function | None) -> bool:
-    """Return whether a gradient may be computed through what a function does."""
-    if function is not None and (in_module_class(scene, function) or in_forward(scene, function)):
+def _records(scene: Scene, function: Function | None, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether a gradient may be computed through what a function does.
+
+    It is unknown, and so it may, where nothing shows who calls the function.
+    """
+    if function is None:
+        return _differentiates(scene.file.nodes)
+    if function.key in seen:
+        return False
+    if in_module_class(scene, function) or in_forward(scene, function):
         return True
-    nodes = function.nodes if function is not None else scene.file.nodes
+    sites = call_sites(scene, function)
+    if not sites or _differentiates(function.nodes):
+        return True
+    return any(_records(scene_of(scene, f), c, seen | {function.key}) for f, _, c in sites)
+
+
+def _differentiates(nodes: Iterable[ast.AST]) -> bool:
     calls = (n.func for n in nodes if isinstance(n, ast.Call))
     return any(getattr(f, "attr", getattr(f, "id", "")) in ("backward", "grad") for f in calls)
 
@@ -213,8 +226,21 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
     ) else ""  # fmt: skip
     if last in _HOLDING or is_stopped(scene, scene.file, value):
         return False
+    if isinstance(value, (ast.DictComp, ast.ListComp)) and _from_state(value):
+        return False
     inside = function.node if function is not None else scene.source.tree
     return carries(scene, value, inside, frozenset())
+
+
+def _from_state(value: ast.DictComp | ast.ListComp) -> bool:
+    """Return whether a comprehension is made of a ``state_dict()`` alone, which has no gradient."""
+    made = value.value if isinstance(value, ast.DictComp) else value.elt
+    clause = value.generators[0]
+    bound = {n.id for n in ast.walk(clause.target) if isinstance(n, ast.Name)}
+    used = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}
+    calls = (n.func for n in ast.walk(clause.iter) if isinstance(n, ast.Call))
+    held = any(isinstance(f, ast.Attribute) and f.attr == "state_dict" for f in calls)
+    return held and used <= bound and len(value.generators) == 1
 
 
 _HOLDING = frozenset(

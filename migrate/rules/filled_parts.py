@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from migrate.outcomes import Edit, Piece, Refusal, Site
 from migrate.receivers.kinds import is_all
-from migrate.rules.alias_walk import findings, scene_of
-from migrate.rules.called_from import call_sites
+from migrate.rules.alias_walk import findings
+from migrate.rules.called_from import call_sites, scene_of
 from migrate.rules.inplace import bind_anew, is_basic
 from migrate.rules.torch_sharing import is_view_name, shares
 from migrate.rules.written import Holder, target_of

@@ -6,6 +6,8 @@ MindSpore binds the variable anew where torch changes the tensor: right where no
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
@@ -15,7 +17,13 @@ from migrate.rules.callers import Missed, fate
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
-from migrate.rules.written import Holder, Target, target_of
+from migrate.rules.written import (
+    Holder,
+    Target,
+    may_be_tensor,
+    target_of,
+    written_by,
+)
 from migrate.scene import Scene
 from migrate.substitution import piece
 
@@ -28,6 +36,49 @@ NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
+def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript]:
+    """Yield writes into what may be a Tensor that somebody else holds, where nothing tells."""
+    for node in scene.file.of(ast.AugAssign):
+        if _may_be_missed(scene, node):
+            yield node
+    for place in scene.file.of(ast.Subscript):
+        item = scene.parent(place)
+        stored = isinstance(item, ast.Assign) and item.targets == [place] and through_data(place)
+        unknown = stored and may_be_tensor(scene.kind_names(place.value))
+        if unknown and data_attribute.keeps_gradient(scene, place):
+            yield place
+
+
+def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
+    if not may_be_tensor(scene.kind_names(_owner(node))):
+        return False
+    data = through_data(node.target)
+    if data and data_attribute.keeps_gradient(scene, node.target):
+        return True
+    if not data and target_of(scene, node.target).holder is not Holder.NAME:
+        return False
+    found = fate(scene, node)
+    return found.missed is not None or (found.assigned and not data)
+
+
+def _owner(node: ast.AugAssign | ast.Subscript) -> ast.expr:
+    """Return what is a Tensor, if the statement changes one."""
+    place = node.target if isinstance(node, ast.AugAssign) else node
+    return place.value if isinstance(place, ast.Subscript) else place
+
+
+def _guarded(scene: Scene, node: ast.AST, refusal: Refusal) -> Refusal:
+    """Return the refusal; where nothing tells a Tensor it is one for Tensors alone."""
+    if not isinstance(node, (ast.AugAssign, ast.Subscript)):
+        return refusal
+    owner = _owner(node)
+    if not may_be_tensor(scene.kind_names(owner)) or any(
+        isinstance(n, _TWICE) for n in ast.walk(owner)
+    ):
+        return refusal
+    return replace(refusal, tensor=scene.source.span(owner))
+
+
 def decide(
     scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript, name: str
 ) -> Edit | Refusal:
@@ -36,10 +87,13 @@ def decide(
     expr = _changed(node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
-        return missed(site, expr, found.missed)
+        return _guarded(scene, node, missed(site, expr, found.missed))
     quiet = is_stopped(scene, scene.file, node)
     if (quiet or through_data(expr)) and data_attribute.keeps_gradient(scene, expr):
-        return data_attribute.straight_through(site, expr)
+        return _guarded(scene, node, data_attribute.straight_through(site, expr))
+    unsure = isinstance(node, ast.AugAssign) and may_be_tensor(scene.kind_names(node.target))
+    if found.assigned and unsure and isinstance(expr, ast.Name):
+        return _guarded(scene, node, missed(site, expr, Missed("INP206", "the caller's tensor")))
     if is_closed_over(scene, target):
         why = Missed("INP206", "a variable of an outer function")
         return missed(site, expr, why)
@@ -62,6 +116,8 @@ def decide(
         return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
     if found.assigned:
         return missed(site, expr, Missed("INP206", "the caller's tensor"))
+    if written_by(scene, node) is None:  # the first layer of a Sequential; nobody reads it again
+        return _kept(site)
     return _layer(scene, site, node, target, found.renewed)
 
 

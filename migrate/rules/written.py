@@ -15,6 +15,7 @@ _NO_TENSOR = frozenset(
     "list tuple dict Size str int float bool Module Optimizer Object class".split()
 )
 # a function of a module, whose name may end in "_" as well: utils.zero_first_(x)
+SEQUENCE = "torch.nn.Sequential"  # its first layer may change the argument; the result is another
 _CALLED_BY_NAME = frozenset("ref function foreign class builtin".split())
 
 
@@ -49,7 +50,7 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
     if not node.args:
         return None
     for atom in scene.kind(func):
-        if atom.kind == "Module" and "inplace" in atom.keys:
+        if atom.kind == "Module" and "inplace" in atom.keys and atom.name != SEQUENCE:
             return node.args[0]
         if atom.kind == "ref" and atom.name.startswith("torch."):
             last = atom.name.rpartition(".")[2]
@@ -147,3 +148,14 @@ def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
 
 def surely_tensor(scene: Scene, node: ast.expr) -> bool:
     return is_all(scene.kind(node), "Tensor")
+
+
+def may_be_tensor(kinds: frozenset[str]) -> bool:
+    """Return whether a value of these kinds may be a Tensor that nobody recognised."""
+    return not kinds or "unknown" in kinds
+
+
+def unsure_target(target: ast.expr) -> bool:
+    """Return whether ``target += y`` binds a name, or changes what ``.data`` gives."""
+    data = isinstance(target, ast.Attribute) and target.attr == "data"
+    return isinstance(target, ast.Name) or data
