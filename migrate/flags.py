@@ -355,8 +355,8 @@ def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     step = "\t" if indent.startswith("\t") else "    "
     text, root = scene.spelling.local("mindspore.Tensor")
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
-    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}):{source.newline}{indent}{step}"
-             f"{stop}{source.newline}{indent}", Piece(span))  # fmt: skip
+    then = f", {text}):{source.newline}{indent}{step}{stop}{source.newline}{indent}"
+    parts = ("if isinstance(", Piece(mark.refusal.tensor), then, Piece(span))
     yield Edit(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
 
 

@@ -102,9 +102,10 @@ class State:
     """What the names and the containers hold at one point of a function.
 
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
-    ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts the references that were gone through in the whole walk, ``made`` holds the
-    regions made anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the
-    outermost regions of sets of references.
+    ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
+    the references that were gone through in the whole walk, ``made`` holds the regions made
+    anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the outermost
+    regions of sets of references.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
