@@ -81,7 +81,7 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused)
     decisions = tuple(_decided(scene, r, dead) for r in found)
     roots = first_mode.roots(scene)
-    decisions = tuple(first_mode.set_train(roots, decision) for decision in decisions)
+    decisions = tuple(first_mode.set_train(scene, roots, decision) for decision in decisions)
     extra: list[Edit] = []
     failed: list[str] = []
     for rule in _BESIDE:

@@ -235,7 +235,7 @@ def rows_of(sources: Sequence[Path], folder: Path, seconds: float = 180.0) -> li
 
 def found_in(folders: Sequence[Path], only: str) -> list[Path]:
     """Return the programs of the folders whose names match."""
-    inside = [p for folder in folders for p in sorted(folder.iterdir())]
+    inside = [p for folder in folders for p in sorted(folder.resolve().iterdir())]
     programs = [p for p in inside if p.suffix == ".py" or (p / "main.py").is_file()]
     return [p for p in programs if re.search(only, p.stem)]
 

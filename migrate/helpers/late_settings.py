@@ -4,13 +4,14 @@ from mindspore import nn, ops
 from mindspore.nn.layer.normalization import _BatchNorm
 
 from migrate.helpers.convolution import conv_pads, per_axis
+from migrate.helpers.keeping import compile_anew
 
 
 def set_convolution(conv, name, value):
     """``conv.stride = value`` as in torch, also for padding and dilation of a Conv2d.
 
-    A Cell is built for its settings. So the primitive that it calls is made anew; one that was
-    compiled before stays as it is. Raises TypeError for another layer of MindSpore.
+    A Cell is built for its settings. So the primitive that it calls is made anew, and so are the
+    graphs that hold it. Raises TypeError for another layer of MindSpore.
     """
     if not isinstance(conv, nn.Conv2d):
         if any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(conv).__mro__):
@@ -35,6 +36,7 @@ def set_convolution(conv, name, value):
         dilation=dilation,
         group=conv.group,
     )
+    compile_anew()
 
 
 def set_ceil_mode(pool, name, value):
@@ -53,6 +55,7 @@ def set_ceil_mode(pool, name, value):
             ceil_mode=value,
         )
         pool.use_pad = True
+        compile_anew()
     elif computes.__module__.startswith("mindspore.nn.layer"):
         raise TypeError(f"{type(pool).__name__}: its {name} cannot be changed after it is built")
     setattr(pool, name, value)
@@ -68,6 +71,7 @@ def set_norm(norm, name, value):
         setattr(norm, name, float(value))
         norm.bn_train = ops.BatchNorm(True, norm.eps, norm.momentum, norm.format)
         norm.bn_infer = ops.BatchNorm(False, norm.eps, data_format=norm.format)
+        compile_anew()
         return
     if isinstance(norm, nn.LayerNorm) and name == "eps":
         norm.epsilon = value
@@ -79,3 +83,4 @@ def set_norm(norm, name, value):
                 f"{type(norm).__name__}: its {name} cannot be changed after it is built"
             )
     setattr(norm, name, value)
+    compile_anew()

@@ -5,6 +5,8 @@ MindSpore's set_train goes through all Cells below by itself and asks none of th
 
 from mindspore import nn
 
+from migrate.helpers.keeping import compile_anew
+
 
 def switch(cell, mode=True):
     """torch.nn.Module.train and eval: a class with its own set_train decides for what is below."""
@@ -20,3 +22,16 @@ def switch_below(cell, mode=True):
     for child in cell.cells():
         switch(child, mode)
     return cell
+
+
+def modes_are_set(cell):
+    """Make graph mode compile again where Cells inside ``cell`` have modes it has not seen yet.
+
+    A graph keeps the modes that they had when it was compiled: one graph for each mode of ``cell``.
+    """
+    mode, new = cell.training, False
+    for _, part in cell.cells_and_names():
+        seen = vars(part).setdefault("modes_seen", {})
+        new, seen[mode] = new or seen.get(mode) != part.training, part.training
+    if new:
+        compile_anew()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from migrate import module_members
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated
 from migrate.analysis.dataflow import Backward, solve
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -464,13 +465,28 @@ def roots(scene: Scene) -> dict[Span, ast.Call]:
     return {scene.source.span(call): call for call in found}
 
 
-def set_train(roots: Mapping[Span, ast.Call], decision: Edit | Refusal) -> Edit | Refusal:
+def set_train(
+    scene: Scene, roots: Mapping[Span, ast.Call], decision: Edit | Refusal
+) -> Edit | Refusal:
     """Return the decision about a construction with its mode."""
     written = isinstance(decision, Edit) and decision.parts is not None
     if not written or decision.site.span not in roots:
         return decision
     assert isinstance(decision, Edit)
-    return replace(decision, parts=(*(decision.parts or ()), ".set_train()"))
+    before, after, needs = _call(scene, roots[decision.site.span])
+    parts = (*((before,) if before else ()), *(decision.parts or ()), after)
+    return replace(decision, parts=parts, needs=decision.needs | needs)
+
+
+def _call(scene: Scene, call: ast.Call) -> tuple[str, str, frozenset[str]]:
+    """Return the text before and after a construction that sets its mode, and its import roots.
+
+    torch's constructors set the mode themselves: a ``train`` of the class's own is not called.
+    """
+    if not any(module_members.chooses(scene, a.name) for a in scene.kind(call)):
+        return "", ".set_train()", frozenset()
+    cell, root = scene.spelling.local("mindspore.nn.Cell")
+    return f"{cell}.set_train(", ")", frozenset({root})
 
 
 def beside(
@@ -481,7 +497,9 @@ def beside(
     for span in roots:
         if span not in done:
             site = Site("torch.nn.Module.train", span, scene.source.line_of(span.start), 1)
-            yield Edit(site, Outcome.CONVERTED, (Piece(span), ".set_train()"))
+            before, after, needs = _call(scene, roots[span])
+            parts = (*((before,) if before else ()), Piece(span), after)
+            yield Edit(site, Outcome.CONVERTED, parts, needs=needs)
 
 
 def _builds(scene: Scene, call: ast.Call) -> bool:

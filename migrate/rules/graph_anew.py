@@ -54,21 +54,25 @@ def edits(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
     for statement in found.values():
         following = graph_scope.statements_after(scene, statement)
         if not following or id(following[0]) not in found:
-            yield _behind(scene, statement)
+            yield behind(scene, statement)
 
 
-def _behind(scene: Scene, statement: ast.stmt) -> Edit:
-    text, root = scene.spelling.local("helpers.compile_anew")
+def behind(scene: Scene, statement: ast.stmt, whole: ast.expr | None = None) -> Edit:
+    """Return the call behind a statement that lets graph mode compile again.
+
+    ``whole``: the Cell whose modes are looked at first; None where it has to be done anyway.
+    """
+    helper = "helpers.modes_are_set" if whole is not None else "helpers.compile_anew"
+    text, root = scene.spelling.local(helper)
     source = scene.source
+    call = (f"{text}(", *((Piece(source.span(whole)),) if whole is not None else ()), ")")
     span = source.span(statement)
     rest = source.data[span.end :].split(b"\n", 1)[0].rstrip(b"\r")
     alone = graph_scope.begins_line(scene, statement) and not rest.lstrip().startswith(b";")
     if alone:
         indent = Piece(Span(source.line_start(statement.lineno), span.start))
         end = span.end + len(rest)  # behind a comment
-        made = graph_scope.edit(
-            scene, statement, Span(end, end), source.newline, indent, f"{text}()"
-        )
+        made = graph_scope.edit(scene, statement, Span(end, end), source.newline, indent, *call)
     else:
         made = graph_scope.edit(scene, statement, Span(span.end, span.end), f"; {text}()")
     return replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
@@ -119,12 +123,12 @@ def _scope(function: Function, name: str) -> str:
 def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, str]]) -> bool:
     """Return whether a node of host code changes what a graph has for a constant."""
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-        return _is_read(scene, node, reads) and _called_before(scene, node, node.value)
+        return _is_read(scene, node, reads) and called_before(scene, node, node.value)
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         return _global_bound(scene, node, reads)
     if isinstance(node, ast.Call) and _is_hook(scene, node):
         assert isinstance(node.func, ast.Attribute)
-        return _called_before(scene, node, node.func.value)
+        return called_before(scene, node, node.func.value)
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
         return _set(scene, node, reads)
     held = graph_silent.changed(scene, node)
@@ -137,13 +141,13 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, 
     while isinstance(held, ast.Subscript):
         held = held.value
     if isinstance(held, ast.Attribute):
-        return _is_read(scene, held, reads) and _called_before(scene, node, held.value)
+        return _is_read(scene, held, reads) and called_before(scene, node, held.value)
     if kinds == {"Module"}:
-        return _called_before(scene, node, held)
+        return called_before(scene, node, held)
     return (
         isinstance(held, ast.Name)
         and _is_global(scene, held, reads)
-        and _called_before(scene, node, None)
+        and called_before(scene, node, None)
     )
 
 
@@ -157,7 +161,7 @@ def _set(scene: Scene, node: ast.Call, reads: frozenset[tuple[str, str]]) -> boo
         return False
     known = scene.kind(holder)
     module = any(a.kind in ("Module", "unknown") for a in known)
-    return module and _called_before(scene, node, holder)
+    return module and called_before(scene, node, holder)
 
 
 def _is_read(scene: Scene, node: ast.Attribute, reads: frozenset[tuple[str, str]]) -> bool:
@@ -189,7 +193,7 @@ def _global_bound(scene: Scene, node: ast.Name, reads: frozenset[tuple[str, str]
         return False
     again = [n for n in scene.file.nodes if isinstance(n, ast.Name) and n.id == node.id
              and not isinstance(n.ctx, ast.Load) and scene.function(n) is None]  # fmt: skip
-    return len(again) > 1 and _called_before(scene, node, None)
+    return len(again) > 1 and called_before(scene, node, None)
 
 
 def _is_global(scene: Scene, node: ast.Name, reads: frozenset[tuple[str, str]]) -> bool:
@@ -216,7 +220,7 @@ def _is_hook(scene: Scene, node: ast.Call) -> bool:
 # -- whether something may have been compiled before --------------------------------------------
 
 
-def _called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> bool:
+def called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> bool:
     """Return whether a call of a Module may come before a change.
 
     ``receiver``: the object that is changed; where it is a new object of a local variable, only
@@ -241,7 +245,7 @@ def _called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> bo
     facts = scene.facts
     return any(
         (facts.carries(name, call, node) if fresh else facts.may_follow(call, node))
-        for call in _calls(scene, unit, name if local else "")
+        for call in running(scene, unit, name if local else "")
     )
 
 
@@ -254,7 +258,7 @@ def _is_made(scene: Scene, node: ast.AST, name: str) -> bool:
     )  # fmt: skip
 
 
-def _calls(scene: Scene, unit: ast.AST, name: str) -> Iterator[ast.Call]:
+def running(scene: Scene, unit: ast.AST, name: str) -> Iterator[ast.Call]:
     """Yield the calls of a unit that may run a Module: the one of this name, or any."""
     for node in within(unit):
         if not isinstance(node, ast.Call):

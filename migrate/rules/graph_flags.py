@@ -27,6 +27,7 @@ from migrate.rules import (
     graph_math,
     graph_memo,
     graph_methods,
+    graph_modes,
     graph_objects,
     graph_passed,
     graph_products,
@@ -117,6 +118,7 @@ def rewrites(scene: Scene) -> Iterator[Edit]:
         if not made.note:
             yield from made.edits
     yield from graph_anew.edits(scene, rewritings(scene))
+    yield from graph_modes.edits(scene)
     for node, found, before in _all(scene):
         if found[0] in graph_silent.CODES:
             yield from graph_silent.stop(scene, node, found, before)
