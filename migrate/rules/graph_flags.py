@@ -37,6 +37,7 @@ from migrate.rules import (
     graph_shapes,
     graph_shared,
     graph_silent,
+    graph_single,
     graph_state,
     graph_statements,
     graph_try,
@@ -64,6 +65,7 @@ _RULES = (
     graph_passed,
     graph_products,
     graph_shapes,
+    graph_single,
     graph_try,
     graph_unbound,
 )

@@ -33,7 +33,7 @@ _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 def flags(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
     """Yield the places of compiled code that need such a value at compile time."""
-    asked = _Asked(scene)
+    asked = Asked(scene)
     for node in own:
         found: Found | None = None
         if isinstance(node, (ast.IfExp, ast.Name)) and only_tells(scene, node):
@@ -51,7 +51,7 @@ def flags(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
             yield Silent(node, found)
 
 
-class _Asked:
+class Asked:
     """Answers about the expressions of one file, each found once."""
 
     def __init__(self, scene: Scene) -> None:
@@ -186,7 +186,7 @@ def _sort(scene: Scene, node: ast.expr) -> str:
     return sorts.pop() if len(sorts) == 1 else ""
 
 
-def _sorts(scene: Scene, asked: _Asked, node: ast.IfExp) -> Found | None:
+def _sorts(scene: Scene, asked: Asked, node: ast.IfExp) -> Found | None:
     if not asked.late(node.test) or isinstance(scene.parent(node), ast.Assign):
         return None  # a variable is judged where it is read
     return _differ([_sort(scene, node.body), _sort(scene, node.orelse)], ast.unparse(node))
@@ -211,7 +211,7 @@ def _differ(sorts: list[str], name: str) -> Found | None:
     return "GRF618", name, why, "choose between Tensors alike, or keep the choice out of forward"
 
 
-def _used(scene: Scene, asked: _Asked, node: ast.expr) -> Found | None:
+def _used(scene: Scene, asked: Asked, node: ast.expr) -> Found | None:
     """Return the finding where a number that the data choose decides a shape, axis or bound."""
     if isinstance(node, ast.Name) and not asked.joined(node):
         return None
@@ -248,7 +248,7 @@ def _is_valued(call: ast.Call) -> bool:
     return getattr(call.func, "attr", getattr(call.func, "id", "")) in _VALUED
 
 
-def _chosen_call(scene: Scene, asked: _Asked, node: ast.Subscript) -> Found | None:
+def _chosen_call(scene: Scene, asked: Asked, node: ast.Subscript) -> Found | None:
     """``self.experts[int(i)](x)``: graph mode calls the first one."""
     if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)) or not asked.late(node.slice):
         return None
@@ -263,7 +263,7 @@ def _chosen_call(scene: Scene, asked: _Asked, node: ast.Subscript) -> Found | No
     return "GRF618", ast.unparse(node), why, "compute all of them and choose between the results"
 
 
-def _computed(scene: Scene, asked: _Asked, node: ast.Call) -> Found | None:
+def _computed(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     """``math.sqrt(x[mask].shape[0])``: refused, and in a loss function the gradient is 0."""
     names = [a.name for a in scene.kind(node.func) if a.kind == "foreign"]
     if not names or not all(n.startswith(("math.", "numpy.")) for n in names):
@@ -274,7 +274,7 @@ def _computed(scene: Scene, asked: _Asked, node: ast.Call) -> Found | None:
     return "GRF618", names[0], why, "compute it with torch"
 
 
-def _grown(scene: Scene, asked: _Asked, node: ast.Call) -> Found | None:
+def _grown(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     """``if x.any(): found.append(x)``: graph mode has lists of one length alone."""
     func, statement = node.func, scene.parent(node)
     if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend", "insert"):

@@ -15,14 +15,14 @@ from dataclasses import replace
 from migrate.outcomes import Edit, Outcome, Span
 from migrate.program import Function
 from migrate.receivers.kinds import ordered
-from migrate.rules import graph_late, graph_scope, graph_wrappers, items
+from migrate.rules import graph_late, graph_scope, graph_single, graph_wrappers, items
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Found, Silent
 from migrate.scene import Scene
 from migrate.syntax import all_parameters, within
 
 CODES = frozenset(
-    "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618".split()
+    "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619".split()
 )
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
@@ -48,6 +48,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
     yield from items.lost(scene, own)
     yield from items.masked(scene, own)
     yield from graph_late.flags(scene, own)
+    yield from graph_single.flags(scene)
     alive = {id(n) for n in own}
     for function in graph_scope.compiled_here(scene):
         inside = [n for n in _own(scene, function) if id(n) in alive]
