@@ -25,6 +25,7 @@ from migrate.table import Table
 from migrate.training import ledger
 from migrate.training.moved import moved
 from migrate.training.restructure import restructure
+from migrate.training.separate import separated
 from migrate.training.staged import Staged
 
 
@@ -80,11 +81,13 @@ def analyse(
     package whose folder is the root of the paths, if it is one.
     """
     recorded = recorded or Recorded()
-    inference = Inference(index.build(sources, followed, root), table, recorded)
+    apart = separated(sources)
+    sources = {**sources, **{path: s.source for path, s in apart.items()}}
+    inference = Inference(index.build(sources, followed, root), table, moved(recorded, apart))
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
-    staged = restructure(inference, train_style)
+    staged = restructure(inference, train_style, apart)
     places: dict[str, int] = {}
     if staged:
         names = census.members(table)

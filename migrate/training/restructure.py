@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate import index
@@ -46,10 +46,17 @@ class _Ready:
     function: Function | None
 
 
-def restructure(inference: Inference, style: str = "cells") -> dict[str, Staged]:
-    """The files that hold training steps, by path; ``style`` "model": Model runs the epochs."""
-    found: dict[str, Staged] = {}
+def restructure(
+    inference: Inference, style: str = "cells", separated: Mapping[str, Staged] | None = None
+) -> dict[str, Staged]:
+    """Return the files that hold training steps, by path, and those that were ``separated``.
+
+    ``style`` "model": Model runs the epochs.
+    """
+    found: dict[str, Staged] = dict(separated or {})
     together, inference = _together(inference)
+    for path, first in found.items():
+        together[path] = together[path].behind(first) if path in together else first
     changed = _plain_or_by_hand(inference)
     for path, file in inference.program.files.items():
         if path in changed or path in together:
