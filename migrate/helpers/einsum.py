@@ -50,6 +50,16 @@ def einsum_labels(equation, ranks):
 
 
 @ms.constexpr
+def numbered_labels(lists, count):
+    """Labels of the operands and of the result, from lists of numbers."""
+    flat = [label for labels in lists[:count] for label in labels]
+    if len(lists) - count not in (0, 1) or not all(isinstance(label, int) for label in flat):
+        raise ValueError(f"einsum: {lists!r} do not name the axes of {count} operands")
+    once = tuple(sorted(label for label in flat if flat.count(label) == 1))
+    return lists[:count], lists[count] if len(lists) > count else once
+
+
+@ms.constexpr
 def diagonal_plan(labels):
     """Pairs of axes to join (the diagonal goes last), and the labels that are left."""
     pairs, rest = [], list(labels)
@@ -159,9 +169,16 @@ def contracted(operands, inputs, output):
 def einsum(equation, *operands):
     """torch.einsum(equation, *operands): ellipsis, repeated labels and an implicit result too.
 
-    Operands may be any number of tensors, or one list of them; axes of length one broadcast.
+    Operands may be any number of tensors, or one list of them; axes of length one broadcast. In
+    place of an equation a list of numbers may follow each operand, and one for the result.
     Raises ValueError when equation and operands do not belong together.
     """
+    if isinstance(equation, ms.Tensor):
+        given = (equation, *operands)
+        tensors = [x for x in given if isinstance(x, ms.Tensor)]
+        lists = [tuple(x) for x in given if not isinstance(x, ms.Tensor)]
+        inputs, output = numbered_labels(tuple(lists), len(tensors))
+        return contracted(tensors, inputs, output)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     inputs, output = einsum_labels(equation, tuple([x.ndim for x in operands]))

@@ -5,7 +5,7 @@ from mindspore import ops
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """torch.unique: always sorted; inverse and counts are int64. PyNative only."""
+    """torch.unique: always sorted; inverse and counts are int64."""
     if dim is not None:
         values, inverse, counts = unique_slices(input, dim)
     else:
@@ -20,20 +20,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 def unique_elements(input):
     """(the different elements in order, the number of each element among them, how often each)."""
-    flat = input.reshape((-1,))
-    flat = flat.astype(ms.int32) if input.dtype == ms.bool_ else flat
-    values, number = ops.unique(flat)
-    values, order = ops.sort(values) if values.shape[0] > 1 else (values, ops.arange(1))
-    places = ops.arange(values.shape[0])
-    rank = ops.tensor_scatter_elements(places, order.astype(ms.int64), places, 0)
-    inverse = rank[number.astype(ms.int64)]
-    return values.astype(input.dtype), inverse.reshape(input.shape), how_often(inverse, values)
-
-
-def how_often(inverse, values):
-    """How often each of ``values`` occurs, int64."""
-    none = ops.zeros((values.shape[0],), ms.int64)
-    return ops.tensor_scatter_elements(none, inverse, ops.ones_like(inverse), 0, "add")
+    values, inverse, counts = unique_slices(input.reshape((-1, 1)), 0)
+    return values.reshape((-1,)), inverse.reshape(input.shape), counts
 
 
 def unique_slices(input, dim):
@@ -50,5 +38,8 @@ def unique_slices(input, dim):
     new = ops.cat((first, (ordered[1:] != ordered[:-1]).any(1)))
     number = ops.cumsum(new.astype(ms.int64), 0) - 1
     inverse = ops.tensor_scatter_elements(number, order, number, 0)
-    values = slices[order[ops.nonzero(new)[:, 0]]]
-    return values.movedim(0, dim), inverse, how_often(inverse, values)
+    kept = ops.nonzero(new)[:, 0]
+    none = ops.zeros(inverse.shape, ms.int64)
+    counts = ops.tensor_scatter_elements(none, inverse, ops.ones_like(inverse), 0, "add")
+    values = ops.gather(slices, ops.gather(order, kept, 0), 0)
+    return values.movedim(0, dim), inverse, ops.gather(counts, number[kept], 0)
