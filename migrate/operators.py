@@ -37,7 +37,11 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
             elif _may_count_from_the_end(scene, node):
                 found.append((node, "__getitem__:negative"))
     elif isinstance(node, (ast.FormattedValue, ast.Call)):
-        found += [(one, _as_number(scene, one)) for one in _formatted(node)]
+        text = getattr(getattr(node, "func", None), "value", None)
+        sure = isinstance(node, ast.FormattedValue) or isinstance(text, ast.Constant)
+        names = [(one, _as_number(scene, one)) for one in _formatted(node)]
+        found += [(o, n if sure or not n else "__format__:maybe") for o, n in names]
+        found += [(one, "__format__:dict") for one in _formatted_members(scene, node)]
     return [(one, OPERATORS + name) for one, name in found if name]
 
 
@@ -70,15 +74,16 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
 
 
 def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:
-    """A complex operand and one that may be real, or a complex number of Python's: no kernel."""
+    """A complex operand and one that may be real, or a complex number of Python's: no kernel. A
+    product of complex Tensors has no gradient."""
     if not isinstance(node.op, _ARITHMETIC) or not scene.inference.program.mentions(b"torch"):
         return False
     sides, other = (node.left, node.right), ("int", "float", "bool")
     if any(is_all(scene.kind(side), *other) for side in sides):
         return False
-    return any(_tensor(scene, s) for s in sides) and (
-        is_complex(scene, node.left) != is_complex(scene, node.right)
-    )
+    held = [is_complex(scene, side) for side in sides]
+    product = isinstance(node.op, (ast.Mult, ast.Div)) and all(_tensor(scene, s) for s in sides)
+    return any(_tensor(scene, s) for s in sides) and any(held) and (product or not all(held))
 
 
 def _may_count_from_the_end(scene: Scene, node: ast.Subscript) -> bool:
@@ -102,6 +107,9 @@ def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:
         return [node.value] if node.format_spec is not None and node.conversion < 0 else []
     callee = node.func
     text = callee.value if isinstance(callee, ast.Attribute) and callee.attr == "format" else None
+    if text is not None and not isinstance(text, ast.Constant):  # torch formats one number anyway
+        plain = [a for a in node.args if not isinstance(a, ast.Starred)]
+        return plain + [k.value for k in node.keywords if k.arg]
     if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
         return []
     try:
@@ -116,8 +124,22 @@ def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:
     counted = iter(range(len(fields)))
     places = [(name or str(next(counted)), spec, how) for _, name, spec, how in fields]
     wanted = dict.fromkeys(name for name, spec, how in places if spec and not how)
-    plain = {name for name, spec, how in places if not spec or how}
-    return [given[name] for name in wanted if name in given and name not in plain]
+    bare = {name for name, spec, how in places if not spec or how}
+    return [given[name] for name in wanted if name in given and name not in bare]
+
+
+def _formatted_members(scene: Scene, node: ast.AST) -> list[ast.expr]:
+    """``text.format(**self.__dict__)``: the members of an object may be Tensors."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "format":
+        return []
+    given = [k.value for k in node.keywords if k.arg is None]
+    return [
+        one
+        for one in given
+        if getattr(one, "attr", "") == "__dict__"
+        or (isinstance(one, ast.Call) and getattr(one.func, "id", "") == "vars")
+        or any(i.kind == "Tensor" for a in scene.kind(one) for k in a.items for i in k)
+    ]
 
 
 def is_bool(scene: Scene, node: ast.expr) -> bool:

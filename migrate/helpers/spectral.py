@@ -128,6 +128,33 @@ def complex_pair(left, right):
     return as_complex(left, dtype), as_complex(right, dtype)
 
 
+def complex_parts(value):
+    """The real and the imaginary part of a Tensor; the latter is 0 for real numbers."""
+    if value.is_complex():
+        return ops.real(value), ops.imag(value)
+    value = value if value.is_floating_point() else value.astype(ms.float32)
+    return value, ops.zeros_like(value)
+
+
+def complex_product(input, other):
+    """The product of Tensors that may be complex, by its parts: they have a gradient."""
+    if not (input.is_complex() or other.is_complex()):
+        return input * other
+    a, b = complex_parts(input)
+    c, d = complex_parts(other)
+    return ops.Complex()(a * c - b * d, a * d + b * c)
+
+
+def complex_quotient(input, other):
+    """The quotient of Tensors that may be complex, by its parts: they have a gradient."""
+    if not (input.is_complex() or other.is_complex()):
+        return input / other
+    a, b = complex_parts(input)
+    c, d = complex_parts(other)
+    size = c * c + d * d
+    return ops.Complex()((a * c + b * d) / size, (b * c - a * d) / size)
+
+
 def is_double(value):
     """Whether a Tensor has 64 bits for each part."""
     return isinstance(value, ms.Tensor) and value.dtype in (ms.complex128, ms.float64)

@@ -51,7 +51,7 @@ def decide_call(
             "annotate the arguments",
             keep=receiver is None,  # a helper with torch's arguments may decide it
         )
-    return optimizers.unfrozen(scene, call, edits[0])
+    return optimizers.too_fine(scene, site, call) or optimizers.unfrozen(scene, call, edits[0])
 
 
 def _selects(

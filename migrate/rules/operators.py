@@ -50,6 +50,10 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         text, root = scene.spelling.local("helpers.as_number")
         parts = (f"{text}(", Piece(site.span), ")")
         return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
+    if short == "__format__:dict":
+        text, root = scene.spelling.local("helpers.as_numbers")
+        parts = (f"{text}(", Piece(site.span), ")")
+        return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):
@@ -111,7 +115,16 @@ def _gives_number(scene: Scene, node: ast.expr) -> bool:
 
 
 def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
-    """``z * x`` is ``ops.mul(*complex_pair(z, x))``: the kernels take operands of one dtype."""
+    """``z * x`` is ``complex_product(z, x)``, ``z + x`` is ``ops.add(*complex_pair(z, x))``: the
+    kernels take operands of one dtype, and those of products have no gradient."""
+    own = {ast.Mult: "helpers.complex_product", ast.Div: "helpers.complex_quotient"}
+    if type(node.op) in own and all(
+        is_all(scene.kind(s), "Tensor") for s in (node.left, node.right)
+    ):
+        text, needed = scene.spelling.local(own[type(node.op)])
+        sides = [piece(scene.source, side, False) for side in (node.left, node.right)]
+        made = (f"{text}(", sides[0], ", ", sides[1], ")")
+        return Edit(site, Outcome.HELPER, made, needs=frozenset((needed,)))
     function, root = scene.spelling.local(_COMPLEX[type(node.op)])
     pair, helper = scene.spelling.local("helpers.complex_pair")
     left, right = (piece(scene.source, side, False) for side in (node.left, node.right))

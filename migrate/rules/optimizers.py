@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 
 from migrate.neighbours import mentions
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import untrained
 from migrate.scene import Scene
@@ -74,6 +74,23 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
     attribute = Span(span.end - len(node.attr), span.end)
     place = Site(name, attribute, site.line, site.column)
     return Edit(place, Outcome.CONVERTED, ("trainable_params",), PARAMETERS)
+
+
+def too_fine(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
+    """Return the flag of an SGD in a program that makes a Module of float64: there is no kernel."""
+    if not any(a.name == "torch.optim.SGD" for a in scene.kind(call.func)):
+        return None
+    kinds = scene.inference.kinds
+    sites = [c for n in ("double", "to") for _, c, _ in scene.inference.program.calls.get(n, ())]
+    for other in sites:
+        func, given = other.func, [*other.args, *(k.value for k in other.keywords)]
+        double = [a.name for g in given for a in kinds.get(id(g), ())]
+        named = getattr(func, "attr", "") == "double" or "torch.float64" in double
+        held = kinds.get(id(func.value), ()) if isinstance(func, ast.Attribute) else ()
+        if named and any(a.kind == "Module" for a in held):
+            why = "MindSpore's SGD has float32 and float16, and the program makes Modules float64"
+            return Refusal(site, "DTY108", why, "train in float32, or with Adam")
+    return None
 
 
 def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:

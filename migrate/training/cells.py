@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.receivers.kinds import may_be_numpys
+from migrate.receivers.kinds import ARRAY, is_all, may_be_numpys
 from migrate.source import Source
 from migrate.training.effects import binds, dotted, reads, uses
 from migrate.training.lines import Parts, moved
@@ -160,14 +160,23 @@ def _root(node: ast.expr) -> str:
 
 
 def _given(view: View, region: Region, name: str, own: str) -> str:
-    """What goes into the Cell: a number of numpy's as one of Python's.
+    """Return what the Cell gets: a number of numpy's as one of Python's, an index as a Tensor.
 
-    Left of a Tensor it would compute an array, through which no gradient goes.
+    Left of a Tensor the number would compute an array, through which no gradient comes; an array
+    is no index of a Tensor.
     """
     nodes = [*region.again, *region.inside, *region.losses]
     seen = [u.node for n in nodes for u in uses(n, own) if u.name == name and not u.stored]
-    numpys = any(may_be_numpys(view.kind(n)) for n in seen)
-    return f"float({name})" if numpys else name
+    if any(may_be_numpys(view.kind(n)) for n in seen):
+        return f"float({name})"
+    indices = [view.file.parents.get(id(n)) for n in seen]
+    imported = {a.asname or a.name for n in view.file.of(ast.Import) for a in n.names}
+    array = seen and "torch" in imported and all(
+        isinstance(i, ast.Subscript) and i.slice is n and is_all(view.kind(n), "instance")
+        and view.kind(n) >= ARRAY
+        for i, n in zip(indices, seen, strict=True)
+    )  # fmt: skip
+    return f"torch.as_tensor({name})" if array else name
 
 
 def _spelled(names: Sequence[str], taken: set[str]) -> dict[str, str]:
