@@ -138,6 +138,8 @@ class Writes(Values):
             return refs
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
+        if mode != "item" and any(r.how == VIEW and root(r.region)[0] == "outer" for r in refs):
+            self.found.seen.setdefault(key, "a variable of outside, of which it is a part")
         self.state.write(refs, key)
         new = self.state.make(key)
         if target.holder is Holder.ELEMENT and mode:
