@@ -32,9 +32,9 @@ def stores_buffer(scene: Scene, node: ast.Attribute) -> bool:
     return alone and not built and is_buffer(scene, node)
 
 
-def is_buffer(scene: Scene, node: ast.Attribute) -> bool:
+def is_buffer(scene: Scene, node: ast.Attribute, persistent: bool = True) -> bool:
     """Return whether an attribute is a saved buffer, by the class of the object that has it."""
-    classes = registered(scene).get(node.attr, frozenset())
+    classes = registered(scene, persistent).get(node.attr, frozenset())
     if not classes:
         return False
     keys = [a.name for a in scene.kind(node.value) if a.kind == "Module" and "::" in a.name]
@@ -70,19 +70,23 @@ def parameters(scene: Scene) -> frozenset[str]:
     return names
 
 
-def registered(scene: Scene) -> dict[str, frozenset[str]]:
-    """Return the classes that register a saved buffer under a literal name, by that name."""
+def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str]]:
+    """Return the classes that register a saved buffer under a literal name, by that name.
+
+    ``persistent=False``: a buffer that is not saved, which is none of MindSpore's Parameters.
+    """
     notes = scene.inference.program.notes
-    if "buffers" not in notes:
+    key = "buffers" if persistent else "unsaved buffers"
+    if key not in notes:
         found: dict[str, set[str]] = {}
         for file, call, _ in scene.inference.program.calls.get("register_buffer", ()):
             first = call.args[0] if call.args else None
             saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
             owner = _class_around(file, call)
-            if saved and owner is not None and isinstance(first, ast.Constant):
+            if saved is persistent and owner is not None and isinstance(first, ast.Constant):
                 found.setdefault(str(first.value), set()).add(owner.key)
-        notes["buffers"] = {name: frozenset(keys) for name, keys in found.items()}
-    names: dict[str, frozenset[str]] = notes["buffers"]
+        notes[key] = {name: frozenset(keys) for name, keys in found.items()}
+    names: dict[str, frozenset[str]] = notes[key]
     return names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.buffer_gradients import BUFFER, stores_buffer
+from migrate.buffer_gradients import BUFFER, registered, stores_buffer
 from migrate.late_children import CHILD, GONE, as_call, decide_child, late_child
 from migrate.module_members import family
 from migrate.outcomes import Edit, Refusal
@@ -43,6 +43,8 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
             return BUFFER
     elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
         held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
+        if attribute in registered(scene):
+            return BUFFER
     else:
         return late_child(scene, node)
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}

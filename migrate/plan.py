@@ -123,7 +123,7 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
     if reference.form is Form.PACKAGE:
         return package_questions.decide(scene, reference.node, reference.name)
     if reference.form is Form.LATE and reference.name == BUFFER:
-        assert isinstance(reference.node, ast.Attribute)
+        assert isinstance(reference.node, (ast.Attribute, ast.Call))
         return buffer_stores.decide(scene, reference.node)
     if reference.form is Form.LATE:
         return decide_late(scene, reference.node, reference.name)
@@ -192,6 +192,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     full_slices.cuts,
     empty_index.guards,
     buffers.snapshots,
+    buffers.unsaved,
     buffers.items,
     items.loads,
 )

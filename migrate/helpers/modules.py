@@ -23,6 +23,15 @@ def register_buffer(cell, name, tensor, persistent=True):
     cell.insert_param_to_cell(name, ms.Parameter(tensor, name=name, requires_grad=False))
 
 
+def set_buffer(cell, name, tensor):
+    """Puts another tensor in the place of a buffer that is not saved, as ``cell.name = tensor``."""
+    buffers = cell.__dict__.get("_buffers", {})
+    if name in buffers and tensor is not None:
+        buffers[name] = tensor
+    else:
+        setattr(cell, name, tensor)
+
+
 def is_buffer(cell, name):
     """Whether a Parameter of a Cell stands for one of torch's buffers."""
     statistics = ("moving_mean", "moving_variance", "num_batches_tracked")

@@ -4,6 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.gathering import roll
 
 
 def real(input):
@@ -163,3 +164,23 @@ def is_double(value):
 def as_complex(value, dtype):
     """A Tensor or a number as a complex Tensor."""
     return value.astype(dtype) if isinstance(value, ms.Tensor) else ms.Tensor(value, dtype)
+
+
+def fftshift(input, dim=None):
+    """torch.fft.fftshift; the gradient of MindSpore's own is in the wrong places where the length
+    is odd."""
+    axes = shifted_axes(input, dim)
+    return roll(input, [input.shape[axis] // 2 for axis in axes], axes)
+
+
+def ifftshift(input, dim=None):
+    """torch.fft.ifftshift, the inverse of fftshift."""
+    axes = shifted_axes(input, dim)
+    return roll(input, [-(input.shape[axis] // 2) for axis in axes], axes)
+
+
+def shifted_axes(input, dim):
+    """The axes that a shift moves: all of them where ``dim`` is None."""
+    if dim is None:
+        return tuple(range(input.ndim))
+    return (dim,) if isinstance(dim, int) else tuple(dim)

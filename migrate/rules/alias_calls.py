@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
+from migrate.buffer_gradients import registered
 from migrate.program import Function
 from migrate.receivers.kinds import Atom
 from migrate.rules.alias_values import Path
@@ -97,7 +98,9 @@ class Calls(Writes):
             if not atoms:
                 return self._torch(f"torch.nn.Module.{func.attr}", node, receiver, receiver)
         if not atoms:
-            return self._unknown(node, NO_REFS.union(*args, *named.values()))
+            given = NO_REFS.union(*args, *named.values())
+            viewed = isinstance(func, ast.Attribute) and shares(func.attr)
+            return self._unknown(node, given) | (made_as(receiver, VIEW) if viewed else NO_REFS)
         results = [self._called(a, node, receiver, args, named) for a in atoms]
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
         if len(layers) == len(atoms) and any(layers) and not all(layers):
@@ -217,6 +220,9 @@ class Calls(Writes):
             return NO_REFS  # its import is flagged: what stands for it raises
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_tensor(asked)
+        if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):
+            viewed = made_as(receiver, VIEW)  # if it is a Tensor, this is a view of it
+            return viewed | self._unknown(node, handed)
         return self._unknown(node, handed | receiver if maybe else handed)
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
@@ -286,6 +292,9 @@ class Calls(Writes):
         if name == "getattr" and args:
             named = node.args[1] if len(node.args) > 1 else None
             return self.state.get(args[0], str(getattr(named, "value", "?")))
+        if name == "setattr" and len(args) == 3:
+            self._set(node, args)
+            return NO_REFS
         if name in _ASKING:
             return self.made(node)
         if name in _PAIRING:
@@ -298,6 +307,18 @@ class Calls(Writes):
         if name in _ONE_ELEMENT:
             return self.contents(given)
         return self._unknown(node, given)
+
+    def _set(self, node: ast.Call, args: list[Refs]) -> None:
+        """``setattr(m, "name", value)`` binds an attribute; a buffer takes the numbers alone."""
+        if len(node.args) != 3:
+            return
+        attribute = str(getattr(node.args[1], "value", "?"))
+        holders, refs = args[0], args[2]
+        if attribute in registered(self.scene):
+            own = self.rebind(id(node), self.state.get(holders, attribute))
+            self.lose(id(node), node, own, [node.args[2]])
+            refs = own | made_as(refs, VIEW)
+        self.state.put(holders, attribute, refs, anew=attribute != "?")
 
     def _project(
         self, function: Function, node: ast.Call, receiver: Refs, args: list[Refs],

@@ -171,20 +171,25 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     """
     facts = scene.facts
     stores: dict[str, list[ast.Name]] = {}
+    kept: set[str] = set()
     own = {id(item) for item in _evaluated(node)}
     given = {n for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for n in item.names}
+    same = _same_objects(node)
     for item in ast.walk(node):
         if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
             continue
         if id(item) not in own and item.id not in given:
             continue  # a variable of a function inside
-        if is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
+        if id(item) in same:
+            kept.add(item.id)  # no value is computed: it has the gradient that it had
+        elif is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
     behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
         inside = all(id(place) in own for place in places)
-        if inside and (_leaves_early(scene, name, node) or _keeps_older(scene, name, node, places)):
+        early = name in kept or _leaves_early(scene, name, node)
+        if inside and (early or _keeps_older(scene, name, node, places)):
             for statement in dict.fromkeys(map(scene.statement, places)):
                 if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                     yield _cut(scene, node, statement, name)
@@ -192,6 +197,30 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             behind.append(_cut(scene, node, node, name, end))
     yield from behind
     yield from _cut_returns(scene, node)
+
+
+def _same_objects(block: ast.With) -> set[int]:
+    """Return the names of a block that are bound to what a name held before it: ``a, c = b, d``."""
+    given: dict[int, str] = {}
+    for item in (n for n in ast.walk(block) if isinstance(n, ast.Assign)):
+        for target in item.targets:
+            pairs = [(target, item.value)]
+            if isinstance(target, ast.Tuple) and isinstance(item.value, ast.Tuple):
+                every = (*target.elts, *item.value.elts)
+                spread = any(isinstance(one, ast.Starred) for one in every)
+                pairs = [] if spread else list(zip(target.elts, item.value.elts, strict=False))
+            for one, value in pairs:
+                if isinstance(one, ast.Name) and isinstance(value, ast.Name):
+                    given[id(one)] = value.id
+    stores = [
+        n for n in ast.walk(block) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    before = -1
+    while before != len(given):  # what is bound to a name that holds a value of the block is none
+        before = len(given)
+        computed = {n.id for n in stores if id(n) not in given}
+        given = {key: name for key, name in given.items() if name not in computed}
+    return set(given)
 
 
 def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0) -> Edit:

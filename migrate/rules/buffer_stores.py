@@ -1,4 +1,4 @@
-"""Decide ``m.name = value`` where the attribute is a saved buffer.
+"""Decide ``m.name = value``, or ``setattr(m, "name", value)``, where that is a saved buffer.
 
 In torch the buffer is the very tensor that is assigned. In MindSpore it is a Parameter that takes
 the numbers, for all who hold it: nobody may hold the tensor before, or want the gradient.
@@ -15,7 +15,7 @@ from migrate.rules.callers import effect
 from migrate.scene import Scene
 
 
-def decide(scene: Scene, node: ast.Attribute) -> Edit | Refusal:
+def decide(scene: Scene, node: ast.Attribute | ast.Call) -> Edit | Refusal:
     """Keep it where nobody can tell."""
     site, function = scene.site(BUFFER, node), scene.function(node)
     text = ast.unparse(node)

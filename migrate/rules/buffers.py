@@ -14,6 +14,13 @@ from migrate.buffer_gradients import BUFFER, is_buffer, registered
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
 from migrate.scene import Scene
+from migrate.substitution import piece
+
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
 
 
 def snapshots(scene: Scene) -> Iterator[Edit]:
@@ -24,6 +31,27 @@ def snapshots(scene: Scene) -> Iterator[Edit]:
         if is_snapshot(scene, node):
             site = scene.site(BUFFER, node)
             yield Edit(site, Outcome.CONVERTED, (Piece(site.span), ".copy()"))
+
+
+def unsaved(scene: Scene) -> Iterator[Edit]:
+    """Yield ``set_buffer(self, "h", new)`` for ``self.h = new``: a Cell refuses such a store."""
+    stores: list[ast.Assign | ast.AugAssign] = [*scene.file.of(ast.Assign)]
+    stores += scene.file.of(ast.AugAssign)
+    for item in stores if registered(scene, persistent=False) else ():
+        target = item.target if isinstance(item, ast.AugAssign) else item.targets[0]
+        several = isinstance(item, ast.Assign) and len(item.targets) > 1
+        if several or not isinstance(target, ast.Attribute):
+            continue
+        if not is_buffer(scene, target, persistent=False):
+            continue
+        text, root = scene.spelling.local("helpers.set_buffer")
+        held, added = Piece(scene.source.span(target)), isinstance(item, ast.AugAssign)
+        value = piece(scene.source, item.value, added)
+        sign = f" {SIGNS[type(item.op)]} " if isinstance(item, ast.AugAssign) else ""
+        site, owner = scene.site(BUFFER, item), Piece(scene.source.span(target.value))
+        new = (held, sign, value) if sign else (value,)
+        parts = (f"{text}(", owner, f', "{target.attr}", ', *new, ")")
+        yield Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
 
 
 def items(scene: Scene) -> Iterator[Edit]:

@@ -13,6 +13,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import data_attribute
 from migrate.rules.alias_writes import through_data
+from migrate.rules.buffers import SIGNS
 from migrate.rules.callers import Missed, fate
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
@@ -27,11 +28,6 @@ from migrate.rules.written import (
 from migrate.scene import Scene
 from migrate.substitution import piece
 
-_SIGNS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-    ast.LShift: "<<", ast.RShift: ">>",
-}  # fmt: skip
 NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
@@ -105,7 +101,7 @@ def decide(
         if found.unfolded and data_attribute.compiled(scene, node):
             return _unfolded(scene, site, node)
         if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
-            sign, value = f"{_SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
+            sign, value = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
             return set_anew(scene, site, node.target, sign, (value,), NOTHING) or _kept(site)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
         if found.assigned and target.holder is Holder.ELEMENT:
@@ -150,7 +146,7 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
         assert isinstance(node.target, ast.Attribute)
         whole = piece(scene.source, node.target.value, False)
         held = whole if data_attribute.compiled(scene, node) else held
-        value = (held, f" {_SIGNS[type(node.op)]} ", piece(scene.source, node.value, True))
+        value = (held, f" {SIGNS[type(node.op)]} ", piece(scene.source, node.value, True))
         parts: tuple[str | Piece, ...] = (f"{text}(", whole, ", ", *value, ")")
         return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
     added = piece(scene.source, node.value, True)
@@ -158,7 +154,7 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     element = isinstance(node.target, ast.Subscript)
     sure = element or _is_always_tensor(scene, node.target)
     again: tuple[str | Piece, ...] = () if sure else (held, " = ")
-    parts = (*again, f"{text}(", held, ", ", held, f" {_SIGNS[type(node.op)]} ", added, ")")
+    parts = (*again, f"{text}(", held, ", ", held, f" {SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
 
 
@@ -169,7 +165,7 @@ def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     """
     held = piece(scene.source, node.target, False)
     added = piece(scene.source, node.value, True)
-    parts = (held, " = ", held, f" {_SIGNS[type(node.op)]} ", added)
+    parts = (held, " = ", held, f" {SIGNS[type(node.op)]} ", added)
     return Edit(site, Outcome.CONVERTED, parts, site.name)
 
 
