@@ -96,6 +96,11 @@ class Stop(Edit):
     """A statement that raises; its text, comments included, stands above it as a comment."""
 
 
+@dataclass(frozen=True)
+class Guard(Edit):
+    """A check around a receiver; what is inside it is edited as well."""
+
+
 def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterator[Edit]:
     """Yield one comment for each statement, and what fails in the place of each mark."""
     marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
@@ -113,7 +118,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
     for mark in marks:
         if mark.form is Form.GUARD and not _inside(scene.source.span(mark.node), spans):
             guard = _guard(scene, mark)
-            assert isinstance(guard, Edit)  # its text holds one kind of quotes
+            assert isinstance(guard, Guard)  # its text holds one kind of quotes
             yield guard
 
 
@@ -330,7 +335,7 @@ def _guard(scene: Scene, mark: Mark) -> Edit | Refusal:
     receiver = piece(scene.source, node.value, False)
     parts = (f"{made}(", receiver, f", {message(mark.refusal)!r}).{node.attr}")
     site = _at(mark, scene.source.span(node))
-    return fitted(scene, node, Edit(site, Outcome.FLAGGED, parts, needs=frozenset((root,))))
+    return fitted(scene, node, Guard(site, Outcome.FLAGGED, parts, needs=frozenset((root,))))
 
 
 def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:

@@ -223,7 +223,8 @@ def _changes(
     raising = [e for e in flagged if not isinstance(e, flags.Binding)]
     bindings = {id(r.node): d for d, r in edits if isinstance(r.node, ast.alias)}
     bindings |= {id(e.alias): e for e in flagged if isinstance(e, flags.Binding)}
-    changes = _without_raised(scene, changes, raising) + raising
+    instead = [e for e in raising if not isinstance(e, flags.Guard)]
+    changes = _without_raised(scene, changes, instead) + raising
     texts = {alias: _plain(edit) for alias, edit in bindings.items()}
     needing = [*changes, *bindings.values()]
     needed = import_edits.helpers_at(scene, bindings)
