@@ -105,6 +105,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
     """Yield one comment for each statement, and what fails in the place of each mark."""
     marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
     marks += _registering(scene, marks)
+    marks += _derived(scene, marks)
     by_line: dict[int, list[Mark]] = {}
     for mark in marks:
         begin = _line_begin(scene, scene.statement(mark.node))
@@ -190,6 +191,31 @@ def _registering(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
             holder = scene.parent(node)
             if node is not use and node in getattr(holder, "decorator_list", ()):
                 found.append(Mark(refusal, node, node, Form.DECORATOR))
+    return found
+
+
+def _derived(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
+    """Return marks for what an import computes from a value that is missing: it is missing too."""
+    missing = {id(mark.place): mark.refusal for mark in marks if mark.form is Form.VALUE}
+    found: list[Mark] = []
+    todo = [mark.place for mark in marks if mark.form is Form.VALUE]
+    for place in todo:
+        statement = scene.parent(place)
+        targets = statement.targets if isinstance(statement, ast.Assign) else ()
+        for use in (u for t in targets for u in scene.file.loads.get(getattr(t, "id", ""), ())):
+            if id(use) in missing or not isinstance(use, ast.Name):
+                continue
+            values = scene.facts.values(use)
+            if not values or any(id(value) not in missing for value in values):
+                continue
+            around = scene.parent(use)
+            if isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
+                continue
+            mark = _mark(scene, missing[id(place)], use)
+            if mark.form is Form.VALUE:
+                missing[id(mark.place)] = mark.refusal
+                todo.append(mark.place)
+                found += [mark] * (mark.place is not use)
     return found
 
 

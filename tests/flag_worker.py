@@ -74,6 +74,7 @@ def values(module: Any) -> dict[str, str]:
         "nested": lambda: m.nested(1)() + 1,
         "closed": lambda: m.closed(1),
         "spread": lambda: m.spread(ms.Tensor([1.0, 2.0])),
+        "LIMIT": lambda: m.LIMIT + 1,
         "is_optimizer": lambda: m.is_optimizer(ms.Tensor(1.0)),
     }
     alive = {

@@ -242,3 +242,7 @@ def is_masked(x):
 
 def is_optimizer(x):
     return isinstance(x, torch.optim.Optimizer)
+
+
+FLOAT8 = torch.float8_e4m3fn
+LIMIT = -torch.finfo(FLOAT8).max if FLOAT8 is not None else 0
