@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
@@ -124,6 +124,7 @@ class Summaries:
 
     program: Program
     graph: CallGraph = field(init=False)
+    _changes: dict[tuple[int, Targets], Changes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.graph = CallGraph(self.program)
@@ -139,6 +140,13 @@ class Summaries:
 
     def bound(self, call: ast.Call, targets: Targets) -> Changes:
         """Return what a call of known functions may change where it stands."""
+        asked = id(call), targets
+        known = self._changes.get(asked)
+        if known is None:
+            known = self._changes[asked] = self._bound(call, targets)
+        return known
+
+    def _bound(self, call: ast.Call, targets: Targets) -> Changes:
         changed = NO_EFFECTS
         for function in targets.functions:
             passing = _passing(function, call, targets, _names_itself)
@@ -205,21 +213,27 @@ class Summaries:
         found: dict[str, Effects] = {}
         out_of_sight = NO_EFFECTS
         for part in self._parts:
-            changed = True
-            while changed:
-                changed = False
+            callers: dict[int, list[int]] = {}
+            for index in part:
+                for callee in self._edges[index]:
+                    callers.setdefault(callee, []).append(index)
+            waiting = set(part)
+            while waiting:
                 for index in part:
+                    if index not in waiting:
+                        continue
+                    waiting.remove(index)
                     if index == len(self._units):
                         new = self._seen_from_outside(found)
-                        changed |= new != out_of_sight
+                        changed = new != out_of_sight
                         out_of_sight = new
-                        continue
-                    unit = self._units[index]
-                    new = self._summary(unit, found)
-                    changed |= new != found.get(unit.function.key, NO_EFFECTS)
-                    found[unit.function.key] = new
-                if len(part) == 1 and part[0] not in self._edges[part[0]]:
-                    break
+                    else:
+                        unit = self._units[index]
+                        new = self._summary(unit, found)
+                        changed = new != found.get(unit.function.key, NO_EFFECTS)
+                        found[unit.function.key] = new
+                    if changed:
+                        waiting.update(callers.get(index, ()))
         return found, out_of_sight
 
     def _seen_from_outside(self, found: Mapping[str, Effects]) -> Effects:
@@ -235,24 +249,41 @@ class Summaries:
         return Effects(elsewhere=frozenset(written), rebound=frozenset(rebound), unknown=True)
 
     def _summary(self, unit: _Unit, found: Mapping[str, Effects]) -> Effects:
-        new = unit.own | found.get(unit.function.key, NO_EFFECTS)
-
+        own = unit.own
+        names = {a.arg for a in all_parameters(unit.function.node.args)}
+        attributes = {n: {*v} for n, v in own.attributes.items()}
+        elsewhere, mutated = {*own.elsewhere}, {*own.mutated}
+        rebound, escaping = {*own.rebound}, {*own.escaping}
+        unknown = own.unknown
         for passing in unit.passes:
             effects = found.get(passing.function.key, NO_EFFECTS)
-            if effects is not NO_EFFECTS:
-                new |= replace(_moved(effects, passing), returned=_NONE)
-        names = {a.arg for a in all_parameters(unit.function.node.args)}
-        inner = [r for r in new.rebound if r[0] != unit.function.key]
-        attributes = {n: v for n, v in new.attributes.items() if n in names}
-        lost = [v for n, v in new.attributes.items() if n not in names]
+            if effects is NO_EFFECTS:
+                continue
+            elsewhere |= effects.elsewhere
+            rebound |= effects.rebound
+            unknown |= effects.unknown
+            for parameter, passed, itself, held in passing.values:
+                written = effects.attributes.get(parameter)
+                if written and itself:
+                    (name,) = passed
+                    attributes.setdefault(name, set()).update(written)
+                elif written:
+                    elsewhere |= written
+                if parameter in effects.mutated:
+                    mutated |= passed
+                    elsewhere |= held
+                if parameter in effects.escaping:
+                    escaping |= passed
+        for name in attributes.keys() - names:
+            elsewhere |= attributes.pop(name)
         return Effects(
-            attributes,
-            new.elsewhere.union(*lost),
-            new.mutated & names,
-            frozenset(inner),
-            new.returned & names,
-            new.escaping & names,
-            new.unknown,
+            {n: frozenset(v) for n, v in attributes.items()},
+            frozenset(elsewhere),
+            frozenset(mutated & names),
+            frozenset(r for r in rebound if r[0] != unit.function.key),
+            own.returned & names,
+            frozenset(escaping & names),
+            unknown,
         )
 
     # -- one function ---------------------------------------------------------------------------
@@ -315,7 +346,7 @@ class Summaries:
             elif isinstance(node, ast.Call):
                 targets = self.graph.targets(file, node, function)
                 unit.calls.append((node, targets))
-                unknown |= targets.unseen
+                unknown |= targets.unseen or getattr(node.func, "id", "") in ("exec", "eval")
                 self._library(node, targets, written, changed, escaping, unit)
                 if targets.unseen:
                     mutated.update(_given(node, partial(_roots, unit=unit)))
@@ -339,7 +370,7 @@ class Summaries:
             frozenset(rebound),
             returned,
             frozenset(escaping),
-            unknown or bool(self._is_dynamic(nodes)),
+            unknown,
         )
         return unit
 
@@ -364,12 +395,6 @@ class Summaries:
             written(holder, key.value if known else ANY)
         if not targets.functions and name not in _FRESH:
             escaping |= _given(node, partial(_roots, unit=unit))
-
-    def _is_dynamic(self, nodes: list[ast.AST]) -> bool:
-        """Whether a body runs text as code."""
-        return any(
-            isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("exec", "eval") for n in nodes
-        )
 
     @cached_property
     def _properties(self) -> dict[str, list[Function]]:
@@ -559,10 +584,12 @@ def _moved(effects: Effects, passing: _Passing) -> Effects:
 
 def _held(value: ast.expr | None) -> frozenset[str]:
     """Return the attribute whose contents are passed: ``grow(self.layers)``."""
-    found = _NONE
-    node: ast.AST | None = value
+    if not isinstance(value, (ast.Attribute, ast.Subscript)):
+        return _NONE
+    found = set()
+    node: ast.expr = value
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute):
-            found |= {node.attr}
+            found.add(node.attr)
         node = node.value
-    return found
+    return frozenset(found)

@@ -328,7 +328,7 @@ class Classes:
             for stored in self._read_outside(name):
                 if any(self._may_hold(a, owner) for a in stored.holder):
                     found.append(stored.value)
-        if self._sets_any:
+        if self._sets_any and not name.startswith("__"):  # those are looked up in the class
             some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
             found += [s.value for s in some if re.fullmatch(s.pattern, name)]
         return found

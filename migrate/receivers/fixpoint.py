@@ -9,6 +9,7 @@ before. A cell that changes too often is widened to unknown, for good.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
@@ -40,6 +41,7 @@ class Fixpoint:
     _stale: set[Cell] = field(default_factory=set)
     _derived: list[Cell] = field(default_factory=list)
     _units: list[Cell] = field(default_factory=list)
+    _later: list[Cell] = field(default_factory=list)
     _changes: dict[Cell, int] = field(default_factory=dict)
 
     def read(self, cell: Cell) -> object:
@@ -71,17 +73,38 @@ class Fixpoint:
         """Compute what is stale until nothing is.
 
         Results come from callees and parameters from callers: the units that are stale are walked
-        in rounds, callees first and callers first by turns.
+        in sweeps, callees first and callers first by turns. What becomes stale ahead of a sweep is
+        part of it, the rest waits for the next.
         """
-        callers_first = True
-        while self._derived or self._units:
-            while self._derived:
-                cell = self._derived.pop()
+        direction = 1
+        self._derive()
+        while self._units:
+            direction = -direction
+            sweep: list[tuple[int, int, Cell]] = []
+            number = 0
+            at: int | None = None
+            while True:
+                waiting, self._units = self._units, []
+                for cell in waiting:
+                    place = direction * self.rank(cell)
+                    if at is None or place >= at:
+                        number += 1
+                        heapq.heappush(sweep, (place, number, cell))
+                    else:
+                        self._later.append(cell)
+                if not sweep:
+                    break
+                at, _, cell = heapq.heappop(sweep)
                 if cell in self._stale:
                     self._run(cell)
-            callers_first = not callers_first
-            units, self._units = self._units, []
-            for cell in sorted(units, key=self.rank, reverse=callers_first):
+                    self._derive()
+            self._units, self._later = self._later, []
+
+    def _derive(self) -> None:
+        """Compute the derived cells that are stale, so that their readers are known to be."""
+        while self._derived:
+            cell = self._derived.pop()
+            if cell in self._stale:
                 self._run(cell)
 
     def changed(self, cell: Cell) -> None:

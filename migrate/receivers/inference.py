@@ -384,7 +384,10 @@ class Inference:
 
     def _contents(self, function: Function) -> Contents:
         found = self.found(function)
-        return Contents(dict(found.grown), frozenset(found.kept), found.put_into_given)
+        grown = dict(found.grown)
+        if function.parent is None:  # its own sites mean nothing to others, nor those of globals
+            grown = {s: g for s, g in grown.items() if isinstance(s, str) and s[0] == "."}
+        return Contents(grown, frozenset(found.kept), found.put_into_given)
 
     def _outer(self, function: Function, name: str) -> Kind:
         found = self.found(function)

@@ -85,7 +85,7 @@ class Freezing:
             self.bodies[id(file)] = _Body(file, None, file.source.tree)
             for function in file.functions.values():
                 self.bodies[id(function)] = _Body(file, function, function.node)
-        graph = CallGraph(self.program)
+        graph = self.inference.summaries.graph
         for body in self.bodies.values():
             view = View(body.file, self.inference)
             for node in body.graph.nodes:
@@ -94,9 +94,11 @@ class Freezing:
                     body.switches[node.index] = found
             nodes = body.function.nodes if body.function is not None else ()
             body.handles = any(isinstance(n, ast.Attribute) and n.attr in _HANDLES for n in nodes)
-        self._switching = frozenset(
-            b.function.name for b in self._all() if b.function is not None and b.switches
-        )
+        self._switching: dict[str, list[Function]] = {}
+        for body in self._all():
+            if body.function is not None and body.switches:
+                self._switching.setdefault(body.function.name, []).append(body.function)
+        self._unseen = [f for f in graph.indirect if f.name in self._switching]
         for body in self.bodies.values():
             self._mark_events(body)
             for node in body.graph.nodes:
@@ -142,18 +144,14 @@ class Freezing:
         if isinstance(call.func, ast.Attribute) and _is_library(view, call.func.value):
             return handed
         found = graph.targets(body.file, call, body.function)
-        unseen = graph.indirect if found.unseen else ()
-        return [*found.functions, *(f for f in unseen if f.name in self._switching), *handed]
+        unseen = self._unseen if found.unseen else ()
+        return [*found.functions, *unseen, *handed]
 
     def _handed(self, body: _Body, call: ast.Call) -> list[Function]:
         """Return the functions that a call is given by name: ``net.apply(freeze)``."""
         names = {getattr(a, "id", getattr(a, "attr", "")) for a in call.args}
         names |= {getattr(k.value, "id", getattr(k.value, "attr", "")) for k in call.keywords}
-        return [
-            b.function
-            for b in self.bodies.values()
-            if b.function is not None and b.function.name in names & self._switching
-        ]
+        return [f for name in sorted(names & self._switching.keys()) for f in self._switching[name]]
 
     def _imported(self, file: File, node: ast.Import | ast.ImportFrom) -> Iterator[_Body]:
         found: set[str | None] = set()
@@ -174,18 +172,23 @@ class Freezing:
         events = {id(b) for b in self.bodies.values() if b.events}
         handling = {id(b) for b in self.bodies.values() if b.handles}
         switches = {id(b): {s for some in b.switches.values() for s in some} for b in self._all()}
-        changed = True
-        while changed:  # calls may be recursive
-            changed = False
-            for body in self._all():
-                for _, inner in (c for some in body.calls.values() for c in some):
-                    more = switches[id(inner)] - switches[id(body)]
-                    switches[id(body)] |= more
-                    changed |= bool(more)
-                    for known in (events, handling):
-                        if id(inner) in known and id(body) not in known:
-                            known.add(id(body))
-                            changed = True
+        callers: dict[int, dict[int, _Body]] = {}
+        for body in self._all():
+            for _, inner in (c for some in body.calls.values() for c in some):
+                callers.setdefault(id(inner), {})[id(body)] = body
+        known = (events, handling)
+        waiting = [b for b in self._all() if switches[id(b)] or any(id(b) in k for k in known)]
+        while waiting:  # calls may be recursive
+            inner = waiting.pop()
+            for body in callers.get(id(inner), {}).values():
+                changed = not switches[id(inner)] <= switches[id(body)]
+                switches[id(body)] |= switches[id(inner)]
+                for some_known in known:
+                    if id(inner) in some_known and id(body) not in some_known:
+                        some_known.add(id(body))
+                        changed = True
+                if changed:
+                    waiting.append(body)
         self._below, self._having_events, self._handling = switches, events, handling
         late: set[Switch] = set()
         for body in self._all():
