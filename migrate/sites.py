@@ -289,7 +289,10 @@ def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
         return [Reference(node.func, asked, Form.NAME)]
     if setting := late_setting(scene, node):
         return [Reference(node, setting, Form.LATE)]
-    for atom in ordered(scene.kind(node.func)):
+    func = node.func
+    forward = isinstance(func, ast.Attribute) and func.attr == "forward"
+    layers = scene.kind(func.value) if forward and isinstance(func, ast.Attribute) else frozenset()
+    for atom in ordered(scene.kind(func) | layers):
         if atom.kind == "Module" and "inplace" in atom.keys:
             return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]
         if atom.kind == "ref" and atom.name.startswith("torch.nn.functional."):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from migrate.receivers.calling import bound_to
-from migrate.receivers.kinds import is_all
+from migrate.receivers.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_written
 from migrate.scene import Scene
 
@@ -49,7 +49,7 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
             return func.value
     if not node.args:
         return None
-    for atom in scene.kind(func):
+    for atom in called(scene, func):
         if atom.kind == "Module" and "inplace" in atom.keys and atom.name != SEQUENCE:
             return node.args[0]
         if atom.kind == "ref" and atom.name.startswith("torch."):
@@ -59,6 +59,13 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
             if atom.name.startswith("torch.nn.functional.") and works_inplace(scene, node, True):
                 return node.args[0]
     return None
+
+
+def called(scene: Scene, func: ast.expr) -> frozenset[Atom]:
+    """Return what a call runs; ``self.act.forward(x)`` runs the layer."""
+    forward = isinstance(func, ast.Attribute) and func.attr == "forward"
+    layers = scene.kind(func.value) if forward and isinstance(func, ast.Attribute) else frozenset()
+    return scene.kind(func) | layers
 
 
 def works_inplace(scene: Scene, node: ast.Call, surely: bool) -> bool:
