@@ -49,6 +49,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
     yield from items.masked(scene, own)
     yield from graph_late.flags(scene, own)
     yield from graph_single.flags(scene)
+    yield from _in_loops(scene, own)
     alive = {id(n) for n in own}
     for function in graph_scope.compiled_here(scene):
         inside = [n for n in _own(scene, function) if id(n) in alive]
@@ -252,6 +253,29 @@ def _drawn(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
                 why = "graph mode asks once, when it compiles, and goes on with that value"
                 yield Silent(node, ("GRF613", atom.name, why, "draw it with torch, or pass it in"))
                 break
+
+
+def _in_loops(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
+    """Yield the lambdas in the body of a ``for``: graph mode takes what they return for the end of
+    the function, which then gives nothing. A ``def`` is compiled as it should be."""
+    for node in own:
+        if not isinstance(node, ast.Lambda) or _is_mapped(scene, node):
+            continue
+        loop: ast.stmt | None = None
+        child, around = node, scene.parent(node)
+        while around is not None and not isinstance(around, (ast.FunctionDef, ast.Lambda)):
+            if isinstance(around, ast.For) and child is not around.iter:
+                loop = around
+            child, around = around, scene.parent(around)  # type: ignore[assignment]
+        if loop is not None:
+            why = "graph mode takes a lambda in a for loop for the end: the function gives nothing"
+            yield Silent(node, ("GRF614", "lambda", why, "write a def, or put it before it"), loop)
+
+
+def _is_mapped(scene: Scene, node: ast.Lambda) -> bool:
+    """Return whether the lambda becomes an element of a comprehension: ``map(lambda a: b, c)``."""
+    call = scene.parent(node)
+    return isinstance(call, ast.Call) and graph_scope.builtin(scene, call.func, "map")
 
 
 # -- functions that see a variable change -------------------------------------------------------

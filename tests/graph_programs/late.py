@@ -81,7 +81,27 @@ class LayerChosen(Two):
         return part(x)
 
 
+class LambdaInLoop(Two):
+    def forward(self, x):
+        y = self.a(x)
+        for i in range(2):
+            y = (lambda t: t + i)(y)
+        return y
+
+
 # Right as they are.
+
+
+class DefInLoop(Two):
+    def forward(self, x):
+        y, double = self.a(x), lambda t: t * 2
+        for i in range(2):
+
+            def more(t):
+                return t + 1
+
+            y = more(double(y))
+        return y
 
 
 class FactorChosen(Two):
