@@ -89,7 +89,7 @@ def _is_module(inference: Inference, node: ast.AST) -> bool:
     return bool(kind) and all(a.kind in ("Module", "None") for a in kind)
 
 
-def _whole(inference: Inference, file: File, node: ast.expr) -> ast.expr | None:
+def _whole(inference: Inference, file: File, node: ast.expr, depth: int = 0) -> ast.expr | None:
     """Return the Module that an expression is a part of, as far as it shows; None: not known.
 
     ``net.body[0]`` is a part of ``net``, and so is what a loop over ``net.modules()`` gives.
@@ -106,7 +106,7 @@ def _whole(inference: Inference, file: File, node: ast.expr) -> ast.expr | None:
             return whole
         over = _iterated(inference, file, base)
         if over is None:
-            return None if _is_given_part(inference, file, base, 0) else base
+            return None if _is_given_part(inference, file, base, depth) else base
         node = over
 
 
@@ -136,8 +136,8 @@ def _iterated(inference: Inference, file: File, name: ast.Name) -> ast.expr | No
     return over if _is_module(inference, over) else None
 
 
-def _is_part(inference: Inference, file: File, node: ast.expr) -> bool:
-    whole = _whole(inference, file, node)
+def _is_part(inference: Inference, file: File, node: ast.expr, depth: int = 0) -> bool:
+    whole = _whole(inference, file, node, depth)
     return whole is None or ast.dump(whole) != ast.dump(node)
 
 
@@ -168,9 +168,9 @@ def _is_given_part(inference: Inference, file: File, name: ast.Name, depth: int)
         if value is None:
             continue
         if not isinstance(value, ast.Name):
-            if not isinstance(value, ast.Call) and _is_part(inference, other, value):
+            if not isinstance(value, ast.Call) and _is_part(inference, other, value, depth + 1):
                 return True
-        elif _is_part(inference, other, value) or _is_given_part(
+        elif _is_part(inference, other, value, depth + 1) or _is_given_part(
             inference, other, value, depth + 1
         ):
             return True
