@@ -218,7 +218,9 @@ class Evaluator(Calling):
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:
         value = self.kind(node.operand)
-        return BOOL if isinstance(node.op, ast.Not) else value
+        if isinstance(node.op, ast.Not):
+            return BOOL
+        return value - BOOL | INT if value >= BOOL else value
 
     def _Compare(self, node: ast.Compare) -> Kind:
         sides = [self.kind(node.left), *map(self.kind, node.comparators)]

@@ -50,6 +50,8 @@ class Given(Binding):
         """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
         if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN), func.attr):
             return False
+        if _is_tried(self, node):
+            return False
         if self.world.recorded.at(self.path, func.value) is not None:
             return False  # a run has shown something else, or several types
         holder = self.world.program.files[self.path].parents.get(id(node))
@@ -119,6 +121,21 @@ def _may_be_tensor(value: Kind, asked: str) -> bool:
     has the attribute which is asked for."""
     rest = having(value, asked)
     return rest <= UNKNOWN | GIVEN | TENSOR and rest != TENSOR
+
+
+def _is_tried(frame: Given, call: ast.Call) -> bool:
+    """Return whether a call may fail for want of the method, and the program goes on from there."""
+    parents = frame.world.program.files[frame.path].parents
+    node: ast.AST = call
+    while (around := parents.get(id(node))) is not None:
+        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            return False
+        if isinstance(around, ast.Try) and any(node is s for s in around.body):
+            types = (h.type for h in around.handlers if h.type is not None)
+            if any("AttributeError" in ast.unparse(t) for t in types):
+                return True
+        node = around
+    return False
 
 
 def _is_alone(frame: Given, func: ast.Attribute) -> bool:

@@ -39,6 +39,10 @@ def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
         if is_all(both, "Size", "tuple") and any(a.kind == "Size" for a in left):
             return SIZE
         return sequence("tuple", join(*(i for a in both for i in a.items)) or UNKNOWN)
+    for many, other in ((left, right), (right, left)):
+        if isinstance(op, ast.Mult) and any(a.fixed for a in many) and is_all(many, "tuple"):
+            if is_all(other, "int", "bool", "unknown"):  # of another length
+                return sequence("tuple", join(*(i for a in many for i in a.items)))
     if is_all(left, "list", "tuple") and isinstance(op, (ast.Add, ast.Mult)):
         return frozenset(a for a in join(left, right) if a.kind in ("list", "tuple"))
     if is_all(right, "list", "tuple") and isinstance(op, ast.Mult):

@@ -88,7 +88,8 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name == "divmod":
         return _tuple(join(*args), join(*args))
     if name in ("abs", "round", "pow"):
-        return join(*args) if name == "pow" else first
+        found = join(*args) if name == "pow" else first
+        return found - BOOL | INT if found >= BOOL else found
     if name == "super" or name == "getattr":
         return UNKNOWN
     return kind("instance", name) if hasattr(builtins, name) else UNKNOWN

@@ -138,7 +138,10 @@ def _of_tensor(name: str, world: World) -> Kind:
 
 def _of_instance(atom: Atom, name: str, world: World) -> Kind:
     if "::" in atom.name:
-        return world.member(atom.name, name)
+        found = world.member(atom.name, name)
+        if any(a.kind == "method" and a.name.startswith("torch.nn.Module.") for a in found):
+            return frozenset(_bound_to(a, atom) for a in found)  # ``net.eval()`` gives the net
+        return found
     if name in _MODULE_TENSORS:
         return TENSOR
     if name == "training":
@@ -161,6 +164,13 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
                     param.type, UNKNOWN
                 )
     return UNKNOWN
+
+
+def _bound_to(member: Atom, receiver: Atom) -> Atom:
+    """Return a method that torch's Module defines with the instance that it is bound to."""
+    if member.kind != "method" or not member.name.startswith("torch.nn.Module."):
+        return member
+    return Atom("method", member.name, (frozenset((receiver,)),))
 
 
 def instance_of(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:

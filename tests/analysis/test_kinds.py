@@ -548,6 +548,23 @@ CASES = {
             add(t)
             id(xs)  # list[int | unknown], list[Tensor | int], list[Tensor | int | unknown]
     """,
+    "a method that is tried": """
+        def f(x):
+            try:
+                x.dim()
+            except AttributeError:
+                x = 1
+            id(x)  # int | unknown
+    """,
+    "numbers of bools, longer tuples": """
+        def f(n: int):
+            b = n > 5 and True
+            id(abs(True))  # int
+            id(-True)  # int
+            pair = (n, n) * 2
+            a, c, d, e = pair
+            id(e)  # int
+    """,
     "a loop over what grows": """
         def f(t: torch.Tensor):
             xs = [1]
