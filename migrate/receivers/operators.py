@@ -40,9 +40,9 @@ def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
             return SIZE
         return sequence("tuple", join(*(i for a in both for i in a.items)) or UNKNOWN)
     for many, other in ((left, right), (right, left)):
-        if isinstance(op, ast.Mult) and any(a.fixed for a in many) and is_all(many, "tuple"):
-            if is_all(other, "int", "bool", "unknown"):  # of another length
-                return sequence("tuple", join(*(i for a in many for i in a.items)))
+        fixed = any(a.fixed for a in many) and is_all(many, "tuple")
+        if isinstance(op, ast.Mult) and fixed and is_all(other, "int", "bool", "unknown"):
+            return sequence("tuple", join(*(i for a in many for i in a.items)))  # its length?
     if is_all(left, "list", "tuple") and isinstance(op, (ast.Add, ast.Mult)):
         return frozenset(a for a in join(left, right) if a.kind in ("list", "tuple"))
     if is_all(right, "list", "tuple") and isinstance(op, ast.Mult):
