@@ -212,7 +212,7 @@ def _derived(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
             if isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
                 continue
             mark = _mark(scene, missing[id(place)], use)
-            if mark.form is Form.VALUE:
+            if mark.form is Form.VALUE and id(mark.place) not in missing:
                 missing[id(mark.place)] = mark.refusal
                 todo.append(mark.place)
                 found += [mark] * (mark.place is not use)
