@@ -28,7 +28,9 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    alike,
     join,
+    without_none,
 )
 from migrate.receivers.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.receivers.parameters import Parameters
@@ -55,6 +57,7 @@ class Inference:
     recorded: Recorded = field(default_factory=Recorded)
     kinds: dict[int, Kind] = field(default_factory=dict)
     _flows: dict[Unit, Flow] = field(default_factory=dict)
+    _proofs: dict[Unit, dict[str, Kind]] = field(default_factory=dict)
     _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _bodies: dict[str, Mapping[str, Kind]] = field(default_factory=dict)
     _open: set[Function] = field(default_factory=set)
@@ -178,12 +181,27 @@ class Inference:
         self._classes.finish(unit)
         delegate = "" if isinstance(unit, str) else called_parameter(unit, self.kinds)
         bodies = {c.key: dict(self._bodies.get(c.key, {})) for c in self.index.classes(unit)}
-        shown = {**flow.shown, **flow.evidence}
+        shown = self._still_shown(unit, flow, {} if isinstance(unit, str) else given)
         return Outcome(
             dict(flow.variables), dict(flow.stores), flow.result, shown, bodies,
             self._exposed(unit), delegate, dict(flow.inner), dict(flow.grown),
             frozenset(flow.kept), flow.put_into_given,
         )  # fmt: skip
+
+    def _still_shown(self, unit: Unit, flow: Flow, given: Mapping[str, Kind]) -> dict[str, Kind]:
+        """Return what the body of a unit proves of its parameters.
+
+        What is surely of a kind needs no proof, so a walk finds none where callers pass it. What an
+        earlier walk proved holds then as well: callers that rely on it would lose it otherwise, and
+        pass something unknown again, without end.
+        """
+        shown = {**flow.shown, **flow.evidence}
+        for name, proved in self._proofs.get(unit, {}).items():
+            rest = without_none(given.get(name, NOTHING))
+            if name not in shown and rest and rest == alike(proved, rest):
+                shown[name] = proved
+        self._proofs[unit] = shown
+        return shown
 
     def _exposed(self, unit: Unit) -> dict[int, Kind]:
         """The kinds of nodes that the rest of the program reads."""

@@ -221,6 +221,9 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
         return any(_stores_computed(scene, value, v, f) for v, f in _stored(scene, value))
     if isinstance(value, ast.Attribute):  # x.data again
         return _is_intermediate(scene, value.value, function)
+    made = scene.kind(value.func) if isinstance(value, ast.Call) else ()
+    if any(a.name.endswith(("Parameter", "Buffer", "torch2ms.leaf")) for a in made):
+        return False  # a leaf
     last = value.func.attr if isinstance(value, ast.Call) and (
         isinstance(value.func, ast.Attribute)
     ) else ""  # fmt: skip
@@ -265,9 +268,6 @@ def _stored(scene: Scene, owner: ast.Attribute) -> list[tuple[ast.expr, Function
 def _stores_computed(
     scene: Scene, owner: ast.Attribute, value: ast.expr, function: Function | None
 ) -> bool:
-    made = scene.kind(value.func) if isinstance(value, ast.Call) else ()
-    if any(a.name.endswith(("Parameter", "Buffer")) for a in made):
-        return False
     same = isinstance(value, ast.Attribute) and value.attr == owner.attr
     return not same and _computes(scene, value, function)
 

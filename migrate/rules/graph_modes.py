@@ -147,12 +147,14 @@ def _is_given_part(inference: Inference, file: File, name: ast.Name, depth: int)
     places = [b.place for b in facts.reach(name).bindings]
     if not any(isinstance(place, ast.arg) for place in places):
         return False
-    function = _around(file, name)
+    function, given = _around(file, name), [""]
+    while function is not None:
+        given = [a.arg for a in all_parameters(function.node.args)]
+        if name.id in given:
+            break
+        function = function.parent
     if function is None or depth > _DEPTH or function.name == "<lambda>":
         return True
-    given = [a.arg for a in all_parameters(function.node.args)]
-    if name.id not in given:
-        return True  # of a function around
     if function.owner is not None and name.id == given[0] and function.name in _SETTERS:
         return False  # what is switched as a whole is asked by what it is in
     at = given.index(name.id) - (function.owner is not None)

@@ -73,6 +73,24 @@ def switch(cell, mode=True):
     return cell
 
 
+def compile_anew():
+    """Make graph mode compile again: what has just changed is a constant of its graphs."""
+    ms.ms_memory_recycle()
+
+
+def modes_are_set(cell):
+    """Make graph mode compile again where Cells inside ``cell`` have modes it has not seen yet.
+
+    A graph keeps the modes that they had when it was compiled: one graph for each mode of ``cell``.
+    """
+    mode, new = cell.training, False
+    for _, part in cell.cells_and_names():
+        seen = vars(part).setdefault("modes_seen", {})
+        new, seen[mode] = new or seen.get(mode) != part.training, part.training
+    if new:
+        compile_anew()
+
+
 def is_buffer(cell, name):
     """Whether a Parameter of a Cell stands for one of torch's buffers."""
     statistics = ("moving_mean", "moving_variance", "num_batches_tracked")

@@ -4,7 +4,7 @@ import numpy as np
 import mindspore as ms
 from mindspore import nn
 from mindspore.experimental import optim
-from torch_helpers import CrossEntropyLoss, parameters, switch, switch_below, trainable as torch_trainable
+from torch_helpers import CrossEntropyLoss, modes_are_set, parameters, switch, switch_below, trainable as torch_trainable
 
 
 class Backbone(nn.Cell):
@@ -36,6 +36,7 @@ class Finetuned(nn.Cell):
         switch_below(self, mode)
         # frozen: its running statistics are not to move either
         switch(self.backbone, False)
+        modes_are_set(self)
         return self
 
     def construct(self, x):
@@ -51,7 +52,7 @@ def images(steps, seed):
 
 
 def build():
-    return Finetuned(Backbone()).set_train()
+    return nn.Cell.set_train(Finetuned(Backbone()))
 
 
 def run(model, steps=24):
@@ -60,6 +61,7 @@ def run(model, steps=24):
     optimizer = optim.SGD(torch_trainable(trainable), lr=0.2, momentum=0.9, weight_decay=1e-2, nesterov=True)
     criterion = CrossEntropyLoss()
     switch(model)
+    modes_are_set(model)
     losses = []
     train_net = nn.TrainOneStepCell(nn.WithLossCell(model, criterion), optimizer)
     for inputs, labels in images(steps, seed=6):
