@@ -113,13 +113,17 @@ class Classes:
 
     def _is_plain(self, owner: Class) -> bool:
         """Return whether all bases are classes of the project or have no members of their own."""
-        for node, base in zip(owner.node.bases, self.bases(owner.key), strict=True):
-            last = node.value if isinstance(node, ast.Subscript) else node
-            own = getattr(last, "attr", getattr(last, "id", "")) in _WITHOUT_MEMBERS
-            classes = [self.world.class_of(a.name) for a in base if a.kind == "class"]
-            known = bool(base) and len(classes) == len(base)
-            if not own and not (known and all(c and self._is_plain(c) for c in classes)):
-                return False
+        todo = [owner]
+        for one in todo:  # what is imported may go round in circles
+            for node, base in zip(one.node.bases, self.bases(one.key), strict=True):
+                last = node.value if isinstance(node, ast.Subscript) else node
+                if getattr(last, "attr", getattr(last, "id", "")) in _WITHOUT_MEMBERS:
+                    continue
+                classes = [self.world.class_of(a.name) for a in base if a.kind == "class"]
+                found = [c for c in classes if c is not None]
+                if not base or len(found) != len(base):
+                    return False
+                todo += [c for c in found if c not in todo]
         return True
 
     @cached_property
