@@ -111,12 +111,14 @@ def _module_text(probe: Probe, call: str, name: str, forward: str) -> str:
     built = f"{probe.name}_by({name})" if probe.through_ref else call
     made = f"def {probe.name}_by(through):\n    return {call}\n\n\n" if probe.through_ref else ""
     used = _instance_call(forward) if forward else f"self.m({', '.join(probe.names)})"
+    # an argument is its caller's: a layer that works in place is given a value of its own
+    own = "".join(f"        {x} = {x}.clone()\n" for x in probe.names if "inplace=True" in call)
     return (
         f"{made}class {probe.name}(torch.nn.Module):\n"
         "    def __init__(self):\n"
         "        super().__init__()\n"
         f"        self.m = {built}\n\n"
-        f"    def forward(self, {arguments}):\n"
+        f"    def forward(self, {arguments}):\n{own}"
         f"        return {used}\n"
     )
 
