@@ -115,6 +115,13 @@ class File:
         """Every node of the file, contexts and operators apart."""
         return self._walked[0]
 
+    def function_at(self, node: ast.AST) -> Function | None:
+        """Return the innermost function or lambda that is a node or holds it."""
+        around: ast.AST | None = node
+        while around is not None and id(around) not in self.functions:
+            around = self.parents.get(id(around))
+        return self.functions.get(id(around)) if around is not None else None
+
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one class, in the order of ``nodes``."""
         return self._by_class.get(kind, [])

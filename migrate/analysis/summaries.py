@@ -59,19 +59,6 @@ class Effects:
         """The names of all attributes that a call may bind or change, on whatever object."""
         return self.elsewhere.union(*self.attributes.values())
 
-    def __or__(self, other: Effects) -> Effects:
-        names = self.attributes.keys() | other.attributes.keys()
-        none: frozenset[str] = frozenset()
-        return Effects(
-            {n: self.attributes.get(n, none) | other.attributes.get(n, none) for n in names},
-            self.elsewhere | other.elsewhere,
-            self.mutated | other.mutated,
-            self.rebound | other.rebound,
-            self.returned | other.returned,
-            self.escaping | other.escaping,
-            self.unknown or other.unknown,
-        )
-
 
 NO_EFFECTS = Effects()
 
@@ -103,6 +90,42 @@ class _Passing:
 
     function: Function
     values: tuple[tuple[str, frozenset[str], bool, frozenset[str]], ...]
+
+
+@dataclass
+class _Total:
+    """The effects of several calls, in the names of their caller, while they are added up."""
+
+    attributes: dict[str, set[str]] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
+    mutated: set[str] = field(default_factory=set)
+    rebound: set[Scope] = field(default_factory=set)
+    escaping: set[str] = field(default_factory=set)
+    unknown: bool = False
+
+    @classmethod
+    def of(cls, own: Effects) -> _Total:
+        attributes = {name: {*written} for name, written in own.attributes.items()}
+        sets = {*own.elsewhere}, {*own.mutated}, {*own.rebound}, {*own.escaping}
+        return cls(attributes, *sets, own.unknown)
+
+    def add(self, effects: Effects, passing: _Passing) -> None:
+        """Add the effects of a callee."""
+        self.elsewhere |= effects.elsewhere
+        self.rebound |= effects.rebound
+        self.unknown |= effects.unknown
+        for parameter, names, itself, held in passing.values:
+            written = effects.attributes.get(parameter)
+            if written and itself:
+                (name,) = names
+                self.attributes.setdefault(name, set()).update(written)
+            elif written:
+                self.elsewhere |= written
+            if parameter in effects.mutated:
+                self.mutated |= names
+                self.elsewhere |= held
+            if parameter in effects.escaping:
+                self.escaping |= names
 
 
 @dataclass
@@ -147,15 +170,17 @@ class Summaries:
         return known
 
     def _bound(self, call: ast.Call, targets: Targets) -> Changes:
-        changed = NO_EFFECTS
+        total = _Total()
         for function in targets.functions:
-            passing = _passing(function, call, targets, _names_itself)
-            changed |= _moved(self.of(function), passing)
-        if changed.unknown:
-            changed |= self.unseen
+            total.add(self.of(function), _passing(function, call, targets, _names_itself))
+        written = total.elsewhere.union(*total.attributes.values())
+        changes = Changes(frozenset(written), frozenset(total.mutated), frozenset(total.rebound))
+        if total.unknown or targets.unseen:
+            unseen = self.unseen
+            changes |= Changes(unseen.written, unseen.mutated, unseen.rebound)
         if targets.unseen:
-            changed |= self.unseen | Effects(mutated=_given(call, _names_itself))
-        return Changes(changed.written, changed.mutated, changed.rebound)
+            changes |= Changes(contents=_given(call, _names_itself))
+        return changes
 
     def components(self) -> list[tuple[Function, ...]]:
         """Return the strongly connected components of the calls that are resolved, callees first.
@@ -251,39 +276,21 @@ class Summaries:
     def _summary(self, unit: _Unit, found: Mapping[str, Effects]) -> Effects:
         own = unit.own
         names = {a.arg for a in all_parameters(unit.function.node.args)}
-        attributes = {n: {*v} for n, v in own.attributes.items()}
-        elsewhere, mutated = {*own.elsewhere}, {*own.mutated}
-        rebound, escaping = {*own.rebound}, {*own.escaping}
-        unknown = own.unknown
+        total = _Total.of(own)
         for passing in unit.passes:
             effects = found.get(passing.function.key, NO_EFFECTS)
-            if effects is NO_EFFECTS:
-                continue
-            elsewhere |= effects.elsewhere
-            rebound |= effects.rebound
-            unknown |= effects.unknown
-            for parameter, passed, itself, held in passing.values:
-                written = effects.attributes.get(parameter)
-                if written and itself:
-                    (name,) = passed
-                    attributes.setdefault(name, set()).update(written)
-                elif written:
-                    elsewhere |= written
-                if parameter in effects.mutated:
-                    mutated |= passed
-                    elsewhere |= held
-                if parameter in effects.escaping:
-                    escaping |= passed
-        for name in attributes.keys() - names:
-            elsewhere |= attributes.pop(name)
+            if effects is not NO_EFFECTS:
+                total.add(effects, passing)
+        for name in total.attributes.keys() - names:
+            total.elsewhere |= total.attributes.pop(name)
         return Effects(
-            {n: frozenset(v) for n, v in attributes.items()},
-            frozenset(elsewhere),
-            frozenset(mutated & names),
-            frozenset(r for r in rebound if r[0] != unit.function.key),
+            {n: frozenset(v) for n, v in total.attributes.items()},
+            frozenset(total.elsewhere),
+            frozenset(total.mutated & names),
+            frozenset(r for r in total.rebound if r[0] != unit.function.key),
             own.returned & names,
-            frozenset(escaping & names),
-            unknown,
+            frozenset(total.escaping & names),
+            total.unknown,
         )
 
     # -- one function ---------------------------------------------------------------------------
@@ -558,28 +565,6 @@ def _passing(function: Function, call: ast.Call, targets: Targets, roots: _Roots
         itself = itself and (isinstance(value, ast.Name) or is_super(value))  # type: ignore[arg-type]
         found.append((parameter, names, itself, _held(value)))
     return _Passing(function, tuple(found))
-
-
-def _moved(effects: Effects, passing: _Passing) -> Effects:
-    """Return the effects of a callee in the names of the caller."""
-    attributes: dict[str, frozenset[str]] = {}
-    elsewhere, mutated, escaping, returned = effects.elsewhere, _NONE, _NONE, _NONE
-    for parameter, names, itself, held in passing.values:
-        own = effects.attributes.get(parameter, _NONE)
-        if own and itself:
-            (name,) = names
-            attributes[name] = attributes.get(name, _NONE) | own
-        elif own:
-            elsewhere |= own
-        if parameter in effects.mutated:
-            mutated |= names
-            elsewhere |= held
-        if parameter in effects.escaping:
-            escaping |= names
-        if parameter in effects.returned:
-            returned |= names
-    return Effects(attributes, elsewhere, mutated, effects.rebound, returned, escaping,
-                   effects.unknown)  # fmt: skip
 
 
 def _held(value: ast.expr | None) -> frozenset[str]:

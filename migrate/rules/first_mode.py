@@ -342,7 +342,7 @@ class Modes:
                     inside_own = isinstance(node.value, ast.Name) and node.value.id == "self"
                     unknown = not kinds or any(a.kind == "unknown" for a in kinds)
                     if (mine or unknown) and not inside_own:
-                        where = _function_at(file, node)
+                        where = file.function_at(node)
                         if self._use(file, node, where, depth + 1) is Use.RUN:
                             return Use.RUN
         return Use.NOTHING
@@ -540,13 +540,6 @@ def _method(function: Function | None) -> Function | None:
     while function is not None and function.owner is None:
         function = function.parent
     return function
-
-
-def _function_at(file: File, node: ast.AST) -> Function | None:
-    around: ast.AST | None = node
-    while around is not None and id(around) not in file.functions:
-        around = file.parents.get(id(around))
-    return file.functions.get(id(around)) if around is not None else None
 
 
 def _reads(part: ast.AST | None, name: str) -> bool:

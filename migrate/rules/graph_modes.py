@@ -9,7 +9,7 @@ known, ``modes_are_set(whole)`` compares its modes with those that were seen; el
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from migrate.outcomes import Edit
 from migrate.program import File, Function
@@ -35,12 +35,14 @@ def edits(scene: Scene) -> Iterator[Edit]:
     apart = {id(n) for f in graph_scope.compiled_here(scene) for n in f.nodes}
     apart |= constructing(scene)
     done: set[tuple[int, str]] = set()
-    for node, held in _switches(scene.inference, scene.file):
+    switches = list(_switches(scene.inference, scene.file))
+    setting = {id(node) for node, _ in switches}
+    for node, held in switches:
         if id(node) in apart or not graph_anew.called_before(scene, node, held):
             continue
         whole = _whole(scene.inference, scene.file, held)
         text = ast.unparse(whole) if whole is not None else ""
-        statement = scene.statement(node) if whole is None else _last(scene, node)
+        statement = scene.statement(node) if whole is None else _last(scene, node, setting)
         if (id(statement), text) in done or _ends(statement):
             continue
         done.add((id(statement), text))
@@ -147,7 +149,7 @@ def _is_given_part(inference: Inference, file: File, name: ast.Name, depth: int)
     places = [b.place for b in facts.reach(name).bindings]
     if not any(isinstance(place, ast.arg) for place in places):
         return False
-    function, given = _around(file, name), [""]
+    function, given = file.function_at(name), [""]
     while function is not None:
         given = [a.arg for a in all_parameters(function.node.args)]
         if name.id in given:
@@ -190,23 +192,16 @@ def _is_passed(inference: Inference, function: Function) -> bool:
     return False
 
 
-def _around(file: File, node: ast.AST) -> Function | None:
-    around: ast.AST | None = node
-    while around is not None and id(around) not in file.functions:
-        around = file.parents.get(id(around))
-    return file.functions.get(id(around)) if around is not None else None
-
-
-def _last(scene: Scene, node: ast.AST) -> ast.stmt:
+def _last(scene: Scene, node: ast.AST, setting: Container[int]) -> ast.stmt:
     """Return the last of the statements that set modes before anything can run.
 
     ``net.train()`` and the loop behind it that sets some parts back are one setting of modes.
+    ``setting``: the ids of the nodes that set one.
     """
     statement = scene.statement(node)
     parent = scene.parent(statement)
     while isinstance(parent, (ast.For, ast.If, ast.With)) and not _runs(scene, parent):
         statement, parent = parent, scene.parent(parent)
-    setting = {id(n) for n, _ in _switches(scene.inference, scene.file)}
     for following in graph_scope.statements_after(scene, statement):
         if _runs(scene, following) or not any(id(n) in setting for n in within(following)):
             break
