@@ -11,6 +11,8 @@ from migrate.receivers.elimination import Question
 from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, having, without_none
 
 _NAMED = (ast.Name, ast.Attribute)
+# methods that others may have, but of what can be called only Modules: optimizers cannot
+_CALLED_ONES = frozenset({"train", "eval", "state_dict", "load_state_dict"})
 
 
 class Given(Binding):
@@ -66,7 +68,7 @@ class Given(Binding):
         return bool(why)
 
     def _only_a_module(self, func: ast.Attribute) -> bool:
-        """``x.parameters()``; ``x.eval()`` of what the same function calls: a Module."""
+        """``x.parameters()``; ``x.eval()``, ``x.state_dict()`` of what is called here: a Module."""
         value = self.world.kinds.get(id(func.value), UNKNOWN)
         if not without_none(value) <= UNKNOWN or not isinstance(func.value, _NAMED):
             return False
@@ -74,7 +76,7 @@ class Given(Binding):
             return self.world.only_modules_have(func.attr)
         if func.attr == "eval" and self.world.only_modules_have("eval") and _is_alone(self, func):
             return True
-        if func.attr not in ("train", "eval") or self.function is None:
+        if func.attr not in _CALLED_ONES or self.function is None:
             return False
         calls = [n for n in self.function.nodes if isinstance(n, ast.Call)]
         name = ast.unparse(func.value)

@@ -76,7 +76,7 @@ def build():
     return Net()
 
 
-def run(model: nn.Module):
+def run(model):
     device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     model = model.to(device)
     rng = np.random.RandomState(12)
