@@ -26,9 +26,8 @@ from migrate import outputs, record
 from migrate.outputs import Output
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.ladder import verify_with
-from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
-from migrate.parity.session import Sides
+from migrate.parity.session import Sides, open_sides
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.project import Request, convert
 from migrate.result import ModelResult

@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from migrate.outcomes import Verdict
-from migrate.parity.hand.addresses import is_address, parse_address
 from migrate.parity.hand.climb import close_sides, open_sides, verify_with
 from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, Weight
-from migrate.parity.hand.layouts import layouts
 from migrate.parity.hand.mapping import read, text
-from migrate.parity.hand.matching import match
+from migrate.parity.hand.matching import layouts, match
 from migrate.parity.hand.session import Pair
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import VerifyRequest, is_address, parse_address
 from migrate.parity.session import Sides
 
 if sys.version_info >= (3, 11):

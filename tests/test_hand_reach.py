@@ -9,16 +9,14 @@ import pytest
 
 from migrate.outcomes import Verdict
 from migrate.parity.checks import NO_FLOATS
-from migrate.parity.hand.addresses import parse_address
 from migrate.parity.hand.climb import close_sides, open_sides, verify_with
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.matching import match, with_sums
 from migrate.parity.hand.result import PairResult
 from migrate.parity.hand.session import Pair
 from migrate.parity.magnitudes import magnitude_checks
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import Size, VerifyRequest, has_floats, parse_address
 from migrate.parity.session import Sides
-from migrate.parity.sizes import Size, has_floats
 from migrate.result import Check
 
 TORCH = '''"""In: nothing. Out: models."""

@@ -9,8 +9,8 @@ import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.parity.ladder import verify
-from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker, WorkerLost, this_python
 
 pytestmark = [

@@ -13,8 +13,8 @@ from parity_pairs import BLOCK, BLOCK_MS, LENET, LENET_MS, TAGGER, TAGGER_MS, wr
 
 from migrate.outcomes import Verdict
 from migrate.parity.ladder import verify_with
-from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.session import open_sides
 
 pytestmark = [
     pytest.mark.skipif(

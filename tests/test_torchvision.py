@@ -19,7 +19,7 @@ if any(importlib.util.find_spec(name) is None for name in needed):
 
 from PIL import Image  # noqa: E402
 
-from migrate.parity.torch_operators import declare  # noqa: E402
+from migrate.parity.torch_model import declare  # noqa: E402
 
 KEPT = declare()  # torchvision's operators, for as long as this is imported
 torch = pytest.importorskip("torch")

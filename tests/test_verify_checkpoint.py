@@ -11,8 +11,8 @@ from migrate.outcomes import Verdict
 from migrate.parity.checks import NO_TENSOR
 from migrate.parity.ladder import verify_with
 from migrate.parity.moments import NO_STATE, found_under
-from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyRequest
+from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker
 
 pytestmark = [

@@ -12,12 +12,11 @@ import pytest
 from parity_pairs import write_pair
 
 from migrate.parity.exchange import ArrayStore
-from migrate.parity.first_call import parting
+from migrate.parity.first_call import parting, relation
 from migrate.parity.inner_calls import OBSERVER, watched
 from migrate.parity.ladder import verify_with
-from migrate.parity.opening_sides import open_sides
-from migrate.parity.relation import relation
 from migrate.parity.request import VerifyRequest
+from migrate.parity.session import open_sides
 
 WITH_FRAMEWORKS = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("torch", "mindspore")),

@@ -9,8 +9,8 @@ from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.outcomes import Verdict
 from migrate.parity.ladder import verify_with
-from migrate.parity.opening_sides import open_sides
 from migrate.parity.request import VerifyRequest
+from migrate.parity.session import open_sides
 
 pytestmark = [
     pytest.mark.skipif(

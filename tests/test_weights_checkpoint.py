@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 
 from migrate.parity.checkpoint import Conversion, convert_checkpoint, direction
-from migrate.parity.checkpoint_plan import Account, Job, as_dict, entries, renamed_tree, unwrapped
+from migrate.parity.checkpoint_plan import (
+    Account,
+    Job,
+    as_dict,
+    entries,
+    packed,
+    renamed_tree,
+    unpacked,
+    unstorable,
+    unwrapped,
+)
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.layout import apply_layout, undo_layout
 from migrate.parity.optimizer_state import Held, to_mindspore_moments, to_torch_moments
 from migrate.parity.request import VerifyError
-from migrate.parity.saved_structure import packed, unpacked, unstorable
 from migrate.result import ModelResult
 
 NAMES = {

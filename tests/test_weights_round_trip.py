@@ -59,8 +59,8 @@ def round_trip() -> Iterator[RoundTrip]:
     assert spec is not None and spec.loader is not None
     bench = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bench)
-    from migrate.parity.opening_sides import open_sides
     from migrate.parity.request import VerifyRequest
+    from migrate.parity.session import open_sides
 
     with tempfile.TemporaryDirectory() as folder:
         sides = open_sides(VerifyRequest(Path(), Path()), Path(folder), 0)

@@ -53,9 +53,9 @@ def verified(
 
 
 def _pair(torch: str, mindspore: str, map: Path | None, first: Sequence[Path]) -> Pair:
-    from migrate.parity.hand.addresses import parse_address
     from migrate.parity.hand.mapping import Fixed, read
     from migrate.parity.hand.session import Pair
+    from migrate.parity.request import parse_address
 
     try:
         sides = parse_address(torch), parse_address(mindspore)

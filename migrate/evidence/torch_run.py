@@ -20,10 +20,9 @@ import torch
 
 from migrate.evidence.sources import Probe
 from migrate.parity.exchange import Array, Spec, encode, leaves
-from migrate.parity.lively import enliven
 from migrate.parity.noise import KernelNoise, OperatorLog, nudge, nudge_model
 from migrate.parity.tolerance import floor, relative_error
-from migrate.parity.torch_operators import declare, is_missing_operator
+from migrate.parity.torch_model import declare, enliven, is_missing_operator
 from migrate.parity.torch_values import array, cotangent, dtype_name, leaf
 
 SEED = 20

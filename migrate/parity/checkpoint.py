@@ -14,16 +14,16 @@ from pathlib import Path
 from migrate.parity.checkpoint_plan import (
     Account,
     Job,
-    as_dict,
-    entries,
+    packed,
     renamed_tree,
     states,
     tensors,
+    unpacked,
+    unstorable,
     unwrapped,
 )
-from migrate.parity.exchange import ArrayStore, Spec, leaves
+from migrate.parity.exchange import ArrayStore, Spec, as_dict, entries, leaves
 from migrate.parity.request import VerifyError
-from migrate.parity.saved_structure import packed, unpacked, unstorable
 from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.result import ModelResult

@@ -25,9 +25,8 @@ from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, get_wo
 from migrate import __version__
 from migrate.parity.bench import Progress, Work
 from migrate.parity.climb import climb, failed_result
-from migrate.parity.opening_sides import SCRATCH, open_sides
 from migrate.parity.request import VerifyError, VerifyRequest
-from migrate.parity.session import Sides, Target
+from migrate.parity.session import SCRATCH, Sides, Target, open_sides
 from migrate.result import ModelResult
 
 LOCAL = "local"

@@ -96,6 +96,17 @@ def leaves(spec: Spec, path: str = "") -> Iterator[tuple[str, Spec]]:
         yield from leaves(item, f"{path}[{name!r}]")
 
 
+def entries(spec: Spec) -> dict[str, Spec]:
+    """Return the entries of a dictionary by their names; empty for anything else."""
+    if spec["t"] != "dict":
+        return {}
+    return {str(key): one for key, one in zip(spec["keys"], spec["items"], strict=True)}
+
+
+def as_dict(items: Mapping[str, Spec]) -> Spec:
+    return {"t": "dict", "keys": list(items), "items": list(items.values())}
+
+
 def opaque_part(spec: Spec) -> str:
     """Why a description cannot be handed over; empty when it can."""
     return next((leaf["why"] for _, leaf in leaves(spec) if leaf["t"] == "opaque"), "")
@@ -108,6 +119,6 @@ def digest(array: Array) -> str:
 
 
 def read_index(folder: Path) -> Spec:
-    """What lies in a folder beside the arrays."""
+    """Return what lies in a folder beside the arrays."""
     loaded: Spec = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     return loaded

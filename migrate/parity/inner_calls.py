@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import json
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
 
 OBSERVER = "__torch2ms_result__"  # among the builtins of the process, while it watches
 MOST = 300  # results kept
@@ -44,7 +43,7 @@ class Seen:
 
 def entry_of(request: Spec) -> tuple[Spec, bool]:
     """The recorded call that a request names, and whether it was made in train mode."""
-    index = json.loads(Path(request["folder"], "index.json").read_text(encoding="utf-8"))
+    index = read_index(Path(request["folder"]))
     place = (request["path"], request["call"])
     found = next(one for one in index["calls"] if (one["path"], one["call"]) == place)
     return found, bool(index["training"])

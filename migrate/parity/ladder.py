@@ -15,9 +15,8 @@ from migrate.parity.bench import Bench, Here, Work
 from migrate.parity.climb import failed_result
 from migrate.parity.compare import worst
 from migrate.parity.journal import open_journal
-from migrate.parity.opening_sides import SCRATCH, open_sides, sweep
 from migrate.parity.request import VerifyError, VerifyRequest, parse_input
-from migrate.parity.session import Sides, Target, stateless
+from migrate.parity.session import SCRATCH, Sides, Target, open_sides, stateless, sweep
 from migrate.parity.targets import source_of, targets_of
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import ModelResult, Record, Verification

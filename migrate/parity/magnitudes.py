@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from migrate.parity.blame import GUILTY
 from migrate.parity.checks import MAGNITUDES, NO_FLOATS, forward_checks
 from migrate.parity.exchange import read_index
+from migrate.parity.request import Size, has_floats
 from migrate.parity.session import Session, forward
-from migrate.parity.sizes import Size, has_floats
 from migrate.result import Check
 
 

@@ -23,11 +23,10 @@ from migrate.parity.cells import Net, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import without_mode
 from migrate.parity.importing import Tree
-from migrate.parity.ms_dropout import share_masks, silence
-from migrate.parity.ms_files import read_file, write_file
+from migrate.parity.ms_draws import share_masks, silence
+from migrate.parity.ms_files import read_file, reload, write_file
 from migrate.parity.ms_gradients import replay_gradients
 from migrate.parity.ms_remedies import remedy
-from migrate.parity.ms_state_dict import reload
 from migrate.parity.ms_training import replay_training
 from migrate.parity.replay import inner_calls, replay, set_mode
 

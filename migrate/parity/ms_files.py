@@ -1,4 +1,4 @@
-"""In: MindSpore checkpoint files. Out: trees of values (see `torch_files`), and back."""
+"""Read and write MindSpore checkpoint files as trees of values (see `torch_files`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
+from migrate.parity.cells import Net, held_at, put
 from migrate.parity.channel import Payload
 from migrate.parity.exchange import Array, ArrayStore, Spec
-from migrate.parity.ms_values import dtype_name
+from migrate.parity.ms_training import parameters_of
+from migrate.parity.ms_values import array, dtype_name
 
 
 def _bits(tensor: Any) -> Array:
@@ -61,3 +63,22 @@ def write_file(request: Payload) -> Payload:
     if back.keys() != entries.keys() or any(back[name] != text for name, text in texts.items()):
         raise OSError(f"{request['name']} does not hold what was written to it")
     return {"files": [request["name"]]}
+
+
+def reload(net: Net, request: Payload) -> Payload:
+    """Clear the weights, load ``file`` as users do, save the net to ``to``.
+
+    What the net held before comes back in any case. ``{"left": names the file does not give,
+    "unused": names the net does not take}``
+    """
+    start = {place: array(held_at(net, place)).copy() for place in parameters_of(net)}
+    try:
+        for place, numbers in start.items():
+            put(net, place, np.zeros_like(numbers))
+        entries = ms.load_checkpoint(request["file"])
+        left, unused = ms.load_param_into_net(net.root, entries)
+        ms.save_checkpoint(net.root, request["to"])
+    finally:
+        for place, numbers in start.items():
+            put(net, place, numbers)
+    return {"left": list(left), "unused": list(unused)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, held_at, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
 from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.ms_values import tensor_of
@@ -39,7 +38,7 @@ class Job:
 def replay_gradients(net: Net, request: Payload, emit: Emit) -> Payload:
     """Differentiate every case of a folder but those in ``done``; emits ``check`` events."""
     folder = Path(request["folder"])
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = read_index(folder)
     strictness = Strictness(**request["strictness"])
     paths, scratch = known_paths(net, request), Path(request["scratch"])
     job = Job(net, paths, ArrayStore(folder), request["mode"], strictness, scratch)

@@ -1,9 +1,8 @@
-"""In: torch's losses and moves of a few steps. Out: one measure for each loss and each weight."""
+"""Train a Cell as torch was trained, and measure each loss, move and moment."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,52 @@ from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, held_at, put, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
 from migrate.parity.layout import apply_layout
+from migrate.parity.moments import NO_STATE, UNKNOWN_STATE, found_under, moment_of
 from migrate.parity.ms_gradients import Job, flat, import_probe
-from migrate.parity.ms_state import Answers, Compare, state_measures
 from migrate.parity.ms_values import array, tensor_of
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import blocked, known_paths, set_mode
 from migrate.parity.tolerance import Strictness
+
+STATE = "optimizer state"
+Answers = list[tuple[str, str, Measure]]  # rung, weight of torch, what was found
+Compare = Callable[[Spec, Array, str], Measure]  # torch's, MindSpore's, the weight
+
+
+def state_measures(
+    wanted: Mapping[str, Spec], optimizer: Any, partners: Mapping[str, Any], compare: Compare
+) -> tuple[Answers, str]:
+    """A measure for each moment of each weight, or none and why.
+
+    ``partners`` maps torch's weights to MindSpore's Parameters. State that only MindSpore keeps
+    (a moment that is zero without momentum) is no fault.
+    """
+    keys = [key for key in wanted if moment_of(key)[0] in partners]
+    if not keys:
+        return [], NO_STATE
+    listed: Iterable[Any] = getattr(optimizer, "get_parameters", tuple)()
+    held = {parameter.name: parameter for parameter in listed}
+    places = {}
+    for key in keys:
+        weight, moment = moment_of(key)
+        places[key] = found_under(moment, partners[weight].name, held)
+    if not any(places.values()):
+        return [], UNKNOWN_STATE
+    found: Answers = []
+    for key, name in places.items():
+        weight, moment = moment_of(key)
+        if not name:
+            lacks = f"MindSpore's optimizer keeps no {moment} of {weight}"
+            found.append((STATE, weight, Measure(Verdict.UNMATCHED, detail=lacks)))
+            continue
+        measure = compare(wanted[key], array(held[name]), weight)
+        told = f"{moment} of {weight}: {measure.detail}" if measure.detail else ""
+        found.append((STATE, weight, replace(measure, detail=told)))
+    return found, ""
+
 
 LOSS, STEP, STATE, CURVE = "loss", "optimizer step", "optimizer state", "steps"
 RUNGS = (LOSS, STEP, STATE, CURVE)
@@ -32,7 +68,7 @@ RUNGS = (LOSS, STEP, STATE, CURVE)
 def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
     """Train as torch did; emits a ``check`` with its ``rung`` for each loss and each weight."""
     folder = Path(request["folder"])
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = read_index(folder)
     job = Job(net, known_paths(net, request), ArrayStore(folder), request["mode"],
               Strictness(**request["strictness"]), Path(request["scratch"]))  # fmt: skip
     set_mode(job.mode)

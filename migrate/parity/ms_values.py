@@ -1,4 +1,4 @@
-"""In: MindSpore values. Out: descriptions of them, and values built from descriptions."""
+"""Describe MindSpore values, and rebuild them from descriptions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.exchange import Array, ArrayStore, Spec, as_dict, entries
 from migrate.parity.layout import apply_layout, undo_layout
 from migrate.result import ModelResult
 
@@ -71,16 +71,6 @@ class Moments:
     notes: tuple[str, ...] = ()
 
 
-def _entries(spec: Spec) -> dict[str, Spec]:
-    if spec["t"] != "dict":
-        return {}
-    return {str(key): one for key, one in zip(spec["keys"], spec["items"], strict=True)}
-
-
-def _dict(items: Mapping[str, Spec]) -> Spec:
-    return {"t": "dict", "keys": list(items), "items": list(items.values())}
-
-
 def _kind(groups: list[dict[str, Spec]]) -> Kind | None:
     settings = set(groups[0]) if groups else set()
     return next((kind for kind in KINDS if kind.asks <= settings), None)
@@ -88,7 +78,7 @@ def _kind(groups: list[dict[str, Spec]]) -> Kind | None:
 
 def _refused(spec: Spec, held: Held, count: int | None) -> str:
     """Why the state of these groups is not converted; empty when it is."""
-    groups = [_entries(one) for one in _entries(spec)["param_groups"].get("items", [])]
+    groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     if _kind(groups) is None:
         return "no exact form of this optimizer's state is known"
     if len(groups) != 1:
@@ -103,16 +93,16 @@ def _refused(spec: Spec, held: Held, count: int | None) -> str:
 
 
 def to_mindspore_moments(spec: Spec, held: Held) -> Moments:
-    """The state as ``state_dict()`` of the converted optimizer has it."""
+    """The state as ``stateas_dict()`` of the converted optimizer has it."""
     parameters = held.model.parameters
-    groups = [_entries(one) for one in _entries(spec)["param_groups"].get("items", [])]
+    groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     kind = _kind(groups)
     why = _refused(spec, held, None)
     if why or kind is None:
         return Moments(None, why)
     if any(key not in held.weights for key in parameters):
         return Moments(None, "the weights that it belongs to are not in the file")
-    numbered = {key: _entries(one) for key, one in _entries(_entries(spec)["state"]).items()}
+    numbered = {key: entries(one) for key, one in entries(entries(spec)["state"]).items()}
     rows = {key: numbered.get(str(number), {}) for number, key in enumerate(parameters)}
     steps = {_number(row["step"], held.store) if "step" in row else 0.0 for row in rows.values()}
     if kind.step and len(steps) > 1:
@@ -164,9 +154,9 @@ def _tree(state: Mapping[str, Spec], group: Mapping[str, Spec], held: Held, keys
     """The two entries of an optimizer's state dict."""
     numbers = [{"t": "value", "v": n} for n in range(len(held.model.parameters))]
     settings = {key: one for key, one in group.items() if key in SETTINGS}
-    only = _dict({**settings, "params": {"t": "list", "items": numbers}})
+    only = as_dict({**settings, "params": {"t": "list", "items": numbers}})
     rows = {"t": "dict", "keys": keys, "items": list(state.values())}
-    return _dict({"state": rows, "param_groups": {"t": "list", "items": [only]}})
+    return as_dict({"state": rows, "param_groups": {"t": "list", "items": [only]}})
 
 
 def _number(spec: Spec, store: ArrayStore) -> float:
@@ -179,9 +169,9 @@ def _whole(number: float, dtype: str, store: ArrayStore) -> Spec:
 
 
 def to_torch_moments(spec: Spec, held: Held) -> Moments:
-    """The state as ``state_dict()`` of torch's optimizer has it."""
-    state = _entries(_entries(spec)["state"])
-    groups = [_entries(one) for one in _entries(spec)["param_groups"].get("items", [])]
+    """The state as ``stateas_dict()`` of torch's optimizer has it."""
+    state = entries(entries(spec)["state"])
+    groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     kind = _kind(groups)
     first = next(iter(kind.moments.values())) if kind else ""
     why = _refused(spec, held, sum(name.startswith(f"{first}.") for name in state))
@@ -197,7 +187,7 @@ def to_torch_moments(spec: Spec, held: Held) -> Moments:
         name = held.model.weight_names[key]
         places |= {f"{prefix}.{name}": f"{number}.{moment}"
                    for moment, prefix in kind.moments.items() if moment in found}  # fmt: skip
-        rows[str(number)] = _dict(found)
+        rows[str(number)] = as_dict(found)
     places |= {kind.step: "step"} if kind.step else {}
     return Moments(_tree(rows, groups[0], held, list(range(len(rows)))), "", places, (_ORDER,))
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import mindspore as ms
 
 from migrate.outcomes import Verdict
-from migrate.parity.after_call import statistics
-from migrate.parity.cells import Net, Unknown, lend, put, restore, signature
+from migrate.parity.cells import Net, Unknown, held_at, lend, put, restore, signature
 from migrate.parity.channel import Emit, Payload, describe
 from migrate.parity.compare import Measure, compare, merge
-from migrate.parity.exchange import Array, ArrayStore, Spec, opaque_part
+from migrate.parity.exchange import Array, ArrayStore, Spec, opaque_part, read_index
 from migrate.parity.inner_calls import Seen, entry_of, watched
+from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, rebuild
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.tolerance import Strictness
@@ -47,7 +47,7 @@ def set_mode(mode: str) -> None:
 def replay(net: Net, request: Payload, emit: Emit) -> Payload:
     """Run all calls of a folder but those in ``done``; emits ``at`` before and ``check`` after."""
     folder = Path(request["folder"])
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = read_index(folder)
     job = Replay(
         net, known_paths(net, request), ArrayStore(folder), request["mode"], index["training"],
         Strictness(**request["strictness"]),
@@ -198,3 +198,30 @@ def _shapes(spec: Spec) -> str:
     if "items" in spec:
         return f"{spec['t']}{spec.get('keys')}({','.join(_shapes(i) for i in spec['items'])})"
     return json.dumps(spec, sort_keys=True)
+
+
+def statistics(
+    net: Net, store: ArrayStore, strictness: Strictness, entry: Spec,
+    held: Callable[[str], str] = str,
+) -> list[Measure]:  # fmt: skip
+    """The moving statistics of a Cell after its call, where they have a partner.
+
+    ``held`` says for a tensor's place where its numbers are now: another Cell may have run for it.
+    """
+    measures = []
+    for name, expected in entry["state"].items():
+        key = f"{entry['path']}.{name}" if entry["path"] else name
+        place = net.places.get(key)
+        if place is None:
+            continue
+        layout = net.layouts[key]
+        actual, read = describe_value(held_at(net, held(place)))
+        expected = {**expected, "shape": list(actual["shape"]) if layout else expected["shape"]}
+
+        def reference(spec: Spec, layout: str = layout) -> Array:
+            return apply_layout(store.get(spec["key"]), layout)
+
+        found = compare(expected, actual, reference, read, strictness)
+        detail = f"{name} after the run: {found.detail}" if found.detail else ""
+        measures.append(replace(found, detail=detail))
+    return measures

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from migrate.parity.exchange import Array, ArrayStore, Spec, leaves
+from migrate.parity.exchange import Array, ArrayStore, Spec, leaves, read_index
 from migrate.parity.layout import apply_layout
 from migrate.parity.probe import expression
 from migrate.parity.session import Session, recorded
@@ -59,7 +58,7 @@ def write_reproduction(session: Session, check: Check) -> str:
     if folder is None or not check.rung.startswith("forward") or not check.mindspore_class:
         return ""
     source = recorded(session, check.rung == "forward train")
-    index = json.loads((source / "index.json").read_text(encoding="utf-8"))
+    index = read_index(source)
     calls = [one for one in index["calls"] if (one["path"], one["call"]) == (check.torch_path, 0)]
     try:
         text, arrays = _program(session, check, calls[0], ArrayStore(source), index["training"])

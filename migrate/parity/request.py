@@ -1,9 +1,10 @@
-"""In: what the command line asks for. Out: a VerifyRequest and parsed input descriptions."""
+"""Describe what to verify: a VerifyRequest, its inputs, addresses of models."""
 
 from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -177,3 +178,55 @@ def _limits(text: str, dtype: str) -> tuple[str, int, int]:
         return dtype, int(low), int(high)
     except ValueError as error:
         raise ValueError(f"input {text!r}: a limit is not a whole number") from error
+
+
+@dataclass(frozen=True)
+class Size:
+    """Inputs times ``factor``; the whole model alone if ``root_only``."""
+
+    factor: float = 1.0
+    root_only: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """Of the folder that holds it."""
+        return "" if self == PLAIN else f"_times_{self.factor:g}{'_whole' * self.root_only}"
+
+
+PLAIN = Size()
+
+
+def has_floats(inputs: Sequence[str]) -> bool:
+    """Whether one of these inputs is a tensor that has a size to change."""
+    specs = [parse_input(text) for text in inputs]
+    return any(not spec.literal and spec.dtype.startswith(("float", "bfloat")) for spec in specs)
+
+
+@dataclass(frozen=True)
+class Address:
+    """One side of a pair; ``build`` is evaluated in ``module`` and called if it is no model yet."""
+
+    module: str
+    build: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.module}:{self.build}"
+
+
+def is_address(text: str) -> bool:
+    """Whether an argument names an object of a module, and not a file or folder."""
+    module, mark, build = text.partition(":")
+    return bool(mark and build) and all(part.isidentifier() for part in module.split("."))
+
+
+def parse_address(text: str) -> Address:
+    """Read one side of a pair. Raises ValueError that says what cannot be read."""
+    if not is_address(text):
+        raise ValueError(f"{text!r} is not module:name or module:call(...)")
+    module, _, build = text.partition(":")
+    try:
+        ast.parse(build.strip(), mode="eval")
+    except SyntaxError as error:
+        raise ValueError(f"{text!r}: {build!r} is not a Python expression") from error
+    return Address(module, build.strip())

@@ -1,16 +1,17 @@
-"""In: one model to verify and a pair of workers. Out: raw answers of both sides, crash by crash."""
+"""Build one model on both sides and ask its workers, crash by crash."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from migrate.outcomes import Verdict
-from migrate.parity.request import VerifyRequest
-from migrate.parity.sizes import PLAIN, Size
-from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
+from migrate.parity.request import PLAIN, Size, VerifyRequest
+from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost, this_python
 from migrate.weights import Held, Names, Pairing, cell_path, pair_all
 
 RESTARTS = 6
@@ -293,3 +294,25 @@ __all__ = [
     "trained",
     "training",
 ]  # fmt: skip
+
+
+SCRATCH = "torch2ms_"
+
+
+def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
+    """A pair of workers (started by their first request) with a scratch folder of their own."""
+    scratch = folder / f"job{number}"
+    scratch.mkdir(parents=True)
+    threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
+    python = request.torch_python or this_python()
+    torch = Worker("torch_side", python, scratch, threads, memory=request.memory)
+    mindspore = Worker("mindspore_side", this_python(), scratch, threads, memory=request.memory)
+    return Sides(torch, mindspore, scratch)
+
+
+def sweep(temporary: Path) -> None:
+    """Remove what a run left behind that was killed."""
+    for folder in temporary.glob(f"{SCRATCH}*_*"):
+        number = folder.name.removeprefix(SCRATCH).partition("_")[0]
+        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -22,21 +22,18 @@ from migrate.parity import importing
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import candidates
 from migrate.parity.importing import Tree
-from migrate.parity.lively import enliven
 from migrate.parity.masks import choose_masks
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
-from migrate.parity.torch_dropout import recurrent_rates, share_masks, silence
-from migrate.parity.torch_files import read_file, write_file
+from migrate.parity.torch_draws import recurrent_rates, share_masks, silence
+from migrate.parity.torch_files import compare_state, read_file, save_state, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
 from migrate.parity.torch_inputs import find_inputs, value
-from migrate.parity.torch_operators import declare, is_missing_operator
+from migrate.parity.torch_model import declare, enliven, initial, is_missing_operator, write_weights
 from migrate.parity.torch_record import Twins, inner_calls
-from migrate.parity.torch_state_dict import compare_state, save_state
 from migrate.parity.torch_training import Task, record_training
 from migrate.parity.torch_values import change
-from migrate.parity.torch_weights import initial, write_weights
 
 
 @dataclass

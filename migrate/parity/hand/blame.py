@@ -10,7 +10,7 @@ from migrate.outcomes import Verdict
 from migrate.parity.blame import GUILTY, RUNGS, setting_differences
 from migrate.parity.hand.checks import MEANT
 from migrate.parity.hand.cures import examined
-from migrate.parity.hand.kinds import kind_of
+from migrate.parity.hand.inventory import kind_of
 from migrate.parity.hand.parameters import RUNG
 from migrate.parity.hand.result import Blame
 from migrate.parity.hand.session import HandSession

@@ -13,7 +13,7 @@ from typing import Any
 from migrate.outcomes import Verdict
 from migrate.parity.checks import FINE, Mode, measure_of
 from migrate.parity.compare import Measure, merge
-from migrate.parity.hand.kinds import kind_of
+from migrate.parity.hand.inventory import kind_of
 from migrate.parity.hand.session import HandSession
 from migrate.result import Check
 

@@ -32,9 +32,8 @@ from migrate.parity.hand.session import (
     use_masks,
 )
 from migrate.parity.magnitudes import magnitude_checks
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import Size, VerifyRequest, has_floats
 from migrate.parity.session import Sides
-from migrate.parity.sizes import Size, has_floats
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.result import Check, Rung
 

@@ -6,7 +6,6 @@ correspond, and ``fed``, how far the input inside the model is from torch's.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,14 @@ from typing import Any
 import mindspore as ms
 
 from migrate.outcomes import Verdict
-from migrate.parity.after_call import statistics
 from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare, merge
-from migrate.parity.exchange import ArrayStore, Spec
+from migrate.parity.exchange import ArrayStore, Spec, read_index
 from migrate.parity.hand.feeding import feed
 from migrate.parity.hand.watching import Run, watch
 from migrate.parity.ms_values import describe, rebuild
-from migrate.parity.replay import blocked, set_mode
+from migrate.parity.replay import blocked, set_mode, statistics
 from migrate.parity.tolerance import Strictness
 
 WHOLE = "iu"
@@ -103,7 +101,7 @@ def _follows(run: Run) -> dict[str, list[str]]:
 
 def _opened(net: Net, request: Payload) -> tuple[Spec, Job]:
     folder = Path(request["folder"])
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = read_index(folder)
     cells = {m: c for m, c in request.get("cells", {}).items() if c in net.cells}
     strictness = Strictness(**request.get("strictness", {}))
     return index, Job(net, cells, ArrayStore(folder), strictness)

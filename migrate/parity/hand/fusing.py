@@ -11,8 +11,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.parity.hand.inventory import Shape, Weight
-from migrate.parity.hand.kinds import likeness, words
+from migrate.parity.hand.inventory import Shape, Weight, likeness, words
 
 PIECES = (2, 3, 4)
 ORDERED = ("q", "k", "v")

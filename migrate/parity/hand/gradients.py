@@ -6,7 +6,6 @@ and the result may have another structure; then heads correspond by their order.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from migrate.outcomes import Verdict
 from migrate.parity.cells import held_at, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare, merge
-from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
+from migrate.parity.exchange import ArrayStore, Spec, encode, leaves, read_index
 from migrate.parity.hand.parts import own_part, torch_part
 from migrate.parity.ms_gradients import FLOATING, Job, flat, import_probe
 from migrate.parity.ms_values import array, rebuild, tensor_of
@@ -40,7 +39,7 @@ class Pieces:
 def gradients(net: Any, request: Payload, emit: Emit) -> Payload:
     """Differentiate every case of a folder but those in ``done``; emits ``check`` events."""
     folder = Path(request["folder"])
-    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index = read_index(folder)
     paths = known_paths(net, request)
     strictness = Strictness(**request["strictness"])
     job = Job(net, paths, ArrayStore(folder), request["mode"], strictness, Path(request["scratch"]))

@@ -15,11 +15,10 @@ from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.exchange import ArrayStore
 from migrate.parity.hand.forward import forward, trace
 from migrate.parity.hand.gradients import gradients
-from migrate.parity.hand.ms_noise import share_draws
 from migrate.parity.hand.parts import load_parts
 from migrate.parity.masks import choose_masks
 from migrate.parity.mindspore_side import Bench, hello, use_device
-from migrate.parity.ms_dropout import share_masks, silence
+from migrate.parity.ms_draws import share_draws, share_masks, silence
 from migrate.parity.ms_remedies import remedy
 from migrate.parity.ms_values import array
 from migrate.parity.replay import inner_calls, set_mode

@@ -13,15 +13,13 @@ import numpy as np
 from migrate.outcomes import Verdict
 from migrate.parity.checks import FINE
 from migrate.parity.exchange import ArrayStore
-from migrate.parity.hand.addresses import Address
 from migrate.parity.hand.cells import pair_cells
 from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, mindspore_side, torch_side
 from migrate.parity.hand.mapping import Fixed
 from migrate.parity.hand.matching import Matching, match, with_choice, with_sums
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import PLAIN, Address, Size, VerifyRequest
 from migrate.parity.session import Sides
-from migrate.parity.sizes import PLAIN, Size
 from migrate.parity.worker import Payload, WorkerLost
 
 TRIES = 24

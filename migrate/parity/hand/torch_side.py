@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.parity import torch_side
-from migrate.parity.hand.torch_noise import Draws
+from migrate.parity.torch_draws import Draws
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from migrate.outcomes import Verdict
 from migrate.parity.discover import without_mode
-from migrate.parity.exchange import PACK, ArrayStore, Spec
+from migrate.parity.exchange import PACK, ArrayStore, Spec, read_index
 from migrate.parity.session import Session, differentiated, recorded, trained
 from migrate.result import Check
 
@@ -36,13 +36,13 @@ def write_fixtures(session: Session, checks: Sequence[Check], folder: Path) -> N
     for rung, name in FOLDERS.items():
         if rung in rungs:
             source = recorded(session, training=rung == "forward train")
-            _pack(source, folder / name, _trimmed(_index(source), rung, checks))
+            _pack(source, folder / name, _trimmed(read_index(source), rung, checks))
     if "gradients" in rungs:
         source = differentiated(session, local=False)
-        _pack(source, folder / "gradients", _index(source))
+        _pack(source, folder / "gradients", read_index(source))
     if "loss" in rungs:
         source = trained(session)
-        _pack(source, folder / "training", _index(source))
+        _pack(source, folder / "training", read_index(source))
 
 
 def _model(session: Session) -> Spec:
@@ -66,11 +66,6 @@ def _model(session: Session) -> Spec:
             "tensors": [{"key": key, "array": row["array"]} for key, row in rows.items()],
         },
     }  # fmt: skip
-
-
-def _index(folder: Path) -> Spec:
-    loaded: Spec = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    return loaded
 
 
 def _trimmed(index: Spec, rung: str, checks: Sequence[Check]) -> Spec:

@@ -28,7 +28,7 @@ from migrate.parity import importing
 from migrate.parity.cells import Net, held_at, load, open_net, tensors
 from migrate.parity.compare import Measure, merge
 from migrate.parity.importing import Tree
-from migrate.parity.ms_dropout import share_masks, silence
+from migrate.parity.ms_draws import share_masks, silence
 from migrate.parity.ms_gradients import replay_gradients
 from migrate.parity.ms_training import replay_training
 from migrate.parity.replay import replay, set_mode

@@ -16,17 +16,17 @@ import torch
 from migrate.outcomes import Verdict
 from migrate.parity import importing
 from migrate.parity.compare import Measure, compare
-from migrate.parity.exchange import Array, ArrayStore, Spec, decode
+from migrate.parity.exchange import Array, ArrayStore, Spec, decode, read_index
 from migrate.parity.importing import Tree
 from migrate.parity.tolerance import Strictness
+from migrate.parity.torch_model import named
 from migrate.parity.torch_values import describe
-from migrate.parity.torch_weights import named
 
 
 def measured(fixtures: Path, code: Path) -> Measure:
     """Run the model in eval mode with the recorded weights and inputs; compare its result."""
     asked = json.loads((fixtures / "model.json").read_text(encoding="utf-8"))
-    index = json.loads((fixtures / "eval" / "index.json").read_text(encoding="utf-8"))
+    index = read_index(fixtures / "eval")
     (entry,) = [one for one in index["calls"] if (one["path"], one["call"]) == ("", 0)]
     store = ArrayStore(fixtures / "eval")
     torch.backends.mha.set_fastpath_enabled(False)

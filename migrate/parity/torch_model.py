@@ -1,4 +1,4 @@
-"""In: a freshly built torch model. Out: the same model with weights that leave nothing at rest.
+"""Prepare a torch model that was built: weights at work, its tensors as files, operators declared.
 
 Zeros and ones hide errors (a bias of zero, a scale of one, moving statistics of 0 and 1), and so
 do weights so small that only biases arrive at the output. All draws come from one seed.
@@ -9,8 +9,58 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
+
+from migrate.parity.exchange import ArrayStore
+from migrate.parity.torch_values import array, dtype_name
+
+Row = dict[str, Any]
+
+
+def named(model: torch.nn.Module) -> list[tuple[str, torch.Tensor, str]]:
+    """Every parameter and buffer under each of its names: (name, tensor, kind)."""
+    parameters = [(n, t, "parameter") for n, t in model.named_parameters(remove_duplicate=False)]
+    buffers = [(n, t, "buffer") for n, t in model.named_buffers(remove_duplicate=False)]
+    return [*parameters, *buffers]
+
+
+def initial(model: torch.nn.Module, other: torch.nn.Module) -> dict[str, Row]:
+    """How each tensor starts: ``values`` where two builds with different seeds agree, else the
+    standard deviation of its draw (``spread``).
+    """
+    others = {name: tensor for name, tensor, _ in named(other)}
+    found: dict[str, Row] = {}
+    for name, tensor, _ in named(model):
+        twin = others.get(name)
+        if twin is not None and twin.shape == tensor.shape and torch.equal(twin, tensor):
+            found[name] = {"values": tensor.detach().clone()}
+        elif tensor.is_floating_point() and tensor.numel() > 1:
+            found[name] = {"spread": float(tensor.detach().double().std())}
+    return found
+
+
+def write_weights(model: torch.nn.Module, before: dict[str, Row], folder: Path) -> list[Row]:
+    """Write the arrays to a folder; one row a tensor, in order, with ``tied`` for shared ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ArrayStore(folder)
+    first: dict[int, str] = {}
+    rows: list[Row] = []
+    kept = model.state_dict().keys()
+    for name, tensor, kind in named(model):
+        tied = first.setdefault(id(tensor), name)
+        start = before.get(name, {})
+        rows.append({
+            "key": name, "kind": kind, "shape": list(tensor.shape), "dtype": dtype_name(tensor),
+            "array": store.put(array(tensor)), "tied": "" if tied == name else tied,
+            "trained": bool(tensor.requires_grad), "saved": name in kept,
+            "spread": start.get("spread"),
+            "start": store.put(array(start["values"])) if "values" in start else "",
+        })  # fmt: skip
+    return rows
+
 
 DENSE = (
     torch.nn.Linear,
@@ -98,3 +148,22 @@ def _calibrate(
             tracked.zero_()
     for module, training in modes:
         module.training = training
+
+
+SCHEMAS = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+
+
+def is_missing_operator(error: BaseException) -> bool:
+    """Whether an import failed because torchvision's operators are not there."""
+    return isinstance(error, RuntimeError) and "operator torchvision::" in str(error)
+
+
+def declare() -> object:
+    """Declare the operators; they stay for as long as the answer is kept."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for schema in SCHEMAS:
+        library.define(schema)
+    return library
