@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from migrate import __version__
 from migrate.outcomes import Outcome, Verdict
 
 SCHEMA_VERSION = 1
@@ -316,3 +317,27 @@ class Verification(Frozen):
     environment: dict[str, str] = Field(default_factory=dict)
     models: tuple[ModelResult, ...] = ()
     partial: bool = False
+
+
+class PairResult(Frozen):
+    """What ``torch2ms verify TORCH MS`` found of a port written by hand.
+
+    ``unmatched`` lists Cells and tensors of one side; ``ambiguous`` tensors whose partner is a
+    guess; ``cells`` maps module paths to Cell paths. The Cells of ``guilty`` are paths.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str = __version__
+    torch: str = ""
+    mindspore: str = ""
+    inputs: tuple[str, ...] = ()
+    verdict: Verdict = Verdict.NOT_RUN
+    guilty: Guilty | None = None
+    rungs: tuple[Rung, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    cells: dict[str, str] = Field(default_factory=dict)
+    environment: dict[str, str] = Field(default_factory=dict)
+    mapping: str = ""
+    detail: str = ""

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from migrate.outcomes import Verdict
-from migrate.parity.hand.climb import close_sides, open_sides, verify_with
 from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.mapping import read, text
 from migrate.parity.hand.matching import layouts, match
-from migrate.parity.hand.session import Pair
+from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.request import VerifyRequest, is_address, parse_address
-from migrate.parity.session import Sides
+from migrate.parity.session import Sides, opened_sides
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,9 +39,8 @@ def cases() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[Sides]:
-    opened = open_sides(VerifyRequest(Path(), Path()))
-    yield opened
-    close_sides(opened)
+    with opened_sides(VerifyRequest(Path(), Path())) as (opened,):
+        yield opened
 
 
 @pytest.mark.parametrize(("row", "build", "fault"), list(cases()))
@@ -50,7 +48,7 @@ def test_port(sides: Sides, row: Any, build: str, fault: Any) -> None:
     module = row["ms"].partition(":")[0]
     pair = Pair(parse_address(row["torch"]), parse_address(f"{module}:{build}"), (str(HERE),))
     request = VerifyRequest(Path(), Path(), inputs=tuple(row["input"]))
-    result, mapping = verify_with(sides, pair, request, lambda line: None)
+    result, mapping = verify_pair(sides, pair, request, lambda line: None)
     said = result.model_dump_json(include={"verdict", "guilty", "rungs"}, indent=1)
     assert mapping
     if fault is None:

@@ -9,15 +9,13 @@ import pytest
 
 from migrate.outcomes import Verdict
 from migrate.parity.checks import NO_FLOATS
-from migrate.parity.hand.climb import close_sides, open_sides, verify_with
+from migrate.parity.climb import magnitude_checks
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.matching import match, with_sums
-from migrate.parity.hand.result import PairResult
-from migrate.parity.hand.session import Pair
-from migrate.parity.magnitudes import magnitude_checks
+from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.request import Size, VerifyRequest, has_floats, parse_address
-from migrate.parity.session import Sides
-from migrate.result import Check
+from migrate.parity.session import Sides, opened_sides
+from migrate.result import Check, PairResult
 
 TORCH = '''"""In: nothing. Out: models."""
 import torch
@@ -99,9 +97,8 @@ class Layers(nn.Cell):
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[Sides]:
-    opened = open_sides(VerifyRequest(Path(), Path()))
-    yield opened
-    close_sides(opened)
+    with opened_sides(VerifyRequest(Path(), Path())) as (opened,):
+        yield opened
 
 
 @pytest.fixture
@@ -115,7 +112,7 @@ def verified(sides: Sides, tmp_path: Path):
         request = VerifyRequest(
             Path(), Path(), inputs=(text,), magnitudes=magnitudes, modes=("pynative",)
         )
-        return verify_with(sides, pair, request, lambda line: None)[0]
+        return verify_pair(sides, pair, request, lambda line: None)[0]
 
     return run
 

@@ -17,8 +17,8 @@ import pytest
 
 from migrate.outcomes import Verdict
 from migrate.parity.journal import Kept, Page, close_journal, open_journal
+from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyRequest
-from migrate.parity.session import Target
 from migrate.result import Record, Rung
 
 WITH_FRAMEWORKS = pytest.mark.skipif(
@@ -59,16 +59,16 @@ def test_a_page_is_read_back_by_the_same_run_only(tmp_path: Path) -> None:
     source.write_text("x = 1\n")
     request, record = asked(tmp_path), Record()
     journal = open_journal(request, record, (source,), {"torch": "2"})
-    journal.write(MODEL, page())
+    journal.write(MODEL.key, page())
     again = open_journal(request, record, (source,), {"torch": "2"})
-    assert again.read(MODEL) == page()
-    assert again.read(replace(MODEL, build="Net(1)")) == Page()
-    assert again.read(replace(MODEL, inputs=("2x3",))) == Page()
+    assert again.read(MODEL.key) == page()
+    assert again.read(replace(MODEL, build="Net(1)").key) == Page()
+    assert again.read(replace(MODEL, inputs=("2x3",)).key) == Page()
     spread = open_journal(
         asked(tmp_path, jobs=2, cluster="local:2", builds=("Net()",)), record, (source,),
         {"torch": "2"},
     )  # fmt: skip
-    assert spread.read(MODEL) == page()
+    assert spread.read(MODEL.key) == page()
     others = [
         open_journal(asked(tmp_path, k=4.0), record, (source,), {"torch": "2"}),
         open_journal(request, record, (source,), {"torch": "3"}),
@@ -76,22 +76,22 @@ def test_a_page_is_read_back_by_the_same_run_only(tmp_path: Path) -> None:
     ]
     source.write_text("x = 2\n")
     others.append(open_journal(request, record, (source,), {"torch": "2"}))
-    assert all(other.read(MODEL) == Page() for other in others)
+    assert all(other.read(MODEL.key) == Page() for other in others)
 
 
 def test_a_page_that_cannot_be_read_is_empty(tmp_path: Path) -> None:
     journal = open_journal(asked(tmp_path), Record(), (), {})
-    journal.write(MODEL, page())
+    journal.write(MODEL.key, page())
     (file,) = journal.folder.glob("*.json")
     file.write_text(file.read_text()[:-9])
-    assert journal.read(MODEL) == Page()
+    assert journal.read(MODEL.key) == Page()
 
 
 def test_nothing_is_kept_without_a_folder_or_after_the_end(tmp_path: Path) -> None:
     nowhere = open_journal(VerifyRequest(tmp_path, tmp_path), Record(), (), {})
-    nowhere.write(MODEL, page())
-    assert nowhere.read(MODEL) == Page()
-    open_journal(asked(tmp_path), Record(), (), {}).write(MODEL, page())
+    nowhere.write(MODEL.key, page())
+    assert nowhere.read(MODEL.key) == Page()
+    open_journal(asked(tmp_path), Record(), (), {}).write(MODEL.key, page())
     close_journal(asked(tmp_path))
     assert not (tmp_path / "kept").exists()
 

@@ -23,9 +23,8 @@ from judges import Heard
 from remembered import Remembering
 
 import migrate
-from migrate.parity.ladder import open_sides
 from migrate.parity.request import VerifyRequest
-from migrate.parity.session import Sides
+from migrate.parity.session import Sides, open_sides
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = Path(migrate.__file__).parents[1]

@@ -15,10 +15,10 @@ from migrate.commands.verify import Given
 from migrate.errors import Problem
 from migrate.outcomes import Verdict
 from migrate.outputs import write_atomically
+from migrate.result import PairResult
 
 if TYPE_CHECKING:
-    from migrate.parity.hand.result import PairResult
-    from migrate.parity.hand.session import Pair
+    from migrate.parity.hand.port import Pair
     from migrate.parity.request import VerifyRequest
 
 _ORDER = tuple(Verdict)
@@ -46,15 +46,17 @@ def verified(
 ) -> tuple[PairResult, str]:
     """The result of a pair and the text of its mapping; modules are looked for in folders first."""
     need("numpy", "mindspore")
-    from migrate.parity.hand.climb import verify_pair
+    from migrate.parity.hand.port import verify_pair
+    from migrate.parity.session import opened_sides
 
-    pair = _pair(torch, mindspore, map, folders)
-    return verify_pair(pair, _request(given), lambda line: print(line, file=sys.stderr))
+    pair, request = _pair(torch, mindspore, map, folders), _request(given)
+    with opened_sides(request) as (sides,):
+        return verify_pair(sides, pair, request, lambda line: print(line, file=sys.stderr))
 
 
 def _pair(torch: str, mindspore: str, map: Path | None, first: Sequence[Path]) -> Pair:
     from migrate.parity.hand.mapping import Fixed, read
-    from migrate.parity.hand.session import Pair
+    from migrate.parity.hand.port import Pair
     from migrate.parity.request import parse_address
 
     try:

@@ -22,18 +22,26 @@ from migrate.parity.tolerance import relative_error
 
 @dataclass
 class Net:
-    """The MindSpore model: cells by path, tensors by place ("bn1.gamma"), torch name -> place."""
+    """The MindSpore model: cells by path, tensors by place ("bn1.gamma").
+
+    ``parts`` are, for each torch tensor, where its numbers lie: rows {key, array, place, layout}
+    that convert's record gives; those of a ``port`` may also be some ``rows`` of a tensor.
+    """
 
     root: Any
     cells: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    layouts: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, list[Spec]] = field(default_factory=dict)
     start: dict[str, Array] = field(default_factory=dict)
     source: str = ""
+    port: bool = False
+
+    def part(self, key: str) -> Spec | None:
+        """Return the part of a tensor that lies in one place."""
+        return self.parts[key][-1] if key in self.parts else None
 
 
-def open_net(root: Any) -> Net:
-    return Net(root, dict(_walk(root, "", set())))
+def open_net(root: Any, source: Path = Path(), port: bool = False) -> Net:
+    return Net(root, dict(_walk(root, "", set())), source=str(source), port=port)
 
 
 def _walk(cell: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
@@ -138,34 +146,62 @@ def put(net: Net, place_: str, numbers: Array) -> None:
         object.__setattr__(cell, name, fresh)
 
 
-def load(net: Net, pairs: list[Spec], folder: Path) -> tuple[list[Spec], list[Spec]]:
-    """Copy torch's weights; each pair is {key, place, layout, array, start, spread}.
+def load(net: Net, parts: list[Spec], folder: Path) -> Spec:
+    """Copy torch's weights and read them back; see `Net.parts`.
 
-    Answers the pairs that failed, and how each tensor started (`started`). A pair counts only
-    when the bytes read back from the Cell have torch's hash.
+    Answers the parts that ``failed``, and how each tensor ``starts``. A part counts only when the
+    bytes read back have torch's hash; a port may keep them in another precision.
     """
+    restore(net, "")
     store = ArrayStore(folder)
     failed: list[Spec] = []
     starts: list[Spec] = []
     fitting: list[tuple[Spec, Array]] = []
-    for pair in pairs:
-        numbers = apply_layout(store.get(pair["array"]), pair["layout"])
-        mine = array(held_at(net, pair["place"]))
+    net.parts.clear()
+    for part in sorted(parts, key=lambda part: part.get("adds", False)):
+        numbers = torch_part(store.get(part["array"]), part)
+        mine = own_part(array(held_at(net, part["place"])), part)
         if numbers.shape != mine.shape:
-            why = f"shape {mine.shape} in MindSpore, {numbers.shape} in torch"
-            failed.append({"key": pair["key"], "why": why})
+            why = f"shape {list(mine.shape)} in MindSpore, {list(numbers.shape)} in torch"
+            failed.append({"key": part["key"], "place": part["place"], "why": why})
             continue
-        starts.append({"key": pair["key"], **started(mine, pair, store)})
-        fitting.append((pair, numbers))
-    for pair, numbers in fitting:  # only now: what is tied stands at two places
-        put(net, pair["place"], numbers)
-        net.places[pair["key"]], net.layouts[pair["key"]] = pair["place"], pair["layout"]
-        back = array(held_at(net, pair["place"]))
-        if digest(back.astype(numbers.dtype)) != digest(numbers):
-            failed.append({"key": pair["key"], "why": "the copied values have another hash"})
-    net.start = {row["place"]: array(held_at(net, row["place"])) for row in tensors(net)
-                 if row["parameter"] and not row["trained"]}  # fmt: skip
-    return failed, starts
+        if not net.port:
+            starts.append({"key": part["key"], **started(mine, part, store)})
+        fitting.append((part, numbers))
+    for part, numbers in fitting:  # only now: what is tied stands at two places
+        whole = array(held_at(net, part["place"])).copy()
+        target = own_part(whole, part)
+        wanted = numbers + target if part.get("adds") else numbers
+        target[...] = wanted
+        put(net, part["place"], whole)
+        net.parts.setdefault(part["key"], []).append(part)
+        back = own_part(array(held_at(net, part["place"])), part)
+        one, other = (back, wanted.astype(back.dtype)) if net.port else (
+            back.astype(wanted.dtype), wanted
+        )  # fmt: skip
+        if digest(np.asarray(one)) != digest(np.asarray(other)):
+            why = "the copied values have another hash"
+            failed.append({"key": part["key"], "place": part["place"], "why": why})
+    net.start = {
+        row["place"]: array(held_at(net, row["place"])).copy() for row in tensors(net)
+        if not row["trained"] and (row["parameter"] or net.port)
+    }  # fmt: skip
+    return {"failed": failed, "starts": starts}
+
+
+def torch_part(numbers: Array, part: Spec) -> Array:
+    """Return the rows of a torch tensor that a part takes, in MindSpore's layout."""
+    rows = part.get("torch_rows")
+    return apply_layout(numbers if rows is None else numbers[rows[0] : rows[1]], part["layout"])
+
+
+def own_part(numbers: Array, part: Spec) -> Any:
+    """Return the view of a MindSpore tensor that a part fills."""
+    if part.get("rows") is None:
+        return numbers[...]
+    where = [slice(None)] * numbers.ndim
+    where[part["axis"]] = slice(*part["rows"])
+    return numbers[tuple(where)]
 
 
 def started(mine: Array, pair: Spec, store: ArrayStore) -> Spec:

@@ -23,10 +23,11 @@ from typing import Any
 from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, get_worker
 
 from migrate import __version__
-from migrate.parity.bench import Progress, Work
-from migrate.parity.climb import climb, failed_result
+from migrate.parity.climb import Progress
+from migrate.parity.ladder import Work
+from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyError, VerifyRequest
-from migrate.parity.session import SCRATCH, Sides, Target, open_sides
+from migrate.parity.session import SCRATCH, Sides, open_sides
 from migrate.result import ModelResult
 
 LOCAL = "local"
@@ -64,7 +65,7 @@ def climb_there(target: Target, work: Work) -> ModelResult:
     sides = free.get()
     try:
         progress = lambda line: worker.log_event(TOPIC, line)  # noqa: E731
-        return climb(target, work.request, work.names, sides, progress, work.journal)
+        return work.climb(target, sides, progress)
     finally:
         free.put(sides)
 
@@ -110,7 +111,7 @@ def _pass_on(there: Future[ModelResult], here: Future[ModelResult], target: Targ
         here.set_result(there.result())
     elif isinstance(error, KilledWorker):
         why = f"{target.source}: {target.name}: every process of the cluster that took it died"
-        here.set_result(failed_result(target, f"{why}. Next: verify it by itself, with --memory"))
+        here.set_result(target.failed(f"{why}. Next: verify it by itself, with --memory"))
     else:
         here.set_exception(error)
 

@@ -85,8 +85,17 @@ class Measure:
     means: float | None = None
     spread: Mapping[str, Any] | None = None
 
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Measure:
+        """Return the measure of `as_json`."""
+        return cls(**{**answer, "verdict": Verdict(answer["verdict"])})
+
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict.value}
+
+    def called(self, verdict: Verdict, detail: str | None = None) -> Measure:
+        """Return the same numbers under another verdict."""
+        return replace(self, verdict=verdict, detail=self.detail if detail is None else detail)
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from migrate.parity.exchange import Array, ArrayStore, Spec
-from migrate.parity.session import Session, recorded
+from migrate.parity.session import Session
 from migrate.parity.tolerance import relative_error
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import Check
@@ -73,45 +74,55 @@ class FirstCall:
     mindspore: str = ""
     relation: str = ""
 
+    @property
+    def told(self) -> str:
+        return f"MindSpore's numbers are {self.relation}" if self.relation else ""
 
-def first_call(session: Session, check: Check) -> FirstCall | None:
-    """Watch the Cell of a failing forward check on both sides; None where nothing is learnt."""
+
+def examined(
+    session: Session[Any], check: Check, pair: tuple[str, str] | None = None,
+    rewritten: bool = False,
+) -> tuple[FirstCall, str]:  # fmt: skip
+    """Watch a failing forward check on both sides: the first call that differs, and what cures it.
+
+    Both are empty where nothing is learnt: other rungs, a worker that was lost. ``pair`` is the
+    Module and its Cell, if not those of the check; ``rewritten``: see `parting`.
+    """
+    path, cell = pair or (check.torch_path, check.mindspore_path)
+    inner = FirstCall()
     if not check.rung.startswith("forward"):
-        return None
+        return inner, ""
+    with contextlib.suppress(WorkerError, WorkerLost):
+        folder = session.recorded(check.rung == "forward train")
+        asked = {"folder": str(folder), "path": path, "call": 0, "cell": cell}
+        with contextlib.suppress(WorkerError):
+            inner = _first_call(session, asked, check.limit or 0.0, rewritten) or inner
+        if check.mode == "pynative":
+            return inner, _cure(session, asked, inner)
+    return inner, ""
+
+
+def _first_call(
+    session: Session[Any], asked: Spec, limit: float, rewritten: bool
+) -> FirstCall | None:
     rows: list[list[Spec]] = []
-    with contextlib.suppress(WorkerError, WorkerLost):
-        folder = recorded(session, check.rung == "forward train")
-        asked = {"folder": str(folder), "path": check.torch_path, "call": 0,
-                 "cell": check.mindspore_path}  # fmt: skip
-        for worker in (session.sides.torch, session.sides.mindspore):
-            into = session.folder / f"calls_{worker.side}"
-            into.mkdir(exist_ok=True)
-            answer = session.ask(worker, "inner_calls", {**asked, "into": str(into)})
-            rows.append(answer["rows"])
-    if len(rows) < 2:
-        return None
-    stores = [ArrayStore(session.folder / f"calls_{side}") for side in
-              (session.sides.torch.side, session.sides.mindspore.side)]  # fmt: skip
-    limit = max(4 * (check.limit or 0.0), LEAST)
-    return parting(rows[0], rows[1], stores[0], stores[1], limit)
+    stores: list[ArrayStore] = []
+    for worker in (session.sides.torch, session.sides.mindspore):
+        into = session.folder / f"calls_{worker.side}"
+        into.mkdir(exist_ok=True)
+        rows.append(session.ask(worker, "inner_calls", {**asked, "into": str(into)})["rows"])
+        stores.append(ArrayStore(into))
+    return parting(rows[0], rows[1], stores[0], stores[1], max(4 * limit, LEAST), rewritten)
 
 
-def remedy(session: Session, check: Check, inner: FirstCall) -> str:
-    """The change with which the guilty Cell passes a forward check; "" where none is known."""
-    module = session.modules.get(check.torch_path, {})
-    if not check.rung.startswith("forward") or check.mode != "pynative":
-        return ""
-    request = session.request
-    with contextlib.suppress(WorkerError, WorkerLost):
-        folder = recorded(session, check.rung == "forward train")
-        answer = session.ask(session.sides.mindspore, "remedy", {
-            "folder": str(folder), "path": check.torch_path, "call": 0,
-            "cell": check.mindspore_path, "torch": inner.torch, "mindspore": inner.mindspore,
-            "settings": module.get("settings", {}),
-            "strictness": {"k": request.k, "rtol": request.rtol, "atol": request.atol},
-        })  # fmt: skip
-        return str(answer["text"])
-    return ""
+def _cure(session: Session[Any], asked: Spec, inner: FirstCall) -> str:
+    """Return the change with which the guilty Cell passes; "" where none is known."""
+    module = session.modules.get(asked["path"], {})
+    answer = session.ask(session.sides.mindspore, "remedy", {
+        **asked, "torch": inner.torch, "mindspore": inner.mindspore,
+        "settings": module.get("settings", {}), "strictness": session.strictness,
+    })  # fmt: skip
+    return str(answer["text"])
 
 
 def parting(

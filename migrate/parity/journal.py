@@ -17,7 +17,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from migrate.parity.request import VerifyRequest
-from migrate.parity.session import Target
 from migrate.result import Check, Frozen, ModelResult, Record, Rung
 
 
@@ -41,22 +40,21 @@ class Journal:
 
     folder: Path | None = None
 
-    def _file(self, target: Target) -> Path | None:
-        words = "\n".join((target.source, target.build, *target.inputs))
-        name = hashlib.sha256(words.encode()).hexdigest()[:24]
+    def _file(self, key: str) -> Path | None:
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self.folder / f"{name}.json" if self.folder else None
 
-    def read(self, target: Target) -> Page:
+    def read(self, key: str) -> Page:
         """The page of a model; an empty one where there is none that can be read."""
-        file = self._file(target)
+        file = self._file(key)
         try:
             return Page.model_validate_json(file.read_bytes()) if file else Page()
         except (OSError, ValidationError):
             return Page()
 
-    def write(self, target: Target, page: Page) -> None:
+    def write(self, key: str, page: Page) -> None:
         """Replace the page of a model as a whole."""
-        file = self._file(target)
+        file = self._file(key)
         if file is not None:
             whole = file.with_suffix(".new")
             whole.write_text(page.model_dump_json(), encoding="utf-8")

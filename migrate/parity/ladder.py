@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+import queue
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from migrate.outcomes import Verdict
-from migrate.parity.bench import Bench, Here, Work
-from migrate.parity.climb import failed_result
+from migrate.parity.climb import Progress, climb
 from migrate.parity.compare import worst
-from migrate.parity.journal import open_journal
+from migrate.parity.journal import Journal, Page, open_journal
+from migrate.parity.recorded import Recorded, Target
 from migrate.parity.request import VerifyError, VerifyRequest, parse_input
-from migrate.parity.session import SCRATCH, Sides, Target, open_sides, stateless, sweep
+from migrate.parity.session import Sides, opened_sides, stateless
 from migrate.parity.targets import source_of, targets_of
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import ModelResult, Record, Verification
 from migrate.weights import Names
 
-Progress = Callable[[str], None]
 INTERRUPTED = "interrupted before its last rung. Next: run verify again, it goes on from there"
 INSTALL = 'pip install "torch2mindspore[verify]"'
 
@@ -42,15 +41,8 @@ def verify(request: VerifyRequest, progress: Progress, *more: VerifyRequest) -> 
     ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
     Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
     """
-    sweep(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}_") as folder:
-        jobs = 1 if request.cluster else max(1, request.jobs)
-        pool = tuple(open_sides(request, Path(folder), number) for number in range(jobs))
-        try:
-            return verify_with(pool, request, progress, *more)
-        finally:
-            for sides in pool:
-                sides.close()
+    with opened_sides(request, 1 if request.cluster else max(1, request.jobs)) as pool:
+        return verify_with(pool, request, progress, *more)
 
 
 def verify_with(
@@ -141,6 +133,71 @@ def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True)
+class Work:
+    """What is the same for every model of a run."""
+
+    request: VerifyRequest
+    names: Names
+    journal: Journal
+
+    def climb(self, target: Target, sides: Sides, progress: Progress) -> ModelResult:
+        """Return the result of one model, from the journal where it is there."""
+        page = self.journal.read(target.key)
+        if page.result is not None and self.request.tests is None:
+            progress(f"{target.name}: {page.result.verdict.value}, kept from the interrupted run")
+            return page.result
+
+        def opened(folder: Path) -> Recorded:
+            return Recorded(request=self.request, sides=sides, folder=folder, target=target,
+                            names=self.names)  # fmt: skip
+
+        result = climb(opened, sides, progress, self.journal)
+        self.journal.write(target.key, Page(result=result))
+        return result
+
+
+class Bench(Protocol):
+    """Where models are climbed."""
+
+    def submit(self, target: Target) -> Future[ModelResult]:
+        """Climb a model as soon as there is room."""
+
+    def stop(self) -> None:
+        """End at once what is climbed now; what waits is cancelled."""
+
+    def close(self) -> None:
+        """Release everything, after the last result or after `stop`."""
+
+
+class Here:
+    """Pairs of workers on this machine; they outlive it."""
+
+    def __init__(self, work: Work, pool: Sequence[Sides], progress: Progress) -> None:
+        self._work, self._pool, self._progress = work, pool, progress
+        self._threads = ThreadPoolExecutor(len(pool))
+        self._free: queue.Queue[Sides] = queue.Queue()
+        for sides in pool:
+            self._free.put(sides)
+
+    def submit(self, target: Target) -> Future[ModelResult]:
+        return self._threads.submit(self._climb, target)
+
+    def _climb(self, target: Target) -> ModelResult:
+        sides = self._free.get()
+        try:
+            return self._work.climb(target, sides, self._progress)
+        finally:
+            self._free.put(sides)
+
+    def stop(self) -> None:
+        for sides in self._pool:
+            sides.close()
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
 @contextmanager
 def _bench(work: Work, pool: Sequence[Sides], progress: Progress) -> Iterator[Bench]:
     """Where the models are climbed: here, or on the cluster of the request."""
@@ -166,7 +223,7 @@ def _climb_all(targets: Sequence[Target], bench: Bench) -> tuple[list[ModelResul
     except KeyboardInterrupt:
         bench.stop()
         return [
-            future.result() if _ended(future) else failed_result(target, INTERRUPTED)
+            future.result() if _ended(future) else target.failed(INTERRUPTED)
             for target, future in zip(targets, running, strict=True)
         ], False  # fmt: skip
 

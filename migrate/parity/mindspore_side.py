@@ -1,6 +1,6 @@
-"""In: requests of the verifying process. Out: answers about the converted MindSpore code.
+"""Answer requests about MindSpore code, converted or written by hand.
 
-Runs as a process of its own, where torch cannot be imported.
+Runs as a process of its own, where converted code cannot import torch.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ import mindspore as ms
 import numpy as np
 
 from migrate.parity import importing
-from migrate.parity.cells import Net, inventory, load, open_net, tensors
+from migrate.parity.cells import Net, held_at, inventory, load, open_net, tensors
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import without_mode
+from migrate.parity.exchange import ArrayStore
+from migrate.parity.hand.port_replay import replay_port, trace
 from migrate.parity.importing import Tree
-from migrate.parity.ms_draws import share_masks, silence
+from migrate.parity.masks import choose_masks
+from migrate.parity.ms_draws import recurrent_rates, share_draws, share_masks, silence
 from migrate.parity.ms_files import read_file, reload, write_file
-from migrate.parity.ms_gradients import replay_gradients
+from migrate.parity.ms_gradients import gradients
 from migrate.parity.ms_remedies import remedy
-from migrate.parity.ms_training import replay_training
+from migrate.parity.ms_training import train
+from migrate.parity.ms_values import array
 from migrate.parity.replay import inner_calls, replay, set_mode
 
 
@@ -83,55 +87,73 @@ def use_device(name: str) -> None:
 
 
 def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
-    """Import the converted file and build the net: its Cells and its tensors."""
+    """Import the code and build the net: its Cells, its tensors, the numbers it starts with.
+
+    Converted code is a file of a tree, a port a module by its name.
+    """
     use_device(request.get("device", "CPU"))
     bench.net = None
     gc.unfreeze()
     set_mode("pynative")
-    tree = Tree(Path(request["root"]), request["package"])
-    importing.forget(Path(getattr(ms.nn.Cell, "_torch2ms_root", tree.root)))
-    ms.nn.Cell._torch2ms_root = str(tree.root)
-    module, note = importing.load_anyhow(tree, request["file"])
+    port, note = "module" in request, ""
+    if port:
+        share_draws()
+        module, root = importing.open_module(request["module"], request["folders"])
+        ms.nn.Cell._torch2ms_root = str(root)
+    else:
+        if not any(isinstance(finder, NoTorch) for finder in sys.meta_path):
+            sys.meta_path.insert(0, NoTorch())
+        tree = Tree(Path(request["root"]), request["package"])
+        importing.forget(Path(getattr(ms.nn.Cell, "_torch2ms_root", tree.root)))
+        ms.nn.Cell._torch2ms_root = str(tree.root)
+        root = tree.root
+        module, note = importing.load_anyhow(tree, request["file"])
     ms.set_seed(request["seed"])
-    root = eval(without_mode(request["build"]), vars(module))  # the user's own expression
-    if not isinstance(root, ms.nn.Cell):
-        raise TypeError(f"{request['build']} gives {type(root).__name__}, not a Cell")
-    silence(root)
-    bench.net, bench.names = open_net(root), vars(module)
-    bench.net.source = str(tree.root)
+    made = importing.made(module, without_mode(request["build"]), ms.nn.Cell)
+    rates = recurrent_rates(made)
+    silence(made)
+    bench.net, bench.names = open_net(made, root, port), vars(module)
     gc.collect()
     gc.freeze()  # MindSpore collects garbage at every compilation; what is here now stays
-    cells = inventory(bench.net, tree.root)
-    return {"cells": cells, "tensors": tensors(bench.net), "note": note[:300]}
+    held = tensors(bench.net)
+    if port:
+        store = ArrayStore(Path(request["folder"]))
+        store.folder.mkdir(parents=True, exist_ok=True)
+        for row in held:
+            if not row["trained"]:
+                row["start"] = store.put(array(held_at(bench.net, row["place"])))
+    return {"cells": inventory(bench.net, root), "tensors": held, "note": note[:300],
+            "rates": rates}  # fmt: skip
 
 
 def main() -> None:
     """Serve until stdin ends."""
     bench = Bench()
-    sys.meta_path.insert(0, NoTorch())
     sys.argv = ["torch2ms"]
     ms.set_context(pynative_synchronize=True, jit_syntax_level=ms.STRICT)
     share_masks()
     importing.track(ms.nn.Cell, arguments=True)
     serve({
-        "hello": hello,
+        "hello": hello, "masks": choose_masks,
         "build": lambda request, emit: build(bench, request, emit),
-        "load": lambda request, emit: dict(zip(
-            ("failed", "starts"),
-            load(bench.current, request["pairs"], Path(request["folder"])),
-            strict=True,
-        )),
+        "load": lambda request, emit: load(
+            bench.current, request["parts"], Path(request["folder"])
+        ),
         "read_file": lambda request, emit: read_file(request),
         "write_file": lambda request, emit: write_file(request),
         "reload": lambda request, emit: reload(bench.current, request),
-        "replay": lambda request, emit: replay(bench.current, request, emit),
-        "gradients": lambda request, emit: replay_gradients(bench.current, request, emit),
+        "trace": lambda request, emit: trace(bench.current, request, emit),
+        "forward": lambda request, emit: forward(bench.current, request, emit),
+        "gradients": lambda request, emit: gradients(bench.current, request, emit),
         "inner_calls": lambda request, emit: inner_calls(bench.current, request),
         "remedy": lambda request, emit: remedy(bench.current, request, emit),
-        "training": lambda request, emit: replay_training(
-            bench.current, bench.names, request, emit
-        ),
+        "training": lambda request, emit: train(bench.current, bench.names, request, emit),
     })  # fmt: skip
+
+
+def forward(net: Net, request: Payload, emit: Emit) -> Payload:
+    """Compare all recorded calls of a net with torch's."""
+    return (replay_port if net.port else replay)(net, request, emit)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,14 @@ def _replace(module: Any, name: str, native: Any, function: Any) -> None:
         setattr(module, name, function)
 
 
+def recurrent_rates(net: Any) -> dict[str, float]:
+    """Return the dropout between the layers of recurrent Cells, by path, before `silence`."""
+    return {
+        path: float(cell.dropout_op.p) for path, cell in net.cells_and_names()
+        if hasattr(cell, "w_ih_list") and isinstance(getattr(cell, "dropout_op", None), nn.Dropout)
+    }  # fmt: skip
+
+
 def silence(net: Any) -> None:
     """Set the dropout between recurrent layers and of dropped paths to 0 (torch's alike).
 

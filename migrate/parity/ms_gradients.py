@@ -1,52 +1,33 @@
-"""In: torch's gradients for fixed cotangents. Out: one measure for each weight and input."""
+"""Differentiate Cells for torch's cotangents, and measure each gradient of a weight or input."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import mindspore as ms
+import numpy as np
 
 from migrate.outcomes import Verdict
-from migrate.parity.cells import Net, held_at, restore
+from migrate.parity.cells import Net, held_at, own_part, restore, torch_part
 from migrate.parity.channel import Emit, Payload
-from migrate.parity.compare import Measure, compare
-from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
-from migrate.parity.layout import apply_layout
-from migrate.parity.ms_values import describe as describe_value
-from migrate.parity.ms_values import tensor_of
+from migrate.parity.compare import Measure, compare, merge
+from migrate.parity.exchange import Spec, encode, leaves
+from migrate.parity.ms_values import array, dtype_name, tensor_of
 from migrate.parity.probe import probe_source
-from migrate.parity.replay import blocked, known_paths, set_mode
-from migrate.parity.tolerance import Strictness
+from migrate.parity.replay import Job, blocked, key_of, opened, set_mode
+
+FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
-@dataclass(frozen=True)
-class Job:
-    """All cases of one folder in one mode."""
-
-    net: Net
-    paths: dict[str, str]
-    store: ArrayStore
-    mode: str
-    strictness: Strictness
-    scratch: Path
-
-
-def replay_gradients(net: Net, request: Payload, emit: Emit) -> Payload:
+def gradients(net: Net, request: Payload, emit: Emit) -> Payload:
     """Differentiate every case of a folder but those in ``done``; emits ``check`` events."""
-    folder = Path(request["folder"])
-    index = read_index(folder)
-    strictness = Strictness(**request["strictness"])
-    paths, scratch = known_paths(net, request), Path(request["scratch"])
-    job = Job(net, paths, ArrayStore(folder), request["mode"], strictness, scratch)
-    set_mode(job.mode)
+    index, job = opened(net, request)
     done = {tuple(place) for place in request["done"]}
     for entry in index["cases"]:
         place = (entry["path"], entry["call"])
-        if place in done or entry["path"] not in paths:
+        if place in done or entry["path"] not in job.paths:
             continue
         emit({"at": list(place)})
         net.root.set_train(entry["training"])
@@ -58,43 +39,93 @@ def replay_gradients(net: Net, request: Payload, emit: Emit) -> Payload:
 def _case(job: Job, entry: Spec) -> dict[str, Measure]:
     if entry["why"]:
         return {"": Measure(Verdict.NOT_RUN, detail=entry["why"])}
+    wanted = {
+        name: [] if "input[" in name else job.net.parts.get(key_of(entry, name), [])
+        for name in entry["wanted"]
+    }
     try:
-        found = _differentiate(job, entry)
+        found = _differentiate(job, entry, wanted)
     except Exception as error:  # whatever user code raises is a finding about this Cell
         return {"": blocked(error)}
     finally:
         restore(job.net, "")
-    return {name: _compare(job, entry, name, value) for name, value in found.items()}
+    measures: dict[str, Measure] = {}
+    for name, parts in wanted.items():
+        expected, places = entry["wanted"][name], [part["place"] for part in parts] or [name]
+        if all(place in found for place in places):
+            values = [found[place] for place in places]
+            measures[name] = (
+                _compared(job, expected, parts, values) if parts
+                else job.compared(expected, values[0])
+            )  # fmt: skip
+    return measures
 
 
-def _differentiate(job: Job, entry: Spec) -> dict[str, Any]:
-    """Gradients by torch's names, for those that have a partner."""
-    source, inputs = probe_source(entry["args"], entry["kwargs"], entry["heads"])
+def _differentiate(job: Job, entry: Spec, wanted: dict[str, list[Spec]]) -> dict[str, Any]:
+    """Return gradients by place, and those of the inputs by torch's name for them."""
+    cell = job.net.cells[job.paths[entry["path"]]]
+    heads = _own_heads(job, cell, entry) if job.net.port else entry["heads"]
+    source, inputs = probe_source(entry["args"], entry["kwargs"], heads)
     module = import_probe(job, source, f"{entry['order']}_{job.mode}")
-    probe = module.Probe(job.net.cells[job.paths[entry["path"]]])
+    probe = module.Probe(cell)
     probe.set_train(entry["training"])
-    wanted = {name: _place(job, entry, name) for name in entry["wanted"] if "input[" not in name}
-    partners = {name: held_at(job.net, p) for name, p in wanted.items() if p is not None}
-    partners = {n: p for n, p in partners.items() if isinstance(p, ms.Parameter)}
+    places = dict.fromkeys(part["place"] for parts in wanted.values() for part in parts)
+    held = {place: held_at(job.net, place) for place in places}
+    held = {place: value for place, value in held.items() if isinstance(value, ms.Parameter)}
     floating = [i for i, spec in enumerate(inputs) if spec["dtype"] in FLOATING]
-    values = [tensor_of(job.store.get(spec["key"]), spec["dtype"]) for spec in inputs]
-    for spec in entry["cotangents"]:
-        values.append(tensor_of(job.store.get(spec["key"]), spec["dtype"]))
-    weights = ms.ParameterTuple(list(partners.values())) if partners else None
+    values = [tensor_of(job.store.get(spec["key"]), spec["dtype"])
+              for spec in (*inputs, *entry["cotangents"])]  # fmt: skip
+    weights = ms.ParameterTuple(list(held.values())) if held else None
     gradient = ms.grad(probe, tuple(floating) if floating else None, weights)
     step = module.compiled(gradient) if job.mode == "graph" else gradient
     restore(job.net, "")
     found = [leaf for leaf in flat(step(*values)) if isinstance(leaf, ms.Tensor)]
-    names = [f"input[{i}]" for i in floating] + list(partners)
+    names = [f"input[{i}]" for i in floating] + list(held)
     if len(found) != len(names):
         raise RuntimeError(f"ms.grad gives {len(found)} gradients where {len(names)} were asked")
-    return dict(zip(names, found, strict=False))
+    return dict(zip(names, found, strict=True))
 
 
-FLOATING = ("float16", "bfloat16", "float32", "float64")
+def _own_heads(job: Job, cell: Any, entry: Spec) -> list[str]:
+    """Return the places of the differentiated results in MindSpore's structure, by their order."""
+    set_mode("pynative")
+    args, kwargs = job.values(entry)
+    result = cell(*args, **kwargs)
+    restore(job.net, "")
+    set_mode(job.mode)
+
+    def tensor(item: Any) -> Spec | None:
+        return {"t": "tensor"} if isinstance(item, ms.Tensor) else None
+
+    places = [place for place, leaf in leaves(encode(result, tensor)) if leaf["t"] == "tensor"]
+    if len(places) != entry["results"]:
+        raise RuntimeError(f"{len(places)} tensors come out, in torch {entry['results']}")
+    return [places[number] for number in entry["head_numbers"]]
+
+
+def _compared(job: Job, expected: Spec, parts: list[Spec], values: list[Any]) -> Measure:
+    """Compare a whole tensor at once: a part of it alone may have nothing but rounding errors.
+
+    Where torch's tensor lies twice in the net (it should be shared), each place counts by itself.
+    """
+    if all(part.get("torch_rows") is None for part in parts):
+        if len(parts) == 1 and parts[0].get("rows") is None:
+            return job.compared(expected, values[0], parts[0]["layout"])
+        if len(parts) > 1:
+            pairs = zip(parts, values, strict=True)
+            return merge([_compared(job, expected, [part], [value]) for part, value in pairs])
+    reference = job.store.get(expected["key"])
+    wanted = np.concatenate([torch_part(reference, part).ravel() for part in parts])
+    pairs = zip(parts, values, strict=True)
+    found = np.concatenate([own_part(array(value), part).ravel() for part, value in pairs])
+    actual = {"t": "tensor", "key": "", "dtype": dtype_name(values[0].dtype),
+              "shape": list(found.shape)}  # fmt: skip
+    expected = {**expected, "shape": list(wanted.shape)}
+    return compare(expected, actual, lambda _: wanted, lambda _: found, job.strictness)
 
 
 def import_probe(job: Job, source: str, label: str) -> Any:
+    """Import the source of a probe from a file of its own, which graph mode asks for."""
     job.scratch.mkdir(parents=True, exist_ok=True)
     path = job.scratch / f"probe_{label}.py"
     number = 0
@@ -114,21 +145,3 @@ def flat(value: Any) -> list[Any]:
     if isinstance(value, (tuple, list)):
         return [leaf for item in value for leaf in flat(item)]
     return [value]
-
-
-def _place(job: Job, entry: Spec, name: str) -> str | None:
-    return job.net.places.get(f"{entry['path']}.{name}" if entry["path"] else name)
-
-
-def _compare(job: Job, entry: Spec, name: str, value: Any) -> Measure:
-    expected = entry["wanted"][name]
-    key = f"{entry['path']}.{name}" if entry["path"] else name
-    layout = "" if "input[" in name else job.net.layouts.get(key, "")
-    actual, read = describe_value(value)
-    if layout:
-        expected = {**expected, "shape": actual["shape"]}
-
-    def reference(spec: Spec) -> Array:
-        return apply_layout(job.store.get(spec["key"]), layout)
-
-    return compare(expected, actual, reference, read, job.strictness)

@@ -15,6 +15,7 @@ from typing import Any
 
 import mindspore as ms
 
+from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure
@@ -22,17 +23,17 @@ from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.importing import ARGUMENTS
 from migrate.parity.inner_calls import Codes, codes_of, entry_of, recompiled
 from migrate.parity.remedies import call_changes, cell_changes
-from migrate.parity.replay import Replay, local_measure, set_mode
+from migrate.parity.replay import Job, local_measure, set_mode
 from migrate.parity.tolerance import Strictness
 
-FINE = ("PASS", "KERNEL")
+FINE = (Verdict.PASS, Verdict.KERNEL)
 
 
 def remedy(net: Net, request: Payload, emit: Emit) -> Payload:
     """Try what is known to differ; answers ``{"text": ...}``, empty when nothing helps."""
     entry, training = entry_of(request)
-    job = Replay(net, {request["path"]: request["cell"]}, ArrayStore(Path(request["folder"])),
-                 "pynative", training, Strictness(**request["strictness"]))  # fmt: skip
+    job = Job(net, {request["path"]: request["cell"]}, ArrayStore(Path(request["folder"])),
+                 "pynative", Strictness(**request["strictness"]))  # fmt: skip
     set_mode("pynative")
     net.root.set_train(training)
     try:
@@ -43,12 +44,12 @@ def remedy(net: Net, request: Payload, emit: Emit) -> Payload:
         restore(net, "")
 
 
-def _passes(job: Replay, entry: Spec) -> bool:
+def _passes(job: Job, entry: Spec) -> bool:
     measure: Measure = local_measure(job, entry, {})
-    return measure.verdict.value in FINE and measure.elements > 0
+    return measure.verdict in FINE and measure.elements > 0
 
 
-def _changed_cell(job: Replay, entry: Spec, request: Payload) -> str:
+def _changed_cell(job: Job, entry: Spec, request: Payload) -> str:
     path = request["cell"]
     cell = job.net.cells[path]
     given = cell.__dict__.get(ARGUMENTS)
@@ -75,7 +76,7 @@ def _rebuilt(cell: Any, arguments: dict[str, Any]) -> Any:
     return made
 
 
-def _changed_call(job: Replay, entry: Spec, request: Payload) -> str:
+def _changed_call(job: Job, entry: Spec, request: Payload) -> str:
     """``mindspore`` and ``torch`` read ``net.py:12: x.var(1)``."""
     head, _, text = request["mindspore"].partition(": ")
     name, _, line = head.rpartition(":")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -14,15 +13,13 @@ from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, held_at, put, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare
-from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
+from migrate.parity.exchange import Array, Spec
 from migrate.parity.layout import apply_layout
 from migrate.parity.moments import NO_STATE, UNKNOWN_STATE, found_under, moment_of
-from migrate.parity.ms_gradients import Job, flat, import_probe
+from migrate.parity.ms_gradients import flat, import_probe
 from migrate.parity.ms_values import array, tensor_of
-from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.probe import probe_source
-from migrate.parity.replay import blocked, known_paths, set_mode
-from migrate.parity.tolerance import Strictness
+from migrate.parity.replay import Job, blocked, opened
 
 STATE = "optimizer state"
 Answers = list[tuple[str, str, Measure]]  # rung, weight of torch, what was found
@@ -65,13 +62,9 @@ LOSS, STEP, STATE, CURVE = "loss", "optimizer step", "optimizer state", "steps"
 RUNGS = (LOSS, STEP, STATE, CURVE)
 
 
-def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
+def train(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
     """Train as torch did; emits a ``check`` with its ``rung`` for each loss and each weight."""
-    folder = Path(request["folder"])
-    index = read_index(folder)
-    job = Job(net, known_paths(net, request), ArrayStore(folder), request["mode"],
-              Strictness(**request["strictness"]), Path(request["scratch"]))  # fmt: skip
-    set_mode(job.mode)
+    index, job = opened(net, request)
     emit({"at": ["", 0]})
     start = {place: array(held_at(net, place)).copy() for place in parameters_of(net)}
     try:
@@ -89,8 +82,8 @@ def replay_training(net: Net, names: Mapping[str, Any], request: Payload, emit: 
 
 
 def parameters_of(net: Net) -> list[str]:
-    """The places of the Parameters that have a partner in torch."""
-    places = net.places.values()
+    """Return the places of the Parameters that have a partner in torch."""
+    places = dict.fromkeys(part["place"] for parts in net.parts.values() for part in parts)
     return [place for place in places if isinstance(held_at(net, place), ms.Parameter)]
 
 
@@ -109,8 +102,8 @@ def _answers(
     probe.set_train(index["training"])
     given = [tensor_of(job.store.get(spec["key"]), _wanted(spec)) for spec in inputs]
     given += [tensor_of(job.store.get(s["key"]), _wanted(s)) for s in index["cotangents"]]
-    places = {name: job.net.places.get(name) for name in index["first"]}
-    held = {name: held_at(job.net, place) for name, place in places.items() if place}
+    parts = {name: job.net.part(name) for name in index["first"]}
+    held = {name: held_at(job.net, part["place"]) for name, part in parts.items() if part}
     partners = {n: p for n, p in held.items() if isinstance(p, ms.Parameter) and p.requires_grad}
     weights = ms.ParameterTuple(list(partners.values()))
     optimizer = _optimizer(request, names, list(weights), index["rate"])
@@ -134,7 +127,7 @@ def _steps(
     before = {name: array(weight).astype(np.float64) for name, weight in partners.items()}
 
     def same_as(expected: Spec, value: Any, weight: str) -> Measure:
-        return _compare(job, expected, value, job.net.layouts.get(weight, ""))
+        return _compare(job, expected, value, _layout(job, weight))
 
     found: Answers = []
     losses: list[float] = []
@@ -185,7 +178,7 @@ def _moved(
     found: Answers = []
     for name, weight in partners.items():
         move = array(weight).astype(np.float64) - before[name]
-        layout = job.net.layouts.get(name, "")
+        layout = _layout(job, name)
         measure = _compare(job, wanted[name], move, layout)
         if not move.any() and measure.verdict is Verdict.DIVERGED:
             detail = "it does not move; " + measure.detail
@@ -195,18 +188,18 @@ def _moved(
     return found
 
 
+def _layout(job: Job, weight: str) -> str:
+    part = job.net.part(weight)
+    return part["layout"] if part else ""
+
+
 def _compare(job: Job, expected: Spec, value: Any, layout: str) -> Measure:
+    """Compare a Tensor, or an array in float64, whose dtype does not count."""
     if isinstance(value, ms.Tensor):
-        actual, read = describe_value(value)
-    else:
-        actual = {**expected, "shape": list(value.shape)}
-
-        def read(spec: Spec) -> Array:
-            return value
-
+        return job.compared(expected, value, layout)
+    actual = {**expected, "shape": list(value.shape)}
     expected = {**expected, "shape": actual["shape"]} if layout else expected
-
-    def reference(spec: Spec) -> Array:
-        return apply_layout(job.store.get(spec["key"]), layout)
-
-    return compare(expected, actual, reference, read, job.strictness)
+    return compare(
+        expected, actual, lambda spec: apply_layout(job.store.get(spec["key"]), layout),
+        lambda spec: value, job.strictness,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""In: what torch's modules received and returned. Out: one measure for each call of each Cell."""
+"""Run a Cell on what its torch partner received, and compare what it gives."""
 
 from __future__ import annotations
 
@@ -21,23 +21,66 @@ from migrate.parity.ms_values import array, rebuild
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.tolerance import Strictness
 
-MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
-
 
 @dataclass(frozen=True)
-class Replay:
-    """One forward rung in one mode; ``paths`` gives the Cell's path for a module's path."""
+class Job:
+    """One rung in one mode; ``paths`` gives the Cell's path for a module's path."""
 
     net: Net
     paths: dict[str, str]
     store: ArrayStore
     mode: str
-    training: bool
     strictness: Strictness
+    scratch: Path = Path()
+
+    def values(self, entry: Spec) -> tuple[Any, Any]:
+        """Return the arguments of a recorded call. Raises ValueError for an opaque part."""
+        return rebuild(entry["args"], self.store), rebuild(entry["kwargs"], self.store)
+
+    def compared(self, expected: Spec, value: Any, layout: str = "", flat: bool = False) -> Measure:
+        """Compare a result with torch's, which lies in another layout; see `compare`."""
+        actual, read = describe_value(value)
+        if layout:
+            expected = {**expected, "shape": actual["shape"]}
+
+        def reference(spec: Spec) -> Array:
+            return apply_layout(self.store.get(spec["key"]), layout)
+
+        return compare(expected, actual, reference, read, self.strictness, flat)
+
+    def statistics(self, entry: Spec, held: Callable[[str], str] = str) -> list[Measure]:
+        """Compare the moving statistics of a Cell after its call, where they have a partner.
+
+        ``held`` gives for a tensor's place where its numbers are: another Cell may have run for it.
+        """
+        measures = []
+        for name, expected in entry["state"].items():
+            part = self.net.part(key_of(entry, name))
+            if part is not None:
+                found = held_at(self.net, held(part["place"]))
+                measure = self.compared(expected, found, part["layout"])
+                detail = f"{name} after the run: {measure.detail}" if measure.detail else ""
+                measures.append(replace(measure, detail=detail))
+        return measures
+
+
+def opened(net: Net, request: Payload) -> tuple[Spec, Job]:
+    """Return the index of a recorded folder and the job to compare it, in its mode."""
+    folder = Path(request["folder"])
+    paths = {module: cell for module, cell in request["paths"].items() if cell in net.cells}
+    strictness = Strictness(**request["strictness"])
+    set_mode(request["mode"])
+    job = Job(net, paths, ArrayStore(folder), request["mode"], strictness, Path(request["scratch"]))
+    return read_index(folder), job
+
+
+def key_of(entry: Spec, name: str) -> str:
+    """Return the name in the whole model of a module's tensor."""
+    return f"{entry['path']}.{name}" if entry["path"] else name
 
 
 def set_mode(mode: str) -> None:
-    """PyNative or Graph; STRICT, because LAX can give right values with zero gradients."""
+    """Set PyNative or Graph; STRICT, because LAX can give right values with zero gradients."""
     if mode == "graph":
         ms.set_context(mode=ms.GRAPH_MODE, jit_syntax_level=ms.STRICT)
     else:
@@ -46,14 +89,8 @@ def set_mode(mode: str) -> None:
 
 def replay(net: Net, request: Payload, emit: Emit) -> Payload:
     """Run all calls of a folder but those in ``done``; emits ``at`` before and ``check`` after."""
-    folder = Path(request["folder"])
-    index = read_index(folder)
-    job = Replay(
-        net, known_paths(net, request), ArrayStore(folder), request["mode"], index["training"],
-        Strictness(**request["strictness"]),
-    )  # fmt: skip
-    set_mode(job.mode)
-    net.root.set_train(job.training)
+    index, job = opened(net, request)
+    net.root.set_train(index["training"])
     done = {tuple(place) for place in request["done"]}
     whole: dict[tuple[str, int], Measure] = {}
     if job.mode == "pynative" and request["whole"]:
@@ -67,38 +104,41 @@ def replay(net: Net, request: Payload, emit: Emit) -> Payload:
         if request["root_only"] and entry["path"]:
             continue
         emit({"at": list(place)})
-        measures = local_measure(job, entry, groups)
-        answer = {"path": entry["path"], "call": entry["call"], "local": measures.as_json()}
+        measure = local_measure(job, entry, groups)
+        answer = {"path": entry["path"], "call": entry["call"], "local": measure.as_json()}
         if place in whole:
             answer["cumulative"] = whole[place].as_json()
         emit({"check": answer})
     return {}
 
 
-def known_paths(net: Net, request: Payload) -> dict[str, str]:
-    """Module path -> Cell path, for the Cells that exist."""
-    return {module: cell for module, cell in request["paths"].items() if cell in net.cells}
-
-
 def blocked(error: BaseException) -> Measure:
-    """The measure of a Cell that raised."""
-
+    """Return the measure of a Cell that raised."""
     answer = describe(error)
     return Measure(Verdict.BLOCKED, detail=f"{answer['type']}: {answer['message']}")
 
 
-def _cumulative(job: Replay, index: Spec) -> dict[tuple[str, int], Measure]:
+def _cumulative(job: Job, index: Spec) -> dict[tuple[str, int], Measure]:
     """Run the whole model; compare every call with torch's float64 run of the whole model."""
     expected = {(entry["path"], entry["call"]): entry["cumulative"] for entry in index["calls"]}
     found: dict[tuple[str, int], Measure] = {}
     counts: dict[str, int] = {}
+
+    def hook(path: str) -> Callable[[Any, Any, Any], None]:
+        def keep(cell: Any, inputs: Any, result: Any) -> None:
+            place = (path, counts.get(path, 0))
+            counts[path] = place[1] + 1
+            if place in expected:
+                found[place] = job.compared(expected[place], result)
+
+        return keep
+
     handles = [
-        job.net.cells[cell].register_forward_hook(_hook(path, counts, expected, found, job))
-        for path, cell in job.paths.items()
+        job.net.cells[cell].register_forward_hook(hook(path)) for path, cell in job.paths.items()
     ]
     restore(job.net, "")
     try:
-        args, kwargs = rebuild(index["args"], job.store), rebuild(index["kwargs"], job.store)
+        args, kwargs = job.values(index)
         job.net.root(*args, **kwargs)
     except Exception as error:  # user code: the local checks say which Cell it was
         found.setdefault(("", 0), blocked(error))
@@ -109,29 +149,7 @@ def _cumulative(job: Replay, index: Spec) -> dict[tuple[str, int], Measure]:
     return found
 
 
-def _hook(
-    path: str,
-    counts: dict[str, int],
-    expected: dict[tuple[str, int], Spec],
-    found: dict[tuple[str, int], Measure],
-    job: Replay,
-) -> Callable[[Any, Any, Any], None]:
-    def keep(cell: Any, inputs: Any, result: Any) -> None:
-        place = (path, counts.get(path, 0))
-        counts[path] = place[1] + 1
-        if place in expected:
-            found[place] = _compare(job, expected[place], result)
-
-    return keep
-
-
-def _compare(job: Replay, expected: Spec, result: Any) -> Measure:
-    actual, read = describe_value(result)
-    flat = job.mode == "graph"
-    return compare(expected, actual, lambda s: job.store.get(s["key"]), read, job.strictness, flat)
-
-
-def local_measure(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
+def local_measure(job: Job, entry: Spec, groups: dict[Any, str]) -> Measure:
     """Feed one Cell what its torch partner received; its result and its moving statistics."""
     path = job.paths[entry["path"]]
     why = opaque_part(entry["args"]) or opaque_part(entry["kwargs"])
@@ -140,15 +158,15 @@ def local_measure(job: Replay, entry: Spec, groups: dict[Any, str]) -> Measure:
     stand_in = _stand_in(job, path, entry, groups)
     restore(job.net, path)
     before = lend(job.net, path, stand_in) if stand_in != path else {}
+
+    def held(place: str) -> str:
+        return (stand_in + place.removeprefix(path)).lstrip(".")
+
     try:
-        args, kwargs = rebuild(entry["args"], job.store), rebuild(entry["kwargs"], job.store)
+        args, kwargs = job.values(entry)
         result = job.net.cells[stand_in](*args, **kwargs)
-        own = [_compare(job, entry["local"], result)]
-
-        def held(place: str) -> str:
-            return (stand_in + place.removeprefix(path)).lstrip(".")
-
-        return merge(own + statistics(job.net, job.store, job.strictness, entry, held))
+        own = job.compared(entry["local"], result, flat=job.mode == "graph")
+        return merge([own, *job.statistics(entry, held)])
     except Exception as error:  # whatever user code raises is a finding about this Cell
         return blocked(error)
     finally:
@@ -180,8 +198,8 @@ def _arrays(value: Any) -> list[Array]:
     return [array(item) for item in items if isinstance(item, ms.Tensor)]
 
 
-def _stand_in(job: Replay, path: str, entry: Spec, groups: dict[Any, str]) -> str:
-    """In graph mode, the first Cell of equal structure and input shapes: compiled once."""
+def _stand_in(job: Job, path: str, entry: Spec, groups: dict[Any, str]) -> str:
+    """Return, in graph mode, the first Cell of equal structure and input shapes: compiled once."""
     if job.mode != "graph" or not path:
         return path
     try:
@@ -192,36 +210,9 @@ def _stand_in(job: Replay, path: str, entry: Spec, groups: dict[Any, str]) -> st
 
 
 def _shapes(spec: Spec) -> str:
-    """The description without its keys: equal when the same graph serves."""
+    """Return the description without its keys: equal when the same graph serves."""
     if spec["t"] == "tensor":
         return f"{spec['dtype']}{spec['shape']}"
     if "items" in spec:
         return f"{spec['t']}{spec.get('keys')}({','.join(_shapes(i) for i in spec['items'])})"
     return json.dumps(spec, sort_keys=True)
-
-
-def statistics(
-    net: Net, store: ArrayStore, strictness: Strictness, entry: Spec,
-    held: Callable[[str], str] = str,
-) -> list[Measure]:  # fmt: skip
-    """The moving statistics of a Cell after its call, where they have a partner.
-
-    ``held`` says for a tensor's place where its numbers are now: another Cell may have run for it.
-    """
-    measures = []
-    for name, expected in entry["state"].items():
-        key = f"{entry['path']}.{name}" if entry["path"] else name
-        place = net.places.get(key)
-        if place is None:
-            continue
-        layout = net.layouts[key]
-        actual, read = describe_value(held_at(net, held(place)))
-        expected = {**expected, "shape": list(actual["shape"]) if layout else expected["shape"]}
-
-        def reference(spec: Spec, layout: str = layout) -> Array:
-            return apply_layout(store.get(spec["key"]), layout)
-
-        found = compare(expected, actual, reference, read, strictness)
-        detail = f"{name} after the run: {found.detail}" if found.detail else ""
-        measures.append(replace(found, detail=detail))
-    return measures

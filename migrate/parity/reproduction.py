@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from migrate.parity.exchange import Array, ArrayStore, Spec, leaves, read_index
 from migrate.parity.layout import apply_layout
 from migrate.parity.probe import expression
-from migrate.parity.session import Session, recorded
 from migrate.result import Check
+
+if TYPE_CHECKING:
+    from migrate.parity.recorded import Recorded
 
 PROGRAM = '''"""{what}
 
@@ -52,12 +55,12 @@ for number, one in enumerate(results):
 '''
 
 
-def write_reproduction(session: Session, check: Check) -> str:
+def write_reproduction(session: Recorded, check: Check) -> str:
     """Write the program for a failing forward check; its path, or "" where there can be none."""
     folder = session.request.reproductions
     if folder is None or not check.rung.startswith("forward") or not check.mindspore_class:
         return ""
-    source = recorded(session, check.rung == "forward train")
+    source = session.recorded(check.rung == "forward train")
     index = read_index(source)
     calls = [one for one in index["calls"] if (one["path"], one["call"]) == (check.torch_path, 0)]
     try:
@@ -73,7 +76,7 @@ def write_reproduction(session: Session, check: Check) -> str:
 
 
 def _program(
-    session: Session, check: Check, entry: Spec, store: ArrayStore, training: bool
+    session: Recorded, check: Check, entry: Spec, store: ArrayStore, training: bool
 ) -> tuple[str, dict[str, Array]]:
     inputs: list[Spec] = []
     call = [expression(item, inputs) for item in entry["args"]["items"]]
@@ -110,7 +113,7 @@ def _dtype(spec: Spec) -> str:
     return "bool_" if spec["dtype"] == "bool" else str(spec["dtype"])
 
 
-def _weights(session: Session, path: str) -> dict[str, Array]:
+def _weights(session: Recorded, path: str) -> dict[str, Array]:
     """The numbers that were copied into a Cell, by their places in the whole net."""
     rows = {row["key"]: row["array"] for row in session.torch["tensors"]}
     store = ArrayStore(session.folder / "weights")

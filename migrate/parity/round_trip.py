@@ -14,15 +14,14 @@ from pathlib import Path
 from migrate.outcomes import Verdict
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.checkpoint_plan import Account
-from migrate.parity.checks import NO_TENSOR, check_of
+from migrate.parity.checks import CHECKPOINT, NO_TENSOR, check_of
 from migrate.parity.compare import Measure
-from migrate.parity.opening import parameters, weight_names
+from migrate.parity.recorded import Recorded
 from migrate.parity.request import VerifyError
-from migrate.parity.session import Session, open_mindspore
-from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.parity.session import LOST
+from migrate.parity.worker import WorkerLost
 from migrate.result import Check, ModelResult
 
-CHECKPOINT = "checkpoint"
 ABSENT = "is not in the file"
 
 
@@ -35,13 +34,17 @@ class Trip:
     note: str = ""
 
 
-def round_trip(session: Session) -> Trip:
+def round_trip(session: Recorded) -> Trip:
     """Send the weights there and back. Raises WorkerError, WorkerLost, and Killed."""
     folder = session.folder / CHECKPOINT
     folder.mkdir(exist_ok=True)
     sides, first = session.sides, folder / "torch.pt"
     session.ask(sides.torch, "save_state", {"file": str(first)})
-    model = _named(session)
+    target = session.target
+    model = ModelResult(
+        name=target.name, source=target.source, build=target.build, inputs=(),
+        verdict=Verdict.PASS, **session.weights(),
+    )  # fmt: skip
     free = [key for key, name in model.weight_names.items() if not name]
     if len(free) == len(model.weight_names):
         return Trip(note=NO_TENSOR)
@@ -64,24 +67,14 @@ def round_trip(session: Session) -> Trip:
     return Trip({**found["faults"], **given, **taken, **lost}, found["elements"])
 
 
-def _named(session: Session) -> ModelResult:
-    """What converting a checkpoint reads of a result: names, layouts, parameters."""
-    target = session.target
-    return ModelResult(
-        name=target.name, source=target.source, build=target.build, inputs=(),
-        verdict=Verdict.PASS, weight_names=weight_names(session), parameters=parameters(session),
-        weight_layouts={p.key: p.layout for p in session.pairing.pairs if p.layout},
-    )  # fmt: skip
-
-
-def _converted(session: Session, model: ModelResult, source: Path, target: Path) -> Account:
+def _converted(session: Recorded, model: ModelResult, source: Path, target: Path) -> Account:
     """Convert a file, whatever has no partner; what became of its tensors."""
     limit = max(session.request.timeout, 60.0)
     asked = Conversion(source, target, model, partial=True, timeout=limit)
     return convert_with(session.sides, asked, target.parent).account
 
 
-def trip_checks(session: Session, trip: Trip) -> tuple[Check, ...]:
+def trip_checks(session: Recorded, trip: Trip) -> tuple[Check, ...]:
     """One Check for each module that has tensors in torch's state dict."""
     owners: dict[str, list[str]] = {}
     for key in dict.fromkeys((*trip.elements, *trip.faults)):
@@ -92,31 +85,27 @@ def trip_checks(session: Session, trip: Trip) -> tuple[Check, ...]:
     for path, keys in owners.items():
         bad = {key: trip.faults[key] for key in keys if key in trip.faults}
         without = Verdict.DIVERGED if bad.keys() & paired else Verdict.UNMATCHED
-        verdict = without if bad else Verdict.PASS
-        measure = Measure(verdict, sum(trip.elements.get(key, 0) for key in keys))
         detail = "; ".join(f"{key}: {why}" for key, why in list(bad.items())[:4])
-        checks.append(check_of(session, CHECKPOINT, "pynative", path, order.get(path, 0), verdict,
-                               measure, None, None, None, detail))  # fmt: skip
+        elements = sum(trip.elements.get(key, 0) for key in keys)
+        measure = Measure(without if bad else Verdict.PASS, elements, detail=detail)
+        checks.append(check_of(session, CHECKPOINT, "pynative", path, order.get(path, 0), measure))
     return tuple(checks)
 
 
 def _owner(key: str, modules: Collection[str]) -> str:
-    """The module that a tensor belongs to; the whole model where no module has such a path."""
+    """Return the module that a tensor belongs to; the whole model where none has such a path."""
     path = key.rpartition(".")[0]
     return path if path in modules else ""
 
 
-def checkpoint_rung(session: Session) -> tuple[tuple[Check, ...], str]:
-    """The checks of the rung, or a note why there are none; faults by tensor are kept aside."""
+def checkpoint_rung(session: Recorded) -> tuple[tuple[Check, ...], str]:
+    """Return the checks of the rung, or a note; faults by tensor are kept aside."""
     try:
         trip = round_trip(session)
-    except (WorkerError, WorkerLost) as error:
+    except LOST as error:
         if isinstance(error, WorkerLost):
-            open_mindspore(session)
-        why = f"the checkpoint cannot be loaded: {error}"
-        blocked = Measure(Verdict.BLOCKED, detail=why)
-        root = check_of(session, CHECKPOINT, "pynative", "", 0, Verdict.BLOCKED, blocked, None,
-                        None, None, why)  # fmt: skip
-        return (root,), ""
+            session.open_mindspore()
+        blocked = Measure(Verdict.BLOCKED, detail=f"the checkpoint cannot be loaded: {error}")
+        return (check_of(session, CHECKPOINT, "pynative", "", 0, blocked),), ""
     session.told[CHECKPOINT] = {"faults": dict(trip.faults)}
     return trip_checks(session, trip), trip.note

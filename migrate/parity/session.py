@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
 from migrate.outcomes import Verdict
 from migrate.parity.request import PLAIN, Size, VerifyRequest
 from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost, this_python
-from migrate.weights import Held, Names, Pairing, cell_path, pair_all
+from migrate.result import Check, Rung
 
+Mode = Literal["pynative", "graph"]
+Result = TypeVar("Result")
+LOST = (WorkerError, WorkerLost)
 RESTARTS = 6
 KILLS = 8  # in one rung: then it is at fault itself
+SCRATCH = "torch2ms_"
 
 
 class Killed(Exception):
     """Someone else ended a worker: nothing about the model, so the rung is climbed again."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """One model: the expression that builds it, and its file on both sides (relative).
-
-    ``inputs`` are as in a VerifyRequest.
-    """
-
-    name: str
-    build: str
-    source: str
-    output: str
-    torch_root: Path
-    ms_root: Path
-    package: str = ""
-    ms_package: str = ""
-    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,29 +47,136 @@ class Sides:
         self.mindspore.close()
 
 
-@dataclass
-class Session:
-    """What both sides said about one model when they built it."""
+def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
+    """Return a pair of workers (started by their first request) with a scratch folder."""
+    scratch = folder / f"job{number}"
+    scratch.mkdir(parents=True)
+    threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
+    python = request.torch_python or this_python()
+    torch = Worker("torch_side", python, scratch, threads, memory=request.memory)
+    mindspore = Worker("mindspore_side", this_python(), scratch, threads, memory=request.memory)
+    return Sides(torch, mindspore, scratch)
 
-    target: Target
+
+@contextmanager
+def opened_sides(request: VerifyRequest, jobs: int = 1) -> Iterator[tuple[Sides, ...]]:
+    """Open a pair of workers for each job, in a folder that is removed at the end."""
+    sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}_") as folder:
+        pool = tuple(open_sides(request, Path(folder), number) for number in range(jobs))
+        try:
+            yield pool
+        finally:
+            for sides in pool:
+                sides.close()
+
+
+def sweep(temporary: Path) -> None:
+    """Remove what a run left behind that was killed."""
+    for folder in temporary.glob(f"{SCRATCH}*_*"):
+        number = folder.name.removeprefix(SCRATCH).partition("_")[0]
+        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def stateless(worker: Worker, command: str, payload: Payload, timeout: float) -> Payload:
+    """Send a request that needs nothing of earlier ones, again when someone killed the worker."""
+    for _ in range(KILLS):
+        try:
+            return worker.call(command, payload, timeout)
+        except WorkerLost as lost:
+            if not lost.killed:
+                raise
+    return worker.call(command, payload, timeout)
+
+
+@dataclass(kw_only=True)
+class Session(ABC, Generic[Result]):
+    """What both sides said about one model when they built it, and what they are asked.
+
+    How partners are paired is up to the two kinds: `Recorded` and `Port`. ``key`` tells a model
+    from others in a journal; ``train`` is the folder of what torch records in train mode.
+    """
+
     request: VerifyRequest
-    names: Names
     sides: Sides
     folder: Path
     torch: Payload = field(default_factory=dict)
     mindspore: Payload = field(default_factory=dict)
-    pairing: Pairing = field(default_factory=lambda: Pairing((), (), ()))
     failed: list[Payload] = field(default_factory=list)
-    starts: list[Payload] = field(default_factory=list)
     kills: int = 0
-    trained: dict[str, list[Payload]] = field(default_factory=dict)
+    trains: dict[str, list[Payload]] = field(default_factory=dict)
     told: dict[str, Payload] = field(default_factory=dict)
+    train: str = "train"
+    name: str = ""
+    key: str = ""
+
+    @abstractmethod
+    def open_torch(self) -> None:
+        """Build the torch model and write its weights. Raises WorkerError, WorkerLost."""
+
+    @abstractmethod
+    def open_mindspore(self) -> None:
+        """Build the net with torch's weights in it; also after the worker was lost."""
+
+    @abstractmethod
+    def partner(self, path: str) -> str | None:
+        """Return the Cell's path for a module's path; None where it is not known."""
+
+    @property
+    @abstractmethod
+    def paths(self) -> dict[str, str]:
+        """Return the Cell's path for each module that may have one."""
+
+    @abstractmethod
+    def opening(self) -> tuple[list[Rung], list[Check]]:
+        """Return the rungs before the first run (import, parameters) and their checks."""
+
+    @abstractmethod
+    def judged(
+        self, rung: str, mode: Mode, answers: Sequence[Payload], index: Mapping[str, Any]
+    ) -> tuple[Check, ...]:
+        """Return a Check for each Cell that ran forward."""
+
+    @abstractmethod
+    def forward_rung(
+        self, rung: str, mode: Mode, earlier: Sequence[Check]
+    ) -> tuple[tuple[Check, ...], str]:
+        """Return the checks of a forward rung, and a note."""
+
+    @abstractmethod
+    def gradient_checks(
+        self, mode: Mode, whole: Sequence[Payload], local: Sequence[Payload],
+        order: Mapping[str, int], blamed: frozenset[str],
+    ) -> tuple[Check, ...]:  # fmt: skip
+        """Return a Check for each module with weights, and one for the inputs (the root)."""
+
+    @abstractmethod
+    def is_searched(self, mode: Mode, checks: Sequence[Check]) -> bool:
+        """Return whether every Cell is differentiated by itself, after the whole model was."""
+
+    def is_broken(self, mode: Mode, earlier: Sequence[Check]) -> bool:
+        """Return whether the whole model does not run: later rungs of the mode are not tried."""
+        root = [c for c in earlier if (c.torch_path, c.mode, c.rung) == ("", mode, "forward eval")]
+        return bool(root) and root[0].verdict is Verdict.BLOCKED
+
+    @abstractmethod
+    def result(self, rungs: Sequence[Rung], checks: Sequence[Check], seconds: float) -> Result:
+        """Return what the ladder found."""
+
+    @abstractmethod
+    def refused(self, error: Exception, side: Literal["torch", "MindSpore"]) -> Result:
+        """Return the result of a model that one side cannot build."""
+
+    def close(self) -> None:
+        """Leave both workers as they were found."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def ask(
         self, worker: Worker, command: str, payload: Payload,
         on_event: Callable[[Payload], None] | None = None,
     ) -> Payload:  # fmt: skip
-        """One request. Raises WorkerError, WorkerLost, and Killed for the first few times."""
+        """Send one request. Raises WorkerError, WorkerLost, and Killed for the first few times."""
         try:
             return worker.call(command, payload, self.request.timeout, on_event)
         except WorkerLost as lost:
@@ -90,7 +186,7 @@ class Session:
             raise ended from lost
 
     def what_ended(self, lost: WorkerLost) -> Killed | WorkerLost:
-        """What to raise for a lost worker: Killed, the first few times that someone ended it."""
+        """Return what to raise for a lost worker: Killed, the first times that someone ended it."""
         if not lost.killed or self.kills >= KILLS:
             return lost
         self.kills += 1
@@ -104,170 +200,85 @@ class Session:
     def cells(self) -> dict[str, Payload]:
         return {row["path"]: row for row in self.mindspore["cells"]}
 
-    def cell_of(self, path: str) -> str:
-        """The Cell's path for a module's path."""
-        return cell_path(path, self.classes, self.names)
-
     @property
-    def classes(self) -> Mapping[str, tuple[str, ...]]:
-        return {row["path"]: tuple(row["classes"]) for row in self.torch["modules"]}
+    def strictness(self) -> Payload:
+        return {"k": self.request.k, "rtol": self.request.rtol, "atol": self.request.atol}
 
+    def recorded(self, training: bool, size: Size = PLAIN) -> Path:
+        """Return the folder with what torch's modules received and returned; made when missing."""
+        folder = self.folder / f"{self.train if training else 'eval'}{size.suffix}"
+        return self._made(folder, "record", {"training": training, **asdict(size)})
 
-def _place(target: Target, torch: bool) -> Payload:
-    return {
-        "root": str(target.torch_root if torch else target.ms_root),
-        "package": target.package if torch else target.ms_package,
-        "file": target.source if torch else target.output,
-    }
+    def differentiated(self, local: bool) -> Path:
+        """Return the folder with torch's gradients."""
+        folder = self.folder / ("gradients_local" if local else "gradients")
+        return self._made(folder, "gradients", {"local": local})
 
+    def trained(self) -> Path:
+        """Return the folder with torch's losses and moves."""
+        request = self.request
+        return self._made(self.folder / "training", "training", {
+            "targets": list(request.targets), "steps": request.steps,
+            "loss": _pair(request.loss)[0], "optimizer": _pair(request.optimizer)[0],
+        })  # fmt: skip
 
-def stateless(worker: Worker, command: str, payload: Payload, timeout: float) -> Payload:
-    """A request that needs nothing of earlier ones: sent again when someone killed the worker."""
-    for _ in range(KILLS):
-        try:
-            return worker.call(command, payload, timeout)
-        except WorkerLost as lost:
-            if not lost.killed:
-                raise
-    return worker.call(command, payload, timeout)
+    def _made(self, folder: Path, command: str, payload: Payload) -> Path:
+        if not (folder / "index.json").exists():
+            self.ask(self.sides.torch, command, {"folder": str(folder), **payload})
+        return folder
 
+    def forward(
+        self, training: bool, mode: str, root_only: bool, size: Size = PLAIN
+    ) -> list[Payload]:
+        """Return the answers of one forward rung; torch's part is recorded once for all modes."""
+        folder = self.recorded(training, size)
+        return self._replayed("forward", folder, {"whole": True, "root_only": root_only}, mode)
 
-def find(sides: Sides, target: Target, timeout: float) -> list[Payload]:
-    """The models of a source file: ``[{name, build, reason}]``."""
-    answer = stateless(sides.torch, "find", _place(target, True), timeout)
-    found: list[Payload] = answer["found"]
-    return found
+    def gradients(self, mode: str, local: bool) -> list[Payload]:
+        """Return the gradients of the whole model, or of every Cell by itself."""
+        return self._replayed("gradients", self.differentiated(local), {}, mode)
 
+    def training(self, mode: str) -> list[Payload]:
+        """Return the answers of the rungs that train the whole model; made once for each mode."""
+        if mode not in self.trains:
+            given = {"loss": _pair(self.request.loss)[1],
+                     "optimizer": _pair(self.request.optimizer)[1]}  # fmt: skip
+            self.trains[mode] = self._replayed("training", self.trained(), given, mode)
+        return self.trains[mode]
 
-def open_torch(session: Session) -> None:
-    """Build the torch model, find inputs, write its weights. Raises WorkerError, WorkerLost."""
-    session.torch = session.ask(
-        session.sides.torch, "build",
-        {
-            **_place(session.target, True), "build": session.target.build,
-            "inputs": list(session.target.inputs), "seed": session.request.seed,
-            "folder": str(session.folder / "weights"), "runs": bool(session.request.modes),
-        },
-    )  # fmt: skip
+    def _replayed(self, command: str, folder: Path, payload: Payload, mode: str) -> list[Payload]:
+        """Return checks of all Cells; one that ends or hangs the worker costs itself only."""
+        checks: list[Payload] = []
+        done: list[Any] = []
+        asked = {
+            "folder": str(folder), "scratch": str(self.folder / "probes"), "mode": mode,
+            "paths": self.paths, "strictness": self.strictness, "done": done, **payload,
+        }  # fmt: skip
 
+        def keep(event: Payload) -> None:
+            if "check" in event:
+                checks.append(event["check"])
+                done.append([event["check"]["path"], event["check"].get("call", 0)])
+            self.told |= {mode: event["told"]} if "told" in event else {}
 
-def open_mindspore(session: Session) -> None:
-    """Build the net and copy the weights into it; also after the worker was lost."""
-    worker = session.sides.mindspore
-    session.mindspore = session.ask(
-        worker, "build",
-        {**_place(session.target, False), "build": session.target.build,
-         "seed": session.request.seed, "device": session.request.device},
-    )  # fmt: skip
-    held = [
-        Held(row["place"], row["name"], row["same"], row["trained"], row["parameter"])
-        for row in session.mindspore["tensors"]
-    ]
-    rows = {row["key"]: row for row in session.torch["tensors"]}
-    tied = {key: row["tied"] for key, row in rows.items()}
-    session.pairing = pair_all(tied, session.classes, held, session.names)
-    pairs = [
-        {"key": pair.key, "place": pair.place, "layout": pair.layout,
-         "array": rows[pair.key]["array"], "start": rows[pair.key]["start"],
-         "spread": rows[pair.key]["spread"]}
-        for pair in session.pairing.pairs if pair.place
-    ]  # fmt: skip
-    weights = str(session.folder / "weights")
-    answer = session.ask(worker, "load", {"pairs": pairs, "folder": weights})
-    session.failed = answer["failed"]
-    session.starts = session.starts or answer["starts"]
-
-
-def forward(
-    session: Session, training: bool, mode: str, root_only: bool, size: Size = PLAIN
-) -> list[Payload]:
-    """The checks of one forward rung; torch's part is recorded once for all modes."""
-    folder = recorded(session, training, size)
-    payload = {"folder": str(folder), "whole": True, "root_only": root_only}
-    return _replayed(session, "replay", payload, mode)
-
-
-def recorded(session: Session, training: bool, size: Size = PLAIN) -> Path:
-    """The folder with what torch's modules received and returned; recorded by the first use."""
-    folder = session.folder / f"{'train' if training else 'eval'}{size.suffix}"
-    if not (folder / "index.json").exists():
-        payload = {"training": training, "folder": str(folder), **asdict(size)}
-        session.ask(session.sides.torch, "record", payload)
-    return folder
-
-
-def gradients(session: Session, mode: str, local: bool) -> list[Payload]:
-    """The checks of the gradient rung: of the whole model, or of every Cell by itself."""
-    folder = differentiated(session, local)
-    payload = {"folder": str(folder), "scratch": str(session.folder / "probes")}
-    return _replayed(session, "gradients", payload, mode)
-
-
-def differentiated(session: Session, local: bool) -> Path:
-    """The folder with torch's gradients; made by the first use."""
-    folder = session.folder / ("gradients_local" if local else "gradients")
-    if not (folder / "index.json").exists():
-        asked = {"folder": str(folder), "local": local}
-        session.ask(session.sides.torch, "gradients", asked)
-    return folder
-
-
-def training(session: Session, mode: str) -> list[Payload]:
-    """The checks of the rungs that train the whole model; made once for each mode."""
-    if mode in session.trained:
-        return session.trained[mode]
-    request = session.request
-    payload = {"folder": str(trained(session)), "scratch": str(session.folder / "probes"),
-               "loss": _pair(request.loss)[1],
-               "optimizer": _pair(request.optimizer)[1]}  # fmt: skip
-    session.trained[mode] = _replayed(session, "training", payload, mode)
-    return session.trained[mode]
-
-
-def trained(session: Session) -> Path:
-    """The folder with torch's losses and moves; made by the first use."""
-    request, folder = session.request, session.folder / "training"
-    if not (folder / "index.json").exists():
-        asked = {"folder": str(folder), "targets": list(request.targets), "steps": request.steps,
-                 "loss": _pair(request.loss)[0],
-                 "optimizer": _pair(request.optimizer)[0]}  # fmt: skip
-        session.ask(session.sides.torch, "training", asked)
-    return folder
+        for _ in range(RESTARTS):
+            try:
+                self.ask(self.sides.mindspore, command, asked, keep)
+                return checks
+            except WorkerLost as lost:
+                at = lost.at or ["", 0]
+                checks.append(_lost(at, lost.why))
+                done.append(at)
+                if at[1] == -1:
+                    asked["whole"] = False
+                self.open_mindspore()
+        why = f"the MindSpore process was lost {RESTARTS} times; the remaining Cells were left out"
+        return [*checks, _lost(["", 0], why)]
 
 
 def _pair(expressions: Sequence[str]) -> tuple[str, str]:
-    """What torch and MindSpore evaluate; one expression serves both."""
+    """Return what torch and MindSpore evaluate; one expression serves both."""
     return (expressions[0], expressions[-1]) if expressions else ("", "")
-
-
-def _replayed(session: Session, command: str, payload: Payload, mode: str) -> list[Payload]:
-    """Checks of all Cells; a Cell that ends or hangs the worker costs itself only."""
-    request = session.request
-    strictness = {"k": request.k, "rtol": request.rtol, "atol": request.atol}
-    checks: list[Payload] = []
-    done: list[Any] = []
-    paths = {path: session.cell_of(path) for path in session.modules}
-    mapped = {"mode": mode, "paths": paths, "strictness": strictness, **payload}
-
-    def keep(event: Payload) -> None:
-        if "check" in event:
-            checks.append(event["check"])
-            done.append([event["check"]["path"], event["check"].get("call", 0)])
-        session.told |= {mode: event["told"]} if "told" in event else {}
-
-    for _ in range(RESTARTS):
-        try:
-            session.ask(session.sides.mindspore, command, {**mapped, "done": done}, keep)
-            return checks
-        except WorkerLost as lost:
-            at = lost.at or ["", 0]
-            checks.append(_lost(at, lost.why))
-            done.append(at)
-            mapped["whole"] = False
-            open_mindspore(session)
-    why = f"the MindSpore process was lost {RESTARTS} times; the remaining Cells were left out"
-    checks.append(_lost(["", 0], why))
-    return checks
 
 
 def _lost(at: list[Any], why: str) -> Payload:
@@ -275,44 +286,3 @@ def _lost(at: list[Any], why: str) -> Payload:
                "limit": None, "detail": why}  # fmt: skip
     kind = "cumulative" if at[1] == -1 else "local"
     return {"path": at[0], "call": max(at[1], 0), "name": "", kind: measure}
-
-
-__all__ = [
-    "Killed",
-    "Session",
-    "Sides",
-    "Target",
-    "WorkerError",
-    "WorkerLost",
-    "differentiated",
-    "find",
-    "forward",
-    "gradients",
-    "open_mindspore",
-    "open_torch",
-    "recorded",
-    "trained",
-    "training",
-]  # fmt: skip
-
-
-SCRATCH = "torch2ms_"
-
-
-def open_sides(request: VerifyRequest, folder: Path, number: int) -> Sides:
-    """A pair of workers (started by their first request) with a scratch folder of their own."""
-    scratch = folder / f"job{number}"
-    scratch.mkdir(parents=True)
-    threads = max(1, (os.cpu_count() or 1) // max(1, request.jobs))
-    python = request.torch_python or this_python()
-    torch = Worker("torch_side", python, scratch, threads, memory=request.memory)
-    mindspore = Worker("mindspore_side", this_python(), scratch, threads, memory=request.memory)
-    return Sides(torch, mindspore, scratch)
-
-
-def sweep(temporary: Path) -> None:
-    """Remove what a run left behind that was killed."""
-    for folder in temporary.glob(f"{SCRATCH}*_*"):
-        number = folder.name.removeprefix(SCRATCH).partition("_")[0]
-        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc").exists():
-            shutil.rmtree(folder, ignore_errors=True)

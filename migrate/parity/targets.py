@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from migrate.parity.climb import failed_result
+from migrate.parity.recorded import Target, find
 from migrate.parity.request import VerifyError, VerifyRequest
-from migrate.parity.session import Sides, Target, find
+from migrate.parity.session import Sides
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.result import FileResult, ModelResult, Record
 
@@ -34,13 +34,13 @@ def targets_of(
             found = find(sides, blank, request.timeout)
         except (WorkerError, WorkerLost) as error:
             why = f"{file.source}: the torch source cannot be imported: {error}"
-            refused.append(failed_result(blank, f"{why}. Next: verify it where it runs"))
+            refused.append(blank.failed(f"{why}. Next: verify it where it runs"))
             continue
         for row in found:
             target = _target(request, record, file, row["name"], row["build"])
             if row["reason"]:
                 why = f"{file.source}: {row['name']} is not built by itself: {row['reason']}"
-                refused.append(failed_result(target, f"{why}. Next: --build '{row['name']}(...)'"))
+                refused.append(target.failed(f"{why}. Next: --build '{row['name']}(...)'"))
             else:
                 targets.append(target)
     if not targets and not refused:
@@ -68,7 +68,7 @@ def _given(
             file = files[0] if files else FileResult(source="")
             blank = _target(request, record, file, build, build)
             why = f"--build {build}: no converted file defines a name that it uses"
-            refused.append(failed_result(blank, f"{why}. Next: check the spelling"))
+            refused.append(blank.failed(f"{why}. Next: check the spelling"))
         targets += [_target(request, record, file, build, build) for file in homes[:1]]
     return targets, refused
 

@@ -102,11 +102,15 @@ class Draws:
 
     def __init__(self) -> None:
         self.depth = 0
+        self.shared = False
         self.randn, self.rand, self.normal = torch.randn, torch.rand, torch.normal
         self.fill = torch.Tensor.normal_
 
     def share(self) -> None:
-        """Replace the functions for this process, and know whether a forward is running."""
+        """Replace the functions for this process, once, and count how deep a forward is running."""
+        if self.shared:
+            return
+        self.shared = True
         plain = torch.nn.Module.__call__
 
         def called(module: Any, *args: Any, **kwargs: Any) -> Any:

@@ -25,7 +25,7 @@ from migrate.parity.importing import Tree
 from migrate.parity.masks import choose_masks
 from migrate.parity.noise import nudge_model
 from migrate.parity.request import InputSpec, parse_input
-from migrate.parity.torch_draws import recurrent_rates, share_masks, silence
+from migrate.parity.torch_draws import Draws, recurrent_rates, share_masks, silence
 from migrate.parity.torch_files import compare_state, read_file, save_state, write_file
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
@@ -44,6 +44,7 @@ class Bench:
     root: Path = Path()
     names: Mapping[str, Any] = field(default_factory=dict)
     operators: object = None
+    draws: Draws = field(default_factory=Draws)
 
     @property
     def model(self) -> Twins:
@@ -76,6 +77,7 @@ def find(bench: Bench, request: Payload, emit: Emit) -> Payload:
 
 def _load(bench: Bench, request: Payload) -> tuple[Tree, Any]:
     if "module" in request:
+        bench.draws.share()
         module, folder = importing.open_module(request["module"], request["folders"])
         torch.nn.Module._torch2ms_root = str(folder)
         return Tree(folder), module

@@ -11,8 +11,7 @@ from migrate.commands.verify import Given
 from migrate.outcomes import Verdict
 
 if TYPE_CHECKING:
-    from migrate.parity.hand.result import PairResult
-    from migrate.result import Verification
+    from migrate.result import PairResult, Verification
 
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 

@@ -16,13 +16,13 @@ from safetensors.numpy import save_file
 from migrate.outcomes import Verdict
 from migrate.parity.discover import without_mode
 from migrate.parity.exchange import PACK, ArrayStore, Spec, read_index
-from migrate.parity.session import Session, differentiated, recorded, trained
+from migrate.parity.recorded import Recorded
 from migrate.result import Check
 
 FOLDERS = {"forward eval": "eval", "forward train": "train"}
 
 
-def write_fixtures(session: Session, checks: Sequence[Check], folder: Path) -> None:
+def write_fixtures(session: Recorded, checks: Sequence[Check], folder: Path) -> None:
     """Write all that the tests of one model read. Raises WorkerError and WorkerLost."""
     folder.mkdir(parents=True)
     model = _model(session)
@@ -35,26 +35,26 @@ def write_fixtures(session: Session, checks: Sequence[Check], folder: Path) -> N
     rungs = {check.rung for check in checks}
     for rung, name in FOLDERS.items():
         if rung in rungs:
-            source = recorded(session, training=rung == "forward train")
+            source = session.recorded(training=rung == "forward train")
             _pack(source, folder / name, _trimmed(read_index(source), rung, checks))
     if "gradients" in rungs:
-        source = differentiated(session, local=False)
+        source = session.differentiated(local=False)
         _pack(source, folder / "gradients", read_index(source))
     if "loss" in rungs:
-        source = trained(session)
+        source = session.trained()
         _pack(source, folder / "training", read_index(source))
 
 
-def _model(session: Session) -> Spec:
+def _model(session: Recorded) -> Spec:
     target, request = session.target, session.request
     rows = {row["key"]: row for row in session.torch["tensors"]}
     return {
         "package": target.ms_package, "file": target.output, "build": without_mode(target.build),
         "seed": request.seed,
-        "strictness": {"k": request.k, "rtol": request.rtol, "atol": request.atol},
+        "strictness": session.strictness,
         "loss": request.loss[-1] if request.loss else "",
         "optimizer": request.optimizer[-1] if request.optimizer else "",
-        "paths": {path: session.cell_of(path) for path in session.modules},
+        "paths": session.paths,
         "missing": [f"{key}: {why}" for key, why in session.pairing.missing],
         "pairs": [
             {"key": pair.key, "place": pair.place, "layout": pair.layout,

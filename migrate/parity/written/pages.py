@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from migrate import __version__
 from migrate.outcomes import Verdict
-from migrate.parity.session import Session
+from migrate.parity.recorded import Recorded
 from migrate.parity.written.copies import PACKAGE, copies
 from migrate.parity.written.fixtures import write_fixtures
 from migrate.result import Check
@@ -57,7 +57,7 @@ class RungTests:
         return "test_" + self.rung.replace(" ", "_")
 
 
-def write_tests(session: Session, checks: Sequence[Check], folder: Path) -> Path:
+def write_tests(session: Recorded, checks: Sequence[Check], folder: Path) -> Path:
     """Write the tests of one model into a folder, in place of those of an earlier run.
 
     Raises NotOurs, WorkerError, WorkerLost and OSError; then nothing of the model is written.
@@ -86,7 +86,7 @@ def refuse_others(test: Path, fixtures: Path) -> None:
         raise NotOurs(f"{fixtures} is there, and torch2ms did not write it")
 
 
-def _stem(session: Session) -> str:
+def _stem(session: Recorded) -> str:
     """A name for the model: that of file and class, with a checksum where they do not tell all."""
     target, inputs = session.target, session.target.inputs
     file = Path(target.source).with_suffix("").as_posix()
@@ -99,7 +99,7 @@ def _stem(session: Session) -> str:
     return f"{text}_{zlib.crc32(repr((file, build, inputs)).encode()):08x}"
 
 
-def _page(session: Session, checks: Sequence[Check], folder: Path, stem: str) -> str:
+def _page(session: Recorded, checks: Sequence[Check], folder: Path, stem: str) -> str:
     return template().render(
         what=_one_line(f"{session.target.build} of {session.target.output}"), mark=MARK,
         version=__version__, package=PACKAGE, stem=stem,

@@ -29,8 +29,8 @@ from migrate.parity.cells import Net, held_at, load, open_net, tensors
 from migrate.parity.compare import Measure, merge
 from migrate.parity.importing import Tree
 from migrate.parity.ms_draws import share_masks, silence
-from migrate.parity.ms_gradients import replay_gradients
-from migrate.parity.ms_training import replay_training
+from migrate.parity.ms_gradients import gradients
+from migrate.parity.ms_training import train
 from migrate.parity.replay import replay, set_mode
 
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
@@ -54,7 +54,8 @@ class Model:
         """Every tensor of torch has its partner with equal bytes, and no weight is left over."""
         wrong = [f"torch {text}" for text in self.asked["missing"]]
         wrong += [f"torch {row['key']}: {row['why']}" for row in self.failed]
-        paired = {id(held_at(self.net, place)) for place in self.net.places.values()}
+        held = [part["place"] for parts in self.net.parts.values() for part in parts]
+        paired = {id(held_at(self.net, place)) for place in held}
         wrong += [
             f"MindSpore {row['place']}: torch has no such tensor"
             for row in tensors(self.net) if row["trained"] and row["same"] not in paired
@@ -92,24 +93,22 @@ class Model:
         request = {**self._request(folder, mode), "paths": alone}
         seen: list[dict[str, Any]] = []
         replay(self.net, {**request, "whole": False, "root_only": False}, seen.append)
-        return [_measure(event["check"]) for event in seen if "check" in event]
+        return [Measure.of(event["check"]["local"]) for event in seen if "check" in event]
 
     def _whole(self, kind: str, mode: str) -> Found:
         """Differentiate or train the whole model once: (rung, owner of the tensor, measure)."""
         request = self._request(kind, mode)
         seen: list[dict[str, Any]] = []
         if kind == "gradients":
-            replay_gradients(self.net, request, seen.append)
+            gradients(self.net, request, seen.append)
         else:
             given = {name: self.asked[name] for name in ("loss", "optimizer")}
-            replay_training(self.net, self.names, {**request, **given}, seen.append)
+            train(self.net, self.names, {**request, **given}, seen.append)
         answers = [event["check"] for event in seen if "check" in event]
-        return [(one.get("rung", kind), _owner(one["name"]), _measure(one)) for one in answers]
-
-
-def _measure(answer: dict[str, Any]) -> Measure:
-    local = answer["local"]
-    return Measure(**{**local, "verdict": Verdict(local["verdict"])})
+        return [
+            (one.get("rung", kind), _owner(one["name"]), Measure.of(one["local"]))
+            for one in answers
+        ]
 
 
 def _owner(name: str) -> str:
@@ -132,9 +131,8 @@ def opened(fixtures: Path, code: Path) -> Iterator[Model]:
         ms.set_seed(asked["seed"])
         root = eval(asked["build"], vars(module))  # the expression that was verified
         silence(root)
-        net = open_net(root)
-        net.source = str(code.resolve())
-        failed, _ = load(net, asked["pairs"], fixtures / "weights")
+        net = open_net(root, code.resolve())
+        failed = load(net, asked["pairs"], fixtures / "weights")["failed"]
         try:
             yield Model(net, vars(module), asked, fixtures, Path(scratch), failed)
         finally:

@@ -1,41 +1,37 @@
-"""In: all checks of a pair. Out: the first guilty Cell on both sides, with a cause."""
+"""Name the first guilty Cell of a port, and the call between the last right and the first wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from migrate.outcomes import Verdict
-from migrate.parity.blame import GUILTY, RUNGS, setting_differences
-from migrate.parity.hand.checks import MEANT
-from migrate.parity.hand.cures import examined
+from migrate.parity.checks import FINE, PARAMETERS
+from migrate.parity.diagnose import cause_of, first_failing, line_of, place_of, setting_differences
+from migrate.parity.exchange import read_index
+from migrate.parity.first_call import examined
 from migrate.parity.hand.inventory import kind_of
-from migrate.parity.hand.parameters import RUNG
-from migrate.parity.hand.result import Blame
-from migrate.parity.hand.session import HandSession
-from migrate.result import Check
+from migrate.parity.worker import Payload
+from migrate.result import Check, Guilty
+
+if TYPE_CHECKING:
+    from migrate.parity.hand.port import Port
+
+MEANT = 1e-3  # inputs nearer than this are the same input
 
 
-def first_guilty(
-    session: HandSession, checks: Sequence[Check], raw: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> Blame | None:
-    """The deepest Cell that fails first, rung by rung; tensors that are unlike come before all."""
-    parameters = [check for check in checks if check.rung == RUNG]
-    unlike = [check for check in parameters if check.verdict in GUILTY]
-    if unlike:
-        return _blame(session, unlike[0])
-    for rung, mode in RUNGS:
-        failing = [check for check in checks if (check.rung, check.mode) == (rung, mode)
-                   and check.verdict in GUILTY]  # fmt: skip
-        if failing:
-            first = min(failing, key=lambda check: check.order)
-            return _narrowed(session, first, raw.get(f"{rung} {mode}", ()))
-    missing = [check for check in parameters if check.verdict is Verdict.UNMATCHED]
-    return _blame(session, missing[0]) if missing else None
+def first_guilty(session: Port, checks: Sequence[Check]) -> Guilty | None:
+    """Return the deepest Cell that fails first, by rung; tensors that are unlike come before all."""
+    check = first_failing(checks)
+    if check is None:
+        lacking = [c for c in checks if (c.rung, c.verdict) == (PARAMETERS, Verdict.UNMATCHED)]
+        return _blame(session, lacking[0]) if lacking else None
+    if check.rung == PARAMETERS:
+        return _blame(session, check)
+    return _narrowed(session, check, session.raw.get((check.rung, check.mode), ()))
 
 
-def _narrowed(session: HandSession, check: Check, raw: Sequence[Mapping[str, Any]]) -> Blame:
+def _narrowed(session: Port, check: Check, raw: Sequence[Payload]) -> Guilty:
     """Inside a guilty Cell, what lies between the last right and the first wrong call."""
     blame = _blame(session, check)
     broken = [answer["inside_of"] for answer in raw if answer.get("inside_of")]
@@ -48,7 +44,7 @@ def _narrowed(session: HandSession, check: Check, raw: Sequence[Mapping[str, Any
     follows: Mapping[str, list[str]] = next(
         (answer["follows"] for answer in raw if "follows" in answer), {}
     )
-    right = {session.cells[a["path"]] for a in raw if a["path"] and _state(a)}
+    right = {session.pairs[a["path"]] for a in raw if a["path"] and _state(a)}
     other = [cell for cell in other if right & set(follows.get(cell, ()))]
     missing = _missing(session, check.torch_path)
     cause = "; ".join(text for text in (blame.cause, missing, first) if text)
@@ -60,42 +56,40 @@ def _narrowed(session: HandSession, check: Check, raw: Sequence[Mapping[str, Any
         )
         blame = blame.model_copy(update={"torch": one[0]})
     if len(other) == 1 and len(one) <= 1:
-        cell = session.own[other[0]]
+        cell = session.cells[other[0]]
         cause = f"{cause}; MindSpore runs {other[0]} ({cell['class']}) there"
         blame = blame.model_copy(update={
-            "mindspore": other[0], "mindspore_place": _place(cell),
-            "call": _line(session, cell),
+            "mindspore": other[0], "mindspore_place": place_of(cell),
+            "call": line_of(session.pair.folders, cell),
         })  # fmt: skip
     return _cured(session, check, blame.model_copy(update={"cause": cause}))
 
 
-def _cured(session: HandSession, check: Check, blame: Blame) -> Blame:
-    """With the calls where the code parts, and what cures it in front of the other causes."""
+def _cured(session: Port, check: Check, blame: Guilty) -> Guilty:
+    """Add the calls where the code parts, and what cures it in front of the other causes."""
     pair = (blame.torch, blame.mindspore)
-    if session.cells.get(pair[0]) != pair[1]:
+    if session.pairs.get(pair[0]) != pair[1]:
         pair = (check.torch_path, check.mindspore_path)
-    inner, cure = examined(session, check, *pair)
-    told = f"MindSpore's numbers are {inner.relation}" if inner.relation else ""
-    passes = f"it passes with {cure}" if cure else ""
+    inner, cure = examined(session, check, pair, rewritten=True)
     return blame.model_copy(update={
-        "cause": "; ".join(text for text in (passes, told, blame.cause) if text),
+        "cause": cause_of(cure, inner.told, blame.cause),
         "torch_call": inner.torch, "mindspore_call": inner.mindspore,
     })  # fmt: skip
 
 
-def _first_input(session: HandSession, raw: Sequence[Mapping[str, Any]]) -> str:
+def _first_input(session: Port, raw: Sequence[Payload]) -> str:
     """The first Cell that is right by itself and receives something else than in torch."""
     for answer in raw:
         if answer["path"] and "fed" in answer:
             if answer["fed"] > MEANT:
-                cell = session.cells[answer["path"]]
+                cell = session.pairs[answer["path"]]
                 return f"the first input that differs is that of {answer['path']} -> {cell}"
-            if answer["local"]["verdict"] not in ("PASS", "KERNEL", "NONDET"):
+            if Verdict(answer["local"]["verdict"]) not in FINE:
                 return ""
     return ""
 
 
-def _missing(session: HandSession, path: str) -> str:
+def _missing(session: Port, path: str) -> str:
     prefix = f"{path}." if path else ""
     left = [w.place for w in session.matching.torch_left
             if w.parameter and w.place.startswith(prefix)]  # fmt: skip
@@ -104,24 +98,24 @@ def _missing(session: HandSession, path: str) -> str:
     return f"without partner: {', '.join(left[:3])}" if left else ""
 
 
-def _stopped(session: HandSession, check: Check, cell: str) -> Blame:
+def _stopped(session: Port, check: Check, cell: str) -> Guilty:
     """The whole model raised: the innermost Cell that was running."""
-    back = {own: path for path, own in session.cells.items()}
-    row = session.own.get(cell, {})
-    return Blame(
+    back = {own: path for path, own in session.pairs.items()}
+    row = session.cells.get(cell, {})
+    return Guilty(
         rung=check.rung, mode=check.mode, torch=back.get(cell, ""), mindspore=cell,
-        call=_line(session, row), cause=check.detail, mindspore_place=_place(row),
-        torch_place=_place(session.modules.get(back.get(cell, ""), {})),
+        call=line_of(session.pair.folders, row), cause=check.detail, mindspore_place=place_of(row),
+        torch_place=place_of(session.modules.get(back.get(cell, ""), {})),
     )  # fmt: skip
 
 
 def _between(
-    session: HandSession, holder: str, raw: Sequence[Mapping[str, Any]], training: bool
+    session: Port, holder: str, raw: Sequence[Payload], training: bool
 ) -> tuple[list[str], list[str]]:
     """Leaves without partner that run, on each side, where the numbers begin to differ."""
     state = {answer["path"]: _state(answer) for answer in raw if answer["path"]
              and answer.get("call", 0) == 0}  # fmt: skip
-    torch = [entry["path"] for entry in session.index(training)["calls"]]
+    torch = [entry["path"] for entry in read_index(session.recorded(training))["calls"]]
     mindspore = [call["path"] for call in session.trace["calls"]]
     leaves = [path for path in torch if state.get(path) is not None and _below(path, holder)]
     wrong = next((path for path in leaves if state[path] is False), None)
@@ -130,7 +124,7 @@ def _between(
     else:
         rights = leaves[: leaves.index(wrong)]
         after, before = (rights[-1] if rights else None), wrong
-    own = session.cells
+    own = session.pairs
     held = {row["key"].rpartition(".")[0] for row in session.torch["tensors"]}
     kept = {row["place"].rpartition(".")[0] for row in session.mindspore["tensors"]}
     one = _stretch(torch, after, before, lambda p: p not in own and _below(p, holder)
@@ -139,7 +133,7 @@ def _between(
     two = _stretch(
         mindspore, own[after] if after else None, own[before] if before else None,
         lambda p: p not in partners and _below(p, own[holder]) and p not in kept
-        and not _has_inner(session.own, p),
+        and not _has_inner(session.cells, p),
     )  # fmt: skip
     return one, two
 
@@ -148,9 +142,9 @@ def _state(answer: Mapping[str, Any]) -> bool | None:
     """True: right inside the model; False: wrong; None: unknown."""
     if "fed" in answer and answer["fed"] > MEANT:
         return False
-    if "inside" not in answer:
+    if "cumulative" not in answer:
         return None
-    return answer["inside"]["verdict"] in ("PASS", "KERNEL", "NONDET")
+    return Verdict(answer["cumulative"]["verdict"]) in FINE
 
 
 def _stretch(calls: Sequence[str], after: str | None, before: str | None, wanted: Any) -> list[str]:
@@ -167,14 +161,14 @@ def _has_inner(rows: Mapping[str, Any], path: str) -> bool:
     return any(other.startswith(f"{path}.") for other in rows)
 
 
-def _blame(session: HandSession, check: Check) -> Blame:
+def _blame(session: Port, check: Check) -> Guilty:
     module = session.modules.get(check.torch_path, {})
-    cell = session.own.get(check.mindspore_path, {})
+    cell = session.cells.get(check.mindspore_path, {})
     cause = "; ".join([*differences(module, cell, check.rung), check.detail])
-    return Blame(
+    return Guilty(
         rung=check.rung, mode=check.mode, torch=check.torch_path, mindspore=check.mindspore_path,
-        call=_line(session, cell), cause=cause, torch_place=_place(module),
-        mindspore_place=_place(cell),
+        call=line_of(session.pair.folders, cell), cause=cause, torch_place=place_of(module),
+        mindspore_place=place_of(cell),
     )  # fmt: skip
 
 
@@ -193,20 +187,3 @@ def differences(module: Mapping[str, Any], cell: Mapping[str, Any], rung: str) -
     if mindspore.get("pad_mode") in ("same", "SAME"):
         return [*setting_differences(torch, mindspore), "pad_mode is 'same', torch pads by number"]
     return setting_differences(torch, mindspore)
-
-
-def _place(row: Mapping[str, Any]) -> str:
-    return f"{row['file']}:{row['line']}" if row.get("file") else ""
-
-
-def _line(session: HandSession, row: Mapping[str, Any]) -> str:
-    """The line of source that made a Cell."""
-    if not row.get("file"):
-        return ""
-    for folder in session.pair.folders:
-        path = Path(folder) / row["file"]
-        if path.is_file():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            number = int(row["line"])
-            return lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return ""
