@@ -21,7 +21,7 @@ MEANT = 1e-3  # inputs nearer than this are the same input
 
 
 def first_guilty(session: Port, checks: Sequence[Check]) -> Guilty | None:
-    """Return the deepest Cell that fails first, by rung; tensors that are unlike come before all."""
+    """Return the deepest Cell that fails first, by rung; unlike tensors come before all."""
     check = first_failing(checks)
     if check is None:
         lacking = [c for c in checks if (c.rung, c.verdict) == (PARAMETERS, Verdict.UNMATCHED)]
