@@ -99,7 +99,8 @@ def scan(
       torch2ms scan project/ --format json > scan.json
     """
     from migrate.commands.own import given
-    from migrate.commands.scan import Options, run
+    from migrate.commands.questions import Options
+    from migrate.commands.questions import scan as run
 
     own = given(source, exclude, mappings)
     options = Options(target.value, format, own.exclude, own.mappings, jobs, every)
@@ -213,8 +214,8 @@ def explain(
       torch2ms explain torch.nn.BatchNorm2d
       torch2ms explain API104
     """
-    from migrate.commands.explain import run
     from migrate.commands.own import given
+    from migrate.commands.questions import explain as run
 
     raise typer.Exit(run(name, given(Path.cwd(), None, mappings).mappings))
 
@@ -224,7 +225,7 @@ def doctor(
     version: o.Version = False,
 ) -> None:
     """Look at Python, torch, MindSpore, numpy and the processor, and advise."""
-    from migrate.commands.doctor import run
+    from migrate.commands.questions import doctor as run
 
     raise typer.Exit(run())
 

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from migrate.check import suppression
-from migrate.check.findings import Finding, fails
+from migrate.check.findings import Finding, comments, fails
 
 ROOT = Path(__file__).parents[1]
 SARIF = json.loads((ROOT / "tests/schemas/sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
@@ -223,7 +222,7 @@ def test_a_notebook_counts_by_cell(run, here: Path) -> None:
 
 def test_comments_of_any_encoding_and_line_ends() -> None:
     data = "# coding: latin-1\r\nx = 'é'  # torch2ms: ignore[A1] é\r\n".encode("latin-1")
-    (one,) = suppression.comments(data)
+    (one,) = comments(data)
     assert (one.line, one.target, one.codes, one.reason) == (2, 2, ("A1",), "é")
 
 

@@ -65,7 +65,7 @@ def test_usage_errors(run, arguments: tuple[str, ...]) -> None:
 
 
 def test_an_unexpected_error_is_reported_as_ours(run, monkeypatch) -> None:
-    monkeypatch.setattr("migrate.commands.explain.run", lambda *given: 1 // 0)
+    monkeypatch.setattr("migrate.commands.questions.explain", lambda *given: 1 // 0)
     done = run("explain", "torch.abs")
     assert done.code == 3
     assert "internal error: ZeroDivisionError" in done.err

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from migrate.evidence import store
-from migrate.evidence.harness import harness_text
-from migrate.evidence.inputs import InputError, draw, parse_input
 from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_numbers
-from migrate.evidence.sources import Probe, probes
+from migrate.evidence.programs import Probe, harness_text, probes
 from migrate.evidence.store import RowEvidence
+from migrate.evidence.variants import InputError, draw, parse_input
 from migrate.facts import HelperFiles
 from migrate.row import Case
 from migrate.table import Table, load, mappings_folder

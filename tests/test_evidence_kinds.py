@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.evidence import pools, workers
-from migrate.evidence.arguments import alternatives, generated_calls
-from migrate.evidence.harness import together_text
+from migrate.evidence import workers
 from migrate.evidence.judge import Outcome, compare_run, evidence
-from migrate.evidence.kinds import variants
-from migrate.evidence.sources import Probe
+from migrate.evidence.programs import Probe, together_text
+from migrate.evidence.variants import alternatives, generated_calls, variants
 from migrate.evidence.workers import MindSporeRun, groups
 from migrate.facts import Param, parse_signature
 from migrate.outcomes import Verdict
@@ -222,8 +220,8 @@ class Worker:
 
 def answers_of(deadly: set[str], runs: list[MindSporeRun], folder: Path) -> list[str]:
     pool: Any = Worker(deadly)
-    asked = pools.ask_mindspore(pool, runs, folder / "row.journal")
-    return [one.get("result", one.get("error")) for one in pools.collect(pool, asked)]
+    asked = workers.ask_mindspore(pool, runs, folder / "row.journal")
+    return [one.get("result", one.get("error")) for one in workers.collect(pool, asked)]
 
 
 def test_a_crash_costs_its_run_and_no_other(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import pytest
 from migrate.errors import Problem
 from migrate.evidence.store import RowEvidence
 from migrate.explain import explain, explain_code, is_code
-from migrate.explain.codes import flags, page
-from migrate.explain.differences import differences
-from migrate.explain.names import full_name
+from migrate.explain.names import flags, full_name, page
+from migrate.explain.page import differences
 from migrate.table import Table, is_pattern, load
 
 

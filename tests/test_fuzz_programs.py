@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from migrate.evidence.inputs import draw
+from migrate.evidence.variants import draw
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

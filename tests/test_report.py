@@ -15,10 +15,9 @@ import pytest
 from migrate import report
 from migrate.outcomes import Outcome, Verdict
 from migrate.report import coverage, ledger
-from migrate.report.diff import blocks
+from migrate.report.diff import blocks, changed, markup, tokens
 from migrate.report.headline import headline
 from migrate.report.heatmap import heat, heat_map
-from migrate.report.highlight import changed, markup, tokens
 from migrate.result import (
     CellPlace,
     Check,

@@ -10,7 +10,7 @@ import pytest
 from migrate.outcomes import Outcome, Verdict
 from migrate.report import changes, compare
 from migrate.report.changes import Changes
-from migrate.report.document import Document
+from migrate.report.formats import Document
 from migrate.result import (
     Check,
     Entry,

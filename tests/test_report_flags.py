@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrate import table
-from migrate.report.topics import TOPICS, topic
+from migrate.report.ledger import TOPICS, topic
 
 ROOT = Path(__file__).parents[1]
 

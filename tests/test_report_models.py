@@ -10,11 +10,9 @@ from test_report import make_check, make_record, make_verification, read, trees
 from migrate import report
 from migrate.outcomes import Verdict
 from migrate.report import coverage
-from migrate.report.drill import histogram
-from migrate.report.headline import headline
-from migrate.report.heatmap import heat_map
-from migrate.report.tensors import NONE, tensors
-from migrate.report.versions import cautions
+from migrate.report.headline import cautions, headline
+from migrate.report.heatmap import heat_map, histogram
+from migrate.report.models import NONE, tensors
 from migrate.result import Check, Curve, Guilty, Rung, Side, Spread, Verification
 
 __all__ = ["trees"]

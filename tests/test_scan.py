@@ -10,8 +10,7 @@ import pytest
 from migrate import table
 from migrate.project import Request, convert
 from migrate.scan import render
-from migrate.scan.assess import Assessment, Count, assess
-from migrate.scan.work import MEANS, WORK, work_of
+from migrate.scan.assess import MEANS, WORK, Assessment, Count, assess, work_of
 
 CLEAN = """import torch.nn as nn
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from migrate import table
-from migrate.evidence.inputs import draw
+from migrate.evidence.variants import draw
 
 _LEFT_OUT = ("torch2ms", "torchvision", "einops", "einx", "torch.distributed", "torch.cuda",
              "torch.accelerator", "torch.backends", "torch.utils.data", "torch.jit", "torch.amp",

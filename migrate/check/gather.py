@@ -10,8 +10,7 @@ from pathlib import Path
 
 from migrate import project
 from migrate.assembly import Conversion
-from migrate.check.findings import FAILED, Finding
-from migrate.check.suppression import applied, comments
+from migrate.check.findings import FAILED, Finding, applied, comments
 from migrate.errors import Problem
 from migrate.inputs import Failure
 from migrate.outcomes import Outcome

@@ -9,8 +9,7 @@ from typing import Any
 
 from migrate import __version__
 from migrate.check.findings import FAILED, Finding, fails
-from migrate.report.github import annotation
-from migrate.report.sarif import document, result, said
+from migrate.report.formats import annotation, document, result, said
 
 FORMATS = ("text", "github", "json", "sarif")
 

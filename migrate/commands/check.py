@@ -15,7 +15,7 @@ from migrate.check.render import render
 from migrate.commands import own
 from migrate.errors import Problem
 from migrate.outputs import write_atomically
-from migrate.report.topics import TOPICS
+from migrate.report.ledger import TOPICS
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import TextIO
 
 from migrate import outputs, project, record
 from migrate.commands import findings
-from migrate.commands.extras import need
-from migrate.commands.progress import progress
+from migrate.commands.terminal import need, progress
 from migrate.outputs import Output
 from migrate.receivers.recorded import Recorded
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from migrate import record
 from migrate.errors import Problem
 from migrate.outputs import write_atomically
-from migrate.report.document import Document
+from migrate.report.formats import Document
 
 _ENDINGS = {".json": "json", ".md": "md", ".sarif": "sarif", ".xml": "junit"}
 

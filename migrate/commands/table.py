@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate import table
-from migrate.commands.extras import need
+from migrate.commands.terminal import need
 from migrate.errors import Problem
 
 

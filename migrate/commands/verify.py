@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import record, settings
-from migrate.commands.extras import need
+from migrate.commands.terminal import need
 from migrate.errors import Problem
 from migrate.outcomes import Verdict
 from migrate.outputs import write_atomically

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import record, settings
-from migrate.commands.extras import need
+from migrate.commands.terminal import need
 from migrate.errors import Problem
 from migrate.record import Located
 from migrate.result import ModelResult, Verification

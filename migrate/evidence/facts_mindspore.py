@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from migrate.evidence.signature_text import default_source, from_callable, from_def
-from migrate.evidence.stub_text import parse_def
+from migrate.evidence.signature_text import default_source, from_callable, from_def, parse_def
 
 FULL = (
     "mindspore",

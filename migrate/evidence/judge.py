@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from migrate.evidence.sources import Probe
+from migrate.evidence.programs import Probe
 from migrate.evidence.store import RowEvidence
 from migrate.outcomes import Verdict
 from migrate.parity.compare import Measure, compare, worst

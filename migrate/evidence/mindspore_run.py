@@ -17,7 +17,7 @@ from typing import Any
 
 import mindspore as ms
 
-from migrate.evidence.harness import together_text
+from migrate.evidence.programs import together_text
 from migrate.evidence.workers import MindSporeRun
 from migrate.parity.cells import Net, held_at, open_net, put, tensors
 from migrate.parity.exchange import Array, Spec, encode

@@ -69,15 +69,15 @@ def _native(one: Any, has_out: bool) -> Native:
     arguments = one.func.arguments
     variants = {variant.name for variant in one.variants}
     function = "function" in variants
-    positional = [_piece(a, "any", function) for a in arguments.flat_positional]
-    keywords = [_piece(a, "kw", function) for a in arguments.pre_tensor_options_kwarg_only]
+    positional = [_native_piece(a, "any", function) for a in arguments.flat_positional]
+    keywords = [_native_piece(a, "kw", function) for a in arguments.pre_tensor_options_kwarg_only]
     if has_out and function:
         keywords.append(Piece("out", "kw", "Tensor | None", "None"))
     options = list(CREATION) if arguments.tensor_options is not None else []
     if options and str(arguments.tensor_options.dtype.default) == "long":
         options[0] = replace(options[0], default="torch.int64")
     keywords += options
-    keywords += [_piece(a, "kw", function) for a in arguments.post_tensor_options_kwarg_only]
+    keywords += [_native_piece(a, "kw", function) for a in arguments.post_tensor_options_kwarg_only]
     return Native(
         name=str(one.func.name.name),
         label=one.func.name.overload_name,
@@ -101,7 +101,7 @@ def _variadic(pieces: list[Piece], function: bool) -> list[Piece]:
     return pieces
 
 
-def _piece(argument: Any, kind: str, function: bool) -> Piece:
+def _native_piece(argument: Any, kind: str, function: bool) -> Piece:
     text = str(argument.type)
     optional = text.endswith("?")
     text = text.removesuffix("?")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from migrate.evidence.sources import Probe
+from migrate.evidence.programs import Probe
 from migrate.parity.exchange import Array, Spec, encode, leaves
 from migrate.parity.noise import KernelNoise, OperatorLog, nudge, nudge_model
 from migrate.parity.tolerance import floor, relative_error

@@ -16,19 +16,27 @@ from typing import Any
 
 from migrate.evidence import store
 from migrate.evidence.judge import Outcome, compare_run, evidence
-from migrate.evidence.pools import (
+from migrate.evidence.programs import (
+    Convert,
+    Prepared,
+    converter,
+    label,
+    mindspore_runs,
+    prepare,
+    varied,
+)
+from migrate.evidence.store import RowEvidence
+from migrate.evidence.workers import (
     Asked,
+    Key,
     Pools,
+    TorchJob,
     ask_mindspore,
     ask_torch,
     collect,
     open_pools,
     result,
 )
-from migrate.evidence.prepare import Convert, Prepared, converter, prepare
-from migrate.evidence.runs import label, mindspore_runs, varied
-from migrate.evidence.store import RowEvidence
-from migrate.evidence.workers import Key, TorchJob
 from migrate.table import Table
 
 AHEAD = 6  # rows that wait for torch, and rows that wait for MindSpore, for each worker

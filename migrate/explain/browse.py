@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from migrate import __version__
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
-from migrate.explain.differences import differences
+from migrate.explain.page import differences
 from migrate.row import Row
 from migrate.table import Table
 

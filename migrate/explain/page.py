@@ -1,19 +1,213 @@
-"""In: a torch name and the table. Out: what becomes of it, why, and how it was checked."""
+"""Explain a torch name: what becomes of it, how the target differs, how it was checked."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
-from migrate.explain.differences import differences
-from migrate.explain.example import example
 from migrate.explain.names import answering, full_name
 from migrate.facts import Param, Signature
-from migrate.row import Row
+from migrate.project import ConvertedText, convert_text
+from migrate.row import Case, Row
 from migrate.table import Table
+from migrate.template_lint import dotted, torch_arguments
+
+
+def differences(row: Row, rows: Table) -> Iterator[str]:
+    """One line a difference: names, defaults, fixed values, formulas, results, weights."""
+    yield from _call(row, rows)
+    for name, values in row.only.items():
+        yield f"{name} other than {' or '.join(values)} is flagged, or decided by another row"
+    for name, kind in row.when.items():
+        yield f"this row is for calls where {name} is {kind}"
+    if row.drop:
+        yield f"no effect here, left out: {', '.join(sorted(row.drop))}"
+    if row.returns:
+        fields = ", ".join(f".{field} is [{i}]" for i, field in enumerate(row.returns))
+        yield f"the result is a plain tuple: {fields}"
+    renamed = [f"{old} is {new}" for old, new in row.weights.items() if new]
+    gone = [old for old, new in row.weights.items() if not new]
+    if renamed:
+        yield f"weights: {', '.join(renamed)}"
+    if gone:
+        yield f"weights without a partner: {', '.join(gone)}"
+    for name, change in row.layout.items():
+        yield f"weights: {name} changes shape ({change})"
+    if row.note:
+        yield row.note
+
+
+def _call(row: Row, rows: Table) -> Iterator[str]:
+    node = ast.parse(row.to, mode="eval").body if row.to else None
+    if not isinstance(node, ast.Call):
+        return
+    name = dotted(node.func)
+    if name.startswith("self."):
+        name = f"mindspore.Tensor.{name.removeprefix('self.')}"
+    elif row.kind == "method" and name:
+        yield "the method becomes a function"
+    target = _fitting(node, rows.target_signatures(name)) if name else None
+    if target is None:
+        return
+    own = {p.name: p for one in row.signatures for p in one.params}
+    for slot, value in _filled(node, target):
+        yield from _argument(slot, value, own)
+    if name.startswith("helpers."):
+        yield from _helper(name, row, rows)
+
+
+def _fitting(node: ast.Call, found: tuple[Signature, ...]) -> Signature | None:
+    names = {keyword.arg for keyword in node.keywords if keyword.arg}
+    fitting = (one for one in found if names <= {p.name for p in one.params})
+    return next(fitting, next(iter(found), None))
+
+
+def _filled(node: ast.Call, target: Signature) -> Iterator[tuple[Param, ast.expr]]:
+    slots = [param for param in target.params if param.kind in ("pos", "any")]
+    yield from ((s, v) for s, v in zip(slots, node.args) if not isinstance(v, ast.Starred))  # noqa: B905
+    for keyword in node.keywords:
+        slot = target.param(keyword.arg) if keyword.arg else None
+        if slot is not None:
+            yield slot, keyword.value
+
+
+def _argument(slot: Param, value: ast.expr, own: dict[str, Param]) -> Iterator[str]:
+    used = [n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in own]
+    text = ast.unparse(value)
+    if text in own:
+        first = next(iter(own)) == text  # the tensor, which nobody names
+        if slot.name != text and not first and slot.name not in ("input", "self"):
+            yield f"{text} is called {slot.name}"
+        yield from _defaults(own[text], slot)
+    elif used:
+        yield f"{slot.name} is given {text}"
+    elif slot.default is not None and slot.default != text:
+        yield f"{slot.name}={text} is written: MindSpore's default is {slot.default}"
+
+
+def _defaults(mine: Param, slot: Param) -> Iterator[str]:
+    if mine.default is None or slot.default is None or mine.default == slot.default:
+        return
+    try:
+        here, there = ast.literal_eval(mine.default), ast.literal_eval(slot.default)
+    except ValueError:
+        return
+    if here == there:
+        return
+    yield (
+        f"{mine.name}: torch's default is {mine.default}, MindSpore's {slot.default}"
+        f"{_size(here, there)}; torch's is written where the call gives none"
+    )
+
+
+def _size(here: object, there: object) -> str:
+    """How far two defaults lie apart."""
+    numbers = [x for x in (here, there) if isinstance(x, (int, float)) and x is not True]
+    if len(numbers) < 2 or isinstance(here, bool) or isinstance(there, bool):
+        return ""
+    a, b = abs(numbers[0]), abs(numbers[1])
+    if not a or not b:
+        return ""
+    return f" ({max(a, b) / min(a, b):.3g} times as {'large' if b > a else 'small'})"
+
+
+def _helper(name: str, row: Row, rows: Table) -> Iterator[str]:
+    """What the helper says of itself, and what MindSpore's own name of that kind lacks."""
+    node = rows.helpers.definition(name.partition(".")[2])
+    said = ast.get_docstring(node) if node is not None else None
+    first = said.split("\n\n")[0].replace("\n", " ") if said else "no description"
+    yield f"{name} is copied into the output: {first}"
+    last = row.name.rpartition(".")[2]
+    if not row.name.startswith("torch."):
+        return  # another library's word: the name says nothing
+    spaces = {"class": ("nn",), "method": ("Tensor",)}.get(row.kind, ("ops",))
+    for native in (f"mindspore.{space}.{last}" for space in spaces):
+        for theirs in rows.mindspore.signatures(native)[:1]:
+            yield f"{native} exists and is not used{_lacks(row, theirs)}"
+
+
+def _lacks(row: Row, theirs: Signature) -> str:
+    """The arguments that a namesake does not take, and the defaults that differ."""
+    if any(p.kind in ("args", "kwargs") for p in theirs.params):
+        return ""
+    wanted = [n for n in torch_arguments(row) if n not in ("out", "device", "dtype", "inplace")]
+    missing = [name for name in wanted if theirs.param(name) is None]
+    parts = [f"it has no argument named {', '.join(missing)}"] if missing else []
+    for one in row.signatures[:1]:
+        for mine in one.params:
+            slot = theirs.param(mine.name)
+            known = slot is not None and mine.default and slot.default
+            if known and slot is not None and mine.default != slot.default:
+                parts.append(f"its {mine.name} is {slot.default}, torch's {mine.default}")
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+_NAME = "example"
+
+
+@dataclass(frozen=True)
+class Example:
+    """``before`` and ``after`` are statements; ``helpers`` are copied along; ``inputs`` shapes."""
+
+    before: str
+    after: str
+    helpers: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+def example(row: Row, case: Case | None, rows: Table) -> Example | None:
+    """The row's own case, converted now; None: it has no call, or the call stands on its own."""
+    if case is None or not case.calls:
+        return None
+    before = _statement(row, case)
+    text = "\n".join(["import torch", "", *([case.source, ""] if case.source else []), before, ""])
+    try:
+        made = convert_text(text, rows)
+        after = _part(made.text) or _flags(made)
+    except (SyntaxError, ValueError):
+        return None  # the case is wrong: table lint says so
+    helpers = tuple(sorted(name.removeprefix("helpers.") for name in made.helpers))
+    return Example(before, after, helpers, case.inputs)
+
+
+def _statement(row: Row, case: Case) -> str:
+    call = case.calls[0]
+    used = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    inputs = [f"x{i}" for i in range(len(case.inputs)) if f"x{i}" in used]
+    if not inputs:
+        return f"{_NAME} = {call}"
+    parameters = ", ".join(f"{name}: torch.Tensor" for name in inputs)
+    if row.name.endswith("_") and call.startswith("x0."):
+        return f"def {_NAME}({parameters}):\n    {call}\n    return x0"
+    return f"def {_NAME}({parameters}):\n    return {call}"
+
+
+def _part(text: str) -> str:
+    """The example's statement in the new text, with the comment above it."""
+    for node in ast.parse(text).body:
+        bound = (
+            [node.name]
+            if isinstance(node, ast.FunctionDef)
+            else [t.id for t in node.targets if isinstance(t, ast.Name)]
+            if isinstance(node, ast.Assign)
+            else []
+        )
+        if _NAME in bound:
+            lines = text.splitlines()
+            first = node.lineno - 1
+            while first and lines[first - 1].startswith("#"):
+                first -= 1
+            return "\n".join(lines[first : node.end_lineno])
+    return ""
+
+
+def _flags(made: ConvertedText) -> str:
+    return "\n".join(f"# {e.code} {e.name}: {e.reason}" for e in made.entries if e.code)
+
 
 _MARKS = {"args": "*", "kwargs": "**"}
 _SHOWN = 12

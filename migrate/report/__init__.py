@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from migrate.report.changes import changes, compare
-from migrate.report.document import schema, to_json
-from migrate.report.github import to_github
-from migrate.report.junit import to_junit
+from migrate.report.formats import schema, to_github, to_json, to_junit, to_sarif
 from migrate.report.markdown import to_markdown
-from migrate.report.sarif import to_sarif
 from migrate.result import Record, Verification
 
 __all__ = ["FORMATS", "changes", "compare", "render", "schema"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from migrate.outcomes import Outcome, Verdict
-from migrate.report.document import Document
+from migrate.report.formats import Document
 from migrate.report.markdown import escape, table
 from migrate.result import Check, Frozen, Ledger, Record, Verification
 

@@ -9,10 +9,9 @@ from shlex import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from migrate.report import coverage, headline, ledger, versions
-from migrate.report.diff import Block, blocks
+from migrate.report import coverage, headline, ledger
+from migrate.report.diff import Block, blocks, texts
 from migrate.report.models import model_views, size
-from migrate.report.sources import texts
 from migrate.result import FileResult, ModelResult, Record, Verification
 
 # Bytes, so that the page stays below 2 MB: what models and diff may take together, and the diff.
@@ -68,7 +67,7 @@ def page(
             numbers={view.file.source: view.number for view in files if view.complete},
             aside=[f for f in record.files if f.status != "converted"],
             models=models,
-            cautions=versions.cautions(record, verification),
+            cautions=headline.cautions(record, verification),
             commands=commands(record, verification, output_root),
         )
     )

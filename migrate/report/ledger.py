@@ -1,13 +1,38 @@
-"""In: a conversion record. Out: its ledger counted by outcome, by file and by API, with checks."""
+"""Count the ledger of a conversion by outcome, by file, by API and by topic of its flags."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from migrate.outcomes import Outcome
-from migrate.report.topics import topic
 from migrate.result import Entry, FileResult, Ledger, Record, counted
+
+TOPICS = MappingProxyType(
+    {
+        "API": "API missing",
+        "DEF": "defaults differ",
+        "DTY": "dtype",
+        "INP": "in-place or alias",
+        "GRF": "graph mode syntax",
+        "DAT": "data pipeline",
+        "LOP": "training loop",
+        "OPT": "optimizer or learning rate",
+        "DEV": "mode or device",
+        "CKP": "checkpoint",
+        "RNG": "randomness",
+        "ENV": "environment",
+        "INT": "error of the converter",
+        "SUP": "comment that silences a flag",
+    }
+)
+
+
+def topic(code: str) -> str:
+    """The topic of a code, or "other" for letters that docs/flags.md does not name."""
+    return TOPICS.get(code.rstrip("0123456789"), "other")
+
 
 COLUMNS = ("converted", "kept", "helper", "flagged", "out_of_scope")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from migrate.report import coverage, headline, ledger
-from migrate.report.versions import cautions
+from migrate.report.headline import cautions
 from migrate.result import Record, Verification
 
 MOST_FLAGS = 50

@@ -1,4 +1,4 @@
-"""In: what convert would decide of a file or folder. Out: the Assessment, nothing written."""
+"""Assess what convert would do of a file or folder, and what kind of work it leaves to people."""
 
 from __future__ import annotations
 
@@ -15,8 +15,51 @@ from migrate.assembly import Conversion
 from migrate.evidence import store
 from migrate.outcomes import Outcome
 from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
-from migrate.scan.work import WORK, Work, work_of
 from migrate.table import Table
+
+Work = Literal["design", "rewrite", "check"]
+
+# Hardest first: what a person reads from top to bottom.
+WORK: tuple[Work, ...] = ("design", "rewrite", "check")
+MEANS = {
+    "design": "another structure is needed: loops, data, optimizers, processes, libraries",
+    "rewrite": "a line needs another way to say it",
+    "check": "an annotation, or a look at the line, is enough",
+}
+_TOPICS: dict[str, Work] = {
+    "LOP": "design",
+    "OPT": "design",
+    "DAT": "design",
+    "CKP": "design",
+    "DEV": "check",
+}
+# Codes that ask for more or less than their topic; docs/flags.md says what each means.
+_CODES: dict[str, Work] = {
+    "API100": "check",
+    "API102": "check",
+    "API103": "check",
+    "API106": "check",
+    "API107": "check",
+    "API108": "check",
+    "API109": "check",
+    "API113": "check",
+    "API114": "check",
+    "ENV113": "design",
+    "ENV114": "check",
+    "ENV115": "check",
+    "ENV501": "design",
+    "ENV510": "check",
+    "ENV511": "check",
+    "ENV512": "check",
+    "RNG101": "check",
+    "RNG102": "check",
+}
+
+
+def work_of(code: str) -> Work:
+    """The kind of work of a code; a code that is not listed is a line to rewrite."""
+    return _CODES.get(code) or _TOPICS.get(code.rstrip("0123456789"), "rewrite")
+
 
 SCHEMA_VERSION = 1
 Proof = Literal["verified", "stale", "not executed", ""]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from migrate.scan.assess import Api, Assessment, Count, Place
-from migrate.scan.work import MEANS
+from migrate.scan.assess import MEANS, Api, Assessment, Count, Place
 
 FORMATS = ("text", "json", "md")
 _PLACES = 10  # places of one code that are listed

@@ -1,10 +1,30 @@
-"""In: what is worked on. Out: a function that shows how far it is, on standard error."""
+"""Say on the terminal how far a command is, or that it lacks a package."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from migrate.errors import Problem
+
+_WHY = {"verify": "this command runs the frameworks", "cluster": "--cluster runs through dask"}
+
+
+def need(*packages: str, extra: str = "verify") -> None:
+    """Look whether packages of an extra are there, without importing them.
+
+    Raises:
+        Problem: one is missing; convert and report do without them.
+    """
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Problem(
+            "torch2ms", f"{' and '.join(missing)} cannot be imported",
+            _WHY[extra], f'pip install "torch2mindspore[{extra}]"',
+        )  # fmt: skip
+
 
 Progress = Callable[[int, int], None]
 _SLOW = 40  # files from which progress is worth a line
