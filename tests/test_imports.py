@@ -79,6 +79,24 @@ def test_frameworks_are_loaded_by_the_workers_only(path: Path) -> None:
     assert not loads, f"{path}: {loads}"
 
 
+def needed(path: Path) -> set[str]:
+    """Modules of migrate that a file imports as it is read."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("migrate"):
+            module = str(node.module)
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    waits = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts): needed(p) for p in files()}
+    waits = {name: after & waits.keys() for name, after in waits.items()}
+    while ready := {name for name, after in waits.items() if not after}:
+        waits = {name: after - ready for name, after in waits.items() if name not in ready}
+    assert not waits, f"these wait for each other: {sorted(waits)}"
+
+
 def test_the_check_itself_goes_red(tmp_path: Path) -> None:
     path = tmp_path / "x.py"
     path.write_text("def f():\n    from migrate import cli\n    import torch.nn\n")

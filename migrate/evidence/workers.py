@@ -17,14 +17,16 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pebble import ProcessExpired, ProcessPool
 
 from migrate.evidence import workers
-from migrate.evidence.programs import Probe
 from migrate.evidence.variants import Variant
 from migrate.parity.exchange import Array
+
+if TYPE_CHECKING:
+    from migrate.evidence.programs import Probe
 
 MOST_TOGETHER = 8
 Key = tuple[str, bool, str]
