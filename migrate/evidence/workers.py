@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from migrate.evidence import workers
 from migrate.evidence.variants import Variant
 from migrate.parity.exchange import Array
 
@@ -235,8 +234,8 @@ class Pools:
 
     def __enter__(self) -> Pools:
         # both load at once, while the first rows are converted
-        self.torch.schedule(workers.warm_torch)
-        self.mindspore.schedule(workers.warm_mindspore)
+        self.torch.schedule(warm_torch)
+        self.mindspore.schedule(warm_mindspore)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -249,9 +248,9 @@ def open_pools(jobs: int) -> Pools:
     """``jobs`` MindSpore workers and one of torch, which has much less to do."""
     context = get_context("spawn")
     return Pools(
-        ProcessPool(1, initializer=workers.start_torch, context=context),
-        ProcessPool(jobs, JOBS_A_WORKER, workers.start_mindspore, context=context),
-        ProcessPool(1, 1, workers.start_mindspore, context=context),
+        ProcessPool(1, initializer=start_torch, context=context),
+        ProcessPool(jobs, JOBS_A_WORKER, start_mindspore, context=context),
+        ProcessPool(1, 1, start_mindspore, context=context),
     )
 
 
@@ -259,7 +258,7 @@ def ask_torch(pools: Pools, job: TorchJob) -> Any:
     """A future of what torch finds."""
     runs = len(job.probes) * 2 + len(job.variants) * len(job.varied)
     limit = SECONDS_A_JOB + SECONDS_A_TORCH_RUN * runs
-    return pools.torch.schedule(workers.torch_job, args=(job,), timeout=limit)
+    return pools.torch.schedule(torch_job, args=(job,), timeout=limit)
 
 
 def result(future: Any) -> tuple[Any, str]:
@@ -289,7 +288,7 @@ def ask_mindspore(pool: ProcessPool, runs: Sequence[MindSporeRun], journal: Path
         return Asked(runs, journal, None)
     # the worker ends a run that hangs by itself; this limit is for a worker that cannot
     limit = SECONDS_A_JOB + sum(run.seconds for run in runs)
-    future = pool.schedule(workers.mindspore_job, args=(list(runs), journal), timeout=limit)
+    future = pool.schedule(mindspore_job, args=(list(runs), journal), timeout=limit)
     return Asked(runs, journal, future)
 
 
@@ -302,13 +301,13 @@ def collect(pool: ProcessPool, asked: Asked) -> list[dict[str, Any]]:
     attempt = asked
     for number in range(1, 2 * len(runs) + 1):
         _, why = result(attempt.future)
-        arrived = workers.read_journal(attempt.journal)
+        arrived = read_journal(attempt.journal)
         answers.update(zip(waiting, arrived, strict=False))
         waiting = waiting[len(arrived) :]
         if not waiting:
             break
         first = waiting[0]
-        if len(workers.groups([runs[i] for i in waiting])[0]) > 1:
+        if len(groups([runs[i] for i in waiting])[0]) > 1:
             # several were compiled as one: each for itself says which of them it was
             runs = [replace(run, alone=run.mode == "graph") for run in runs]
         else:
@@ -328,7 +327,7 @@ def _group(run: MindSporeRun) -> tuple[str, bool]:
 
 
 def _loss(attempt: Asked, run: MindSporeRun, why: str) -> str:
-    trace = workers.hang_file(attempt.journal)
+    trace = hang_file(attempt.journal)
     if trace.is_file() and trace.stat().st_size:
         return f"no answer within {run.seconds:.0f} s"
     return why or "the worker process gave no answer"
