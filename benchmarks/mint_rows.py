@@ -16,7 +16,7 @@ from pathlib import Path
 from migrate import table
 from migrate.facts import Signature
 from migrate.row import POLICY_DROP, POLICY_REFUSE, Row
-from migrate.template_lint import lint_template, says_nothing
+from migrate.table_lint import lint_template, says_nothing
 
 SPACES = {
     "torch.Tensor.": ("mindspore.mint.", "mindspore.mint.nn.functional."),

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from migrate import __version__, dependencies, helper_copy
-from migrate.dependencies import Renewed
+from migrate.dependencies import Renewed, is_configuration, mentions
 from migrate.following.follow import Followed
-from migrate.inputs import Failure, Inputs
-from migrate.mentions import is_configuration, mentions
 from migrate.notebook import Notebook, left_alone, put_back
 from migrate.outcomes import Outcome
 from migrate.outputs import Output, mode_of
@@ -22,7 +20,7 @@ from migrate.result import Along, FileResult, Ledger, Record
 from migrate.rewrite import Rewritten
 from migrate.selfcheck import CODE
 from migrate.table import Table
-from migrate.tree import Found, Tree
+from migrate.tree import Failure, Found, Inputs, Tree
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from migrate import calls
 from migrate.calls import BoundCall
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.template_text import names, parse
+from migrate.templates import names, parse
 
 # kinds that a `when` condition may name
 _WHEN = {

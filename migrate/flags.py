@@ -34,7 +34,7 @@ from migrate.rules.graph_scope import begins_line
 from migrate.rules.inside_text import fitted
 from migrate.scene import Scene
 from migrate.sites import Reference
-from migrate.substitution import piece
+from migrate.templates import piece
 
 MISSING = "helpers.Missing"
 STOP = "helpers.unconverted"

@@ -1,4 +1,4 @@
-"""In: names of helpers that an output uses. Out: their text with all it needs, and imports.
+"""Copy the helpers that an output uses, with all they need, and their imports.
 
 A helper is a top-level definition of a file in ``migrate/helpers/``. What it uses is found by ast:
 other definitions and constants of its file, helpers of other files, imports.
@@ -8,13 +8,226 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 
 from migrate import __version__
-from migrate.free_names import free_names
-from migrate.helper_source import Definition, HelperError, binding, names_of, read_helpers
+from migrate.syntax import FunctionNode, all_parameters, children
+
+_COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def free_names(statement: ast.stmt) -> list[ast.Name]:
+    """Every name but those of parameters and variables of its functions, classes and loops."""
+    return list(_free(statement, frozenset()))
+
+
+def _free(node: ast.AST, bound: frozenset[str]) -> Iterator[ast.Name]:
+    if isinstance(node, ast.Name):
+        if node.id not in bound:
+            yield node
+    elif isinstance(node, FunctionNode):
+        body = [node.body] if isinstance(node, ast.Lambda) else node.body
+        inner = bound - _declared(body) | _parameters(node) | (_stored(body) - _declared(body))
+        yield from _each((child for child in _heads(node)), bound)
+        yield from _each(body, inner)
+    elif isinstance(node, ast.ClassDef):
+        yield from _each((*node.decorator_list, *node.bases, *node.keywords), bound)
+        own = bound | _stored(node.body)
+        for part in node.body:
+            # what a class binds is no variable of its methods
+            yield from _free(part, bound if isinstance(part, FunctionNode) else own)
+    elif isinstance(node, _COMPREHENSION):
+        first = node.generators[0].iter
+        inner = bound | _stored(g.target for g in node.generators)
+        yield from _free(first, bound)
+        for child in children(node):
+            below = children(child) if isinstance(child, ast.comprehension) else [child]
+            yield from _each((part for part in below if part is not first), inner)
+    else:
+        yield from _each(children(node), bound)
+
+
+def _each(nodes: Iterable[ast.AST], bound: frozenset[str]) -> Iterator[ast.Name]:
+    for node in nodes:
+        yield from _free(node, bound)
+
+
+def _parameters(node: FunctionNode) -> frozenset[str]:
+    return frozenset(parameter.arg for parameter in all_parameters(node.args))
+
+
+def _heads(node: FunctionNode) -> Iterator[ast.AST]:
+    """What is evaluated outside the function: decorators, defaults, annotations."""
+    yield from getattr(node, "decorator_list", ())
+    yield from (d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
+    yield from (p.annotation for p in all_parameters(node.args) if p.annotation is not None)
+    returns: ast.expr | None = getattr(node, "returns", None)
+    if returns is not None:
+        yield returns
+
+
+def _stored(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that statements bind in their own scope."""
+    found: set[str] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, _COMPREHENSION):
+            # its variables are its own, but what := binds in it is not
+            pending += [n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
+        pending += children(node)
+    return frozenset(found)
+
+
+def _declared(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that statements take from the module by ``global``."""
+    return frozenset(
+        name
+        for top in nodes
+        for node in ast.walk(top)
+        if isinstance(node, ast.Global)
+        for name in node.names
+    )
+
+
+_ALIASES = {"mindspore": "ms", "numpy": "np"}
+_INSIDE = "migrate.helpers"
+
+
+class HelperError(Exception):
+    """A helper that does not exist or cannot be copied; says where, what, why, next."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One top-level definition or constant of a file, where ``own`` are definitions and
+    ``imported`` import roots, by the names they have there."""
+
+    name: str
+    file: str
+    order: int
+    text: str
+    node: ast.stmt = field(repr=False)
+    own: Mapping[str, str] = field(repr=False)
+    imported: Mapping[str, str] = field(repr=False)
+    future: bool = False
+
+    @cached_property
+    def _used(self) -> tuple[str, ...]:
+        """Free names by place. Found when asked for: an output needs few of all definitions."""
+        free = set(free_names(self.node))
+        last = {n.id: n for n in ast.walk(self.node) if n in free}
+        return tuple(sorted(last, key=lambda key: (last[key].lineno, last[key].col_offset)))
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The definitions that it uses."""
+        return tuple(
+            self.own[key] for key in self._used if key in self.own and self.own[key] != self.name
+        )
+
+    @property
+    def imports(self) -> frozenset[str]:
+        """The import roots that it uses."""
+        return frozenset(self.imported[key] for key in self._used if key in self.imported)
+
+
+def read_helpers(file: str, text: str) -> tuple[Definition, ...]:
+    """The definitions of one helper file, in order. Raises HelperError."""
+    tree = ast.parse(text, file)
+    lines = text.splitlines()
+    imported: dict[str, str] = {}
+    inside: dict[str, str] = {}
+    future = False
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            future = True
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            _read_import(file, node, imported, inside)
+    local = {name: name for node in tree.body for name in names_of(node)}
+    own = {**inside, **local}
+    found = []
+    for order, node in enumerate(tree.body):
+        for name in names_of(node):
+            body = _text(node, lines)
+            found.append(Definition(name, file, order, body, node, own, imported, future))
+    return tuple(found)
+
+
+def names_of(node: ast.stmt) -> tuple[str, ...]:
+    """The name that a top-level statement defines, if it can be a helper or a constant of one."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return (node.name,)
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id != "__all__":
+        return (targets[0].id,)
+    return ()
+
+
+def _read_import(
+    file: str,
+    node: ast.Import | ast.ImportFrom,
+    imported: dict[str, str],
+    inside: dict[str, str],
+) -> None:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            root, bound = alias.name, alias.asname or alias.name.split(".")[0]
+        else:
+            module = node.module or ""
+            root, bound = f"{module}.{alias.name}", alias.asname or alias.name
+            if node.level or module.startswith(_INSIDE):
+                if bound != alias.name or module == _INSIDE:
+                    raise _uncopiable(file, node, f"{alias.name} as {bound}")
+                inside[bound] = alias.name
+                continue
+        if bound != binding(root):
+            raise _uncopiable(file, node, ast.unparse(node))
+        imported[bound] = root
+
+
+def binding(root: str) -> str:
+    """The name that an import of a root binds in helpers: ms for mindspore."""
+    return _ALIASES.get(root, root.rpartition(".")[2])
+
+
+def _uncopiable(file: str, node: ast.stmt, shown: str) -> HelperError:
+    return HelperError(
+        f"migrate/helpers/{file}:{node.lineno}: {shown!r} cannot be copied into an output, where "
+        "names are bound as 'import mindspore as ms' and 'from x import y'; import it that way"
+    )
+
+
+def _text(node: ast.stmt, lines: list[str]) -> str:
+    """The lines of a definition, from the comment or decorator right above it."""
+    decorators = getattr(node, "decorator_list", [])
+    start = min([node.lineno, *(item.lineno for item in decorators)])
+    while start > 1 and lines[start - 2].startswith("#"):
+        start -= 1
+    assert node.end_lineno is not None
+    return "\n".join(lines[start - 1 : node.end_lineno])
+
 
 _MARK = "# torch2ms helpers"
 _INLINE = f"# Helpers from torch2ms {__version__}: what MindSpore lacks, written in MindSpore."

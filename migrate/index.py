@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from migrate.following.follow import Followed
 from migrate.program import Class, File, Function, Program
-from migrate.quoted import unquoted
 from migrate.source import Source
-from migrate.syntax import LEAVES, FunctionNode, all_parameters, children
+from migrate.syntax import LEAVES, FunctionNode, all_parameters, children, unquoted
 
 
 def build(

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 from migrate.outcomes import Piece, Span
 from migrate.source import Source
-from migrate.substitution import Argument
-from migrate.templates import Rendering
+from migrate.templates import Argument, Rendering
 
 Parts = list["str | Piece"]
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from migrate.mentions import named
+from migrate.dependencies import named
 from migrate.outcomes import Outcome
 from migrate.result import Entry
 from migrate.source import Unreadable

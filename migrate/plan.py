@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from migrate import package_questions
+from migrate import packages
 from migrate.buffer_gradients import BUFFER
 from migrate.errors import last_place
-from migrate.late_settings import decide_late
+from migrate.late_writes import decide_late
 from migrate.outcomes import Edit, Outcome, Refusal, Span
 from migrate.rules import (
     autograd,
@@ -121,7 +121,7 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
     if reference.form is Form.FOLLOWED:
         return decide_along(scene, reference.node, reference.name)
     if reference.form is Form.PACKAGE:
-        return package_questions.decide(scene, reference.node, reference.name)
+        return packages.decide(scene, reference.node, reference.name)
     if reference.form is Form.LATE and reference.name == BUFFER:
         assert isinstance(reference.node, (ast.Attribute, ast.Call))
         return buffer_stores.decide(scene, reference.node)

@@ -14,14 +14,13 @@ from migrate.deep import uncollected
 from migrate.errors import Problem, last_place
 from migrate.following.follow import Followed, follow
 from migrate.following.policy import Wish
-from migrate.inputs import Failure, Inputs, read_all
 from migrate.notebook import Notebook, put_back
 from migrate.placement import Placement, place
 from migrate.receivers.recorded import Recorded
 from migrate.result import Entry
 from migrate.rewrite import Analysed, Options, Rewritten
 from migrate.source import Source, read
-from migrate.tree import Found, Kind, Tree, walk
+from migrate.tree import Failure, Found, Inputs, Kind, Tree, read_all, walk
 
 Progress = Callable[[int, int], None]
 

@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from migrate import accounts, census, flags, helper_copy, import_edits, index, plan, selfcheck
-from migrate.blocks import with_pass
-from migrate.comments import rescued
 from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
 from migrate.following.follow import Followed
-from migrate.idle import without_idle
 from migrate.imports import Spelling
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.inference import Inference
@@ -22,6 +19,7 @@ from migrate.scene import Scene
 from migrate.sites import Reference
 from migrate.source import Source
 from migrate.table import Table
+from migrate.tidying import rescued, with_pass, without_idle
 from migrate.training import ledger
 from migrate.training.moved import moved
 from migrate.training.restructure import restructure

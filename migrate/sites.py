@@ -10,15 +10,14 @@ from typing import Any
 
 from migrate import (
     forward_names,
-    layer_texts,
     module_members,
     operators,
-    package_questions,
+    packages,
     unknown_receivers,
 )
-from migrate.along import followed_name, follows
-from migrate.late_settings import late_setting
+from migrate.late_writes import late_setting
 from migrate.module_members import is_own
+from migrate.packages import followed_name, follows
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, having, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
@@ -65,8 +64,12 @@ class Reference:
 def find(scene: Scene) -> list[Reference]:
     """The references, in the order of the text."""
     found: list[Reference] = [*_own(scene), *_switches(scene)]
-    found += [Reference(text, CLASS, Form.CLASS_TEXT) for text in layer_texts.find(scene)]
-    found += [Reference(call, "torch.nn", Form.EVALUATED) for call in layer_texts.evaluated(scene)]
+    found += [
+        Reference(text, CLASS, Form.CLASS_TEXT) for text in forward_names.named_classes(scene)
+    ]
+    found += [
+        Reference(call, "torch.nn", Form.EVALUATED) for call in forward_names.evaluated(scene)
+    ]
     for node in scene.file.nodes:
         for finder in _FINDERS.get(type(node), ()):
             found += finder(scene, node)
@@ -263,7 +266,7 @@ def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
 
 def _package(scene: Scene, node: ast.Call) -> list[Reference]:
     """``find_spec("torch")`` asks whether torch is there."""
-    name = package_questions.asked(scene, node)
+    name = packages.asked(scene, node)
     return [Reference(node.func, name, Form.PACKAGE)] if name else []
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.facts import Facts, HelperFiles, Param, Signature
-from migrate.mint import for_mint
-from migrate.row import POLICY_DROP, Case, Row, TableError, make_case, make_row
+from migrate.row import POLICY_DROP, Case, Row, TableError, for_mint, make_case, make_row
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

@@ -1,4 +1,4 @@
-"""In: a row and the arguments of a call. Out: the parts of the new expression, or why none.
+"""Build the new expression of a call from its row: a template with the arguments put in.
 
 Templates and defaults are Python source; they are parsed here once, and arguments are put in as
 pieces of the original text, never as text that is parsed again.
@@ -7,13 +7,301 @@ pieces of the original text, never as text that is parsed again.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from migrate.calls import BoundCall
+from migrate.imports import Spelling
 from migrate.outcomes import Piece
-from migrate.substitution import Argument, Parts, Substitution, is_split, piece
-from migrate.table import Param, Signature
-from migrate.template_text import NO_VALUE, constant, dotted, parse
+from migrate.source import Source
+from migrate.syntax import is_super
+from migrate.table import Param, Signature, Table
+
+NO_VALUE = object()
+_ROOTS = ("mindspore", "helpers")
+
+
+@lru_cache(maxsize=4096)
+def parse(template: str) -> ast.expr:
+    """A template as an expression. Raises SyntaxError."""
+    return ast.parse(template.strip(), mode="eval").body
+
+
+@lru_cache(maxsize=4096)
+def names(template: str) -> frozenset[str]:
+    """Every name in a template."""
+    nodes = ast.walk(parse(template)) if template else ()
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
+
+
+def is_closed(template: str) -> bool:
+    """Whether a template says all by itself: it holds no argument and no receiver."""
+    return all(n in _ROOTS or hasattr(builtins, n) for n in names(template))
+
+
+def dotted(node: ast.expr) -> str | None:
+    """ "mindspore.nn.ReLU" for such a chain of names, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+def constant(node: ast.expr, defaults: Mapping[str, str | None]) -> object:
+    """The value of a constant expression over parameter defaults; a marker where it has none."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        text = defaults.get(node.id)
+        return NO_VALUE if text is None else constant(ast.parse(text, mode="eval").body, {})
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        value = constant(node.operand, defaults)
+        if value is NO_VALUE:
+            return value
+        if isinstance(node.op, ast.Not):
+            return not value
+        return -value if isinstance(value, (int, float)) else NO_VALUE
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        left, right = constant(node.left, defaults), constant(node.right, defaults)
+        if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+            return left + right if isinstance(node.op, ast.Add) else left - right
+    if isinstance(node, ast.Tuple):
+        items = [constant(e, defaults) for e in node.elts]
+        return NO_VALUE if NO_VALUE in items else tuple(items)
+    return NO_VALUE
+
+
+Parts = list["str | Piece"]
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set,
+          ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)  # fmt: skip
+_OPERATORS: Mapping[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+_COMPARISONS: Mapping[type, str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the new call: its parts, its keyword, and the old argument it comes from."""
+
+    parts: tuple[str | Piece, ...]
+    keyword: str = ""
+    origin: ast.expr | None = None
+
+
+def piece(source: Source, node: ast.expr, tight: bool) -> Piece:
+    """An argument as a piece of the text, in parentheses where the place binds tighter."""
+    if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
+        return Piece(source.span(node), True)
+    if isinstance(node, ast.Constant):
+        return Piece(source.span(node))
+    if isinstance(node, ast.Tuple):
+        bare = source.data[source.span(node).start : source.span(node).start + 1] != b"("
+        return Piece(source.span(node), bare)
+    loose = not isinstance(node, _ATOMS) or is_split(source, node)
+    return Piece(source.span(node), tight and loose)
+
+
+def is_split(source: Source, node: ast.expr) -> bool:
+    """Whether lines end in it outside of any bracket of its own: those around it held it."""
+    text = source.text(source.span(node))
+    if "\n" not in text:
+        return False
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return True
+    return False
+
+
+class Substitution:
+    """Puts the arguments of one call into the expressions of a template.
+
+    ``needs`` collects the import roots of the names that were written.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        spelling: Spelling,
+        table: Table,
+        bound: BoundCall | None,
+        receiver: ast.expr | None = None,
+        names: Mapping[str, Param] | None = None,
+    ) -> None:
+        self.source, self.spelling, self.table = source, spelling, table
+        self.bound, self.receiver = bound, receiver
+        self.params = dict(names or {})
+        if bound is not None:
+            self.params.update({p.name: p for p in bound.signature.params})
+        self.needs: set[str] = set()
+
+    def expression(self, node: ast.expr, tight: bool) -> Parts:
+        """The parts of a template expression; ``tight``: an operator or attribute follows."""
+        name = dotted(node)
+        if name is not None and name.partition(".")[0] in ("mindspore", "helpers"):
+            text, root = self.spelling.local(name)
+            self.needs.add(root)
+            return [text]
+        if isinstance(node, ast.Name):
+            return self._name(node, tight)
+        method = getattr(self, f"_{type(node).__name__}", None)
+        if method is None:
+            return [ast.unparse(node)]
+        found: Parts = method(node)
+        return ["(", *found, ")"] if tight and not isinstance(node, _ATOMS) else found
+
+    def _name(self, node: ast.Name, tight: bool) -> Parts:
+        if node.id == "self" and self.receiver is not None:
+            if is_super(self.receiver):
+                return ["self"]  # super() is no value
+            return [piece(self.source, self.receiver, True)]
+        given = self._given(node.id)
+        if isinstance(given, tuple):
+            parts: Parts = ["("]
+            for item in given:
+                parts += [piece(self.source, item, False), ", "]
+            return [*parts[:-1], ",)" if len(given) == 1 else ")"]
+        param = self.params.get(node.id)
+        meant = param is not None and param.type == "bool"
+        if meant and isinstance(given, ast.Constant) and type(given.value) is int:
+            return [str(bool(given.value))]  # torch takes 1 for True, MindSpore does not
+        if given is not None:
+            return [piece(self.source, given, tight)]
+        if param is None:
+            return [node.id]
+        if param.kind in ("args", "kwargs"):
+            return ["()"]
+        default = param.default or "None"
+        return [f"({default})" if tight and default.startswith("-") else default]
+
+    def _given(self, name: str) -> ast.expr | tuple[ast.expr, ...] | None:
+        return self.bound.values.get(name) if self.bound is not None else None
+
+    def _starred(self, value: ast.Starred) -> list[Argument]:
+        """``*size`` stands for all of a variadic argument."""
+        if isinstance(value.value, ast.Name):
+            given = self._given(value.value.id)
+            if isinstance(given, tuple):
+                return [self._plain(item) for item in given]
+            if given is None and value.value.id in self.params:
+                return []
+        return [Argument(("*", *self.expression(value.value, True)))]
+
+    def _plain(self, item: ast.expr) -> Argument:
+        if isinstance(item, ast.Starred):
+            return Argument((Piece(self.source.span(item)),), origin=item)
+        return Argument((piece(self.source, item, False),), origin=item)
+
+    def _owner(self, node: ast.expr) -> Parts:
+        """What an attribute is taken of."""
+        of_receiver = isinstance(node, ast.Name) and node.id == "self"
+        if of_receiver and self.receiver is not None:
+            return [piece(self.source, self.receiver, True)]
+        return self.expression(node, True)
+
+    def _Attribute(self, node: ast.Attribute) -> Parts:
+        parts = self._owner(node.value)
+        if len(parts) == 1 and isinstance(parts[0], Piece) and self._is_number(parts[0]):
+            parts = [Piece(parts[0].span, True)]  # 2.real is no Python
+        return [*parts, f".{node.attr}"]
+
+    def _is_number(self, part: Piece) -> bool:
+        return self.source.data[part.span.start : part.span.start + 1].isdigit()
+
+    def _Subscript(self, node: ast.Subscript) -> Parts:
+        inner = node.slice
+        index = (
+            self._items(inner.elts)
+            if isinstance(inner, ast.Tuple)
+            else self.expression(inner, False)
+        )
+        return [*self.expression(node.value, True), "[", *index, "]"]
+
+    def _Slice(self, node: ast.Slice) -> Parts:
+        parts: Parts = self.expression(node.lower, False) if node.lower else []
+        parts.append(":")
+        parts += self.expression(node.upper, False) if node.upper else []
+        return parts + ([":", *self.expression(node.step, False)] if node.step else [])
+
+    def _Call(self, node: ast.Call) -> Parts:
+        parts: Parts = [*self.expression(node.func, True), "("]
+        items: list[Parts] = []
+        for value in node.args:
+            if isinstance(value, ast.Starred):
+                items += [list(a.parts) for a in self._starred(value)]
+            else:
+                items.append(self.expression(value, False))
+        for item in node.keywords:
+            prefix = f"{item.arg}=" if item.arg else "**"
+            items.append([prefix, *self.expression(item.value, not item.arg)])
+        for index, one in enumerate(items):
+            parts += [", ", *one] if index else one
+        return [*parts, ")"]
+
+    def _each(self, nodes: list[ast.expr]) -> list[Parts]:
+        items: list[Parts] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items += [list(a.parts) for a in self._starred(node)]
+            else:
+                items.append(self.expression(node, False))
+        return items
+
+    def _items(self, nodes: list[ast.expr]) -> Parts:
+        parts: Parts = []
+        for index, one in enumerate(self._each(nodes)):
+            parts += [", ", *one] if index else one
+        return parts
+
+    def _Tuple(self, node: ast.Tuple) -> Parts:
+        alone = len(self._each(node.elts)) == 1
+        return ["(", *self._items(node.elts), ",)" if alone else ")"]
+
+    def _List(self, node: ast.List) -> Parts:
+        return ["[", *self._items(node.elts), "]"]
+
+    def _BinOp(self, node: ast.BinOp) -> Parts:
+        symbol = _OPERATORS[type(node.op)]
+        left, right = self.expression(node.left, True), self.expression(node.right, True)
+        return [*left, f" {symbol} ", *right]
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Parts:
+        symbol = {ast.USub: "-", ast.Not: "not ", ast.Invert: "~", ast.UAdd: "+"}[type(node.op)]
+        return [symbol, *self.expression(node.operand, True)]
+
+    def _Compare(self, node: ast.Compare) -> Parts:
+        parts = self.expression(node.left, True)
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            parts += [f" {_COMPARISONS[type(op)]} ", *self.expression(other, True)]
+        return parts
+
+    def _BoolOp(self, node: ast.BoolOp) -> Parts:
+        word = " and " if isinstance(node.op, ast.And) else " or "
+        parts: Parts = []
+        for index, value in enumerate(node.values):
+            parts += [word] if index else []
+            parts += self.expression(value, True)
+        return parts
+
+    def _IfExp(self, node: ast.IfExp) -> Parts:
+        return [
+            *self.expression(node.body, True),
+            " if ",
+            *self.expression(node.test, True),
+            " else ",
+            *self.expression(node.orelse, True),
+        ]
 
 
 @dataclass(frozen=True)

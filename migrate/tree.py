@@ -1,17 +1,20 @@
-"""In: a folder. Out: its files in order, apart by kind, and what is left out with the reason."""
+"""List the files of a folder in order, apart by kind, and read what is Python of them."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pathspec import GitIgnoreSpec
 
+from migrate import notebook
 from migrate.errors import Problem
+from migrate.notebook import Notebook
+from migrate.source import Source, Unreadable, read
 
 SIZE_LIMIT = 20 * 1024 * 1024  # bytes; what is larger is weights or data, not a program
 _CACHES = ("__pycache__", "kernel_meta", "node_modules", "site-packages")
@@ -171,3 +174,67 @@ def _found(entry: os.DirEntry[str], path: str) -> Found:
     if entry.name.endswith((".py", ".pyw")):
         return Found(path, "python", size)
     return Found(path, "notebook" if entry.name.endswith(".ipynb") else "other", size)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A file that has no output; ``internal``: through a fault of this tool."""
+
+    path: str
+    where: str
+    what: str
+    why: str
+    next_step: str
+    internal: bool = False
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What was read. ``raw``: the bytes of each file in ``sources``; a notebook's source is the
+    text of its Python cells, and the notebook itself is in ``notebooks``."""
+
+    raw: Mapping[str, bytes]
+    sources: Mapping[str, Source]
+    notebooks: Mapping[str, Notebook]
+    failures: tuple[Failure, ...]
+
+
+def read_all(tree: Tree) -> Inputs:
+    """Read and parse every Python file and notebook; other files are only tried."""
+    raw: dict[str, bytes] = {}
+    sources: dict[str, Source] = {}
+    notebooks: dict[str, Notebook] = {}
+    failures: list[Failure] = []
+    for found in tree.files:
+        try:
+            _read(tree, found, raw, sources, notebooks)
+        except Unreadable as error:
+            failures.append(
+                Failure(found.path, error.where, error.what, error.why, error.next_step)
+            )
+        except OSError as error:
+            why = error.strerror or str(error)
+            failures.append(
+                Failure(found.path, found.path, "cannot be read", why, "check its permissions")
+            )
+    return Inputs(raw, sources, notebooks, tuple(failures))
+
+
+def _read(
+    tree: Tree,
+    found: Found,
+    raw: dict[str, bytes],
+    sources: dict[str, Source],
+    notebooks: dict[str, Notebook],
+) -> None:
+    path = found.path
+    if found.kind == "python":
+        raw[path] = (tree.root / path).read_bytes()
+        sources[path] = read(path, raw[path])
+    elif found.kind == "notebook":
+        data = (tree.root / path).read_bytes()
+        taken = notebook.read(path, data)
+        sources[path] = read(path, taken.text.encode("utf-8"))
+        raw[path], notebooks[path] = data, taken
+    elif found.kind == "other":
+        (tree.root / path).open("rb").close()

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from migrate import table
-from migrate.dependencies import is_list, renewed
-from migrate.mentions import mentions
+from migrate.dependencies import is_list, mentions, renewed
 from migrate.outcomes import Outcome
 
 if sys.version_info >= (3, 11):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate import helper_copy
-from migrate.free_names import free_names
+from migrate.helper_copy import free_names
 
 ROOT = Path(__file__).parents[1] / "migrate"
 

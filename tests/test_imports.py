@@ -11,16 +11,15 @@ ROOT = Path(__file__).parents[1] / "migrate"
 
 # From first to last; a folder counts as one. A module imports only from those before it.
 ORDER = """
-outcomes result errors deep source syntax facts row mint table template_lint ref_lint table_lint
-names following quoted program index analysis calls receivers imports template_text substitution
-templates
-choice layout scene selections wholes neighbours origins operators unknown_receivers module_members
-buffer_gradients late_children late_settings along layer_texts forward_names
-package_questions sites census rules flags
-import_edits plan free_names helper_source helper_copy emit
-training idle blocks comments selfcheck accounts rewrite tree outputs mentions dependencies
-notebook inputs
-placement parallel assembly project record settings own_rows weights parity evidence tracing scan
+outcomes result errors deep source syntax facts row table table_lint
+names following program index analysis calls receivers imports templates
+choice layout scene selections neighbours origins operators unknown_receivers module_members
+buffer_gradients late_writes forward_names
+packages sites census rules flags
+import_edits plan helper_copy emit
+training tidying selfcheck accounts rewrite outputs dependencies
+notebook tree
+placement parallel assembly project record settings weights parity evidence tracing scan
 explain doctor report check commands testing cli __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from migrate import table
-from migrate.mint import NOTE, for_mint
 from migrate.project import Request, convert
+from migrate.row import NOTE, for_mint
 from migrate.table_lint import lint
 
 

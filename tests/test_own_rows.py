@@ -13,8 +13,7 @@ from migrate import table
 from migrate.errors import Problem
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
-from migrate.own_rows import mapping_files
-from migrate.settings import Settings
+from migrate.settings import Settings, mapping_files
 from migrate.table_lint import lint
 
 ROWS = """

@@ -12,9 +12,9 @@ from migrate import project
 from migrate.assembly import Conversion
 from migrate.check.findings import FAILED, Finding, applied, comments
 from migrate.errors import Problem
-from migrate.inputs import Failure
 from migrate.outcomes import Outcome
 from migrate.result import Entry
+from migrate.tree import Failure
 
 
 @dataclass(frozen=True)

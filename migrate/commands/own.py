@@ -11,8 +11,8 @@ from migrate import settings
 from migrate.errors import Problem
 from migrate.following.installed import find
 from migrate.following.policy import Wish
-from migrate.own_rows import mapping_files
 from migrate.project import Request
+from migrate.settings import mapping_files
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from migrate.facts import Param, Signature
 from migrate.project import ConvertedText, convert_text
 from migrate.row import Case, Row
 from migrate.table import Table
-from migrate.template_lint import dotted, torch_arguments
+from migrate.table_lint import dotted, torch_arguments
 
 
 def differences(row: Row, rows: Table) -> Iterator[str]:

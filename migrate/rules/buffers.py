@@ -14,7 +14,7 @@ from migrate.buffer_gradients import BUFFER, is_buffer, registered
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",

@@ -10,6 +10,7 @@ from migrate.calls import BoundCall
 from migrate.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.neighbours import mentions
+from migrate.origins import is_made_whole
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
 from migrate.scene import Scene
@@ -17,7 +18,6 @@ from migrate.selections import is_mask, is_selection
 from migrate.syntax import is_super
 from migrate.table import Row
 from migrate.templates import Renderer, Rendering
-from migrate.wholes import is_made_whole
 
 
 def decide_call(

@@ -8,7 +8,7 @@ import fnmatch
 from migrate.outcomes import Edit, Outcome, Site
 from migrate.rules.targets import same_signature
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 MAX_CHOICES = 24
 

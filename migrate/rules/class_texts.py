@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.layer_texts import renamed
+from migrate.forward_names import renamed
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.receivers import class_texts
 from migrate.receivers.class_texts import Asked, of_layers

@@ -22,7 +22,7 @@ from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 KEY = "torch.Tensor.data"
 

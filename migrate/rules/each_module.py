@@ -6,7 +6,7 @@ import ast
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 NAME = "torch.nn.Module.modules"
 

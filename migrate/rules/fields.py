@@ -6,7 +6,7 @@ import ast
 
 from migrate.outcomes import Edit, Outcome
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:

@@ -16,8 +16,8 @@ from migrate.rules.inplace import bind_anew, is_basic
 from migrate.rules.torch_sharing import is_view_name, shares
 from migrate.rules.written import Holder, target_of
 from migrate.scene import Scene
-from migrate.substitution import piece
 from migrate.syntax import all_parameters
+from migrate.templates import piece
 
 
 def placed(scene: Scene, name: str, call: ast.Call, edit: Edit | Refusal) -> Edit | Refusal:

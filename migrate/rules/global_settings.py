@@ -9,7 +9,7 @@ from migrate.rules.calling import removed
 from migrate.rules.targets import constant_target
 from migrate.scene import Scene
 from migrate.sites import direct_name
-from migrate.substitution import piece
+from migrate.templates import piece
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:

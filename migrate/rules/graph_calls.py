@@ -15,7 +15,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import graph_products, graph_records, graph_scope
 from migrate.rules.graph_scope import Rewriting, begins_line, builtin, foreign
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _ASKED = ("tuple", "list", "dict", "str")  # a bool is an int, and numpy's float64 a float
 _DERIVED = ("OrderedDict", "defaultdict", "Counter", "namedtuple", "UserDict", "UserList")

@@ -14,7 +14,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, builtin
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda)
 _LATE = (ast.NamedExpr, ast.Await, ast.Yield)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from migrate.rules import graph_scope, graph_state
 from migrate.rules.graph_scope import Rewriting
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _LIST = "torch.nn.ModuleList"
 

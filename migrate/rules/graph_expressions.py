@@ -10,7 +10,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, builtin, foreign
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")

@@ -9,7 +9,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Site
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _FIXED = (ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.Attribute, ast.expr_context)
 

@@ -15,7 +15,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import graph_calls, graph_hoist, graph_scope
 from migrate.rules.graph_scope import Rewriting, begins_line, builtin
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
 

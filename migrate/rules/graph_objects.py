@@ -22,7 +22,7 @@ from migrate.rules.graph_scope import Rewriting
 from migrate.rules.record_classes import asked_class, records
 from migrate.rules.record_fields import Record, field_of, record_keys
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
 _STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")

@@ -17,7 +17,7 @@ from migrate.rules.dedent import first_start
 from migrate.rules.graph_late import Asked
 from migrate.rules.graph_scope import Rewriting, Silent, only_tells
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 _WHOLE = frozenset(("int", "round", "floor", "ceil", "trunc"))
 _PASSING = frozenset(("float", "abs", "max", "min", "sum"))

@@ -18,8 +18,8 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, compiled_here
 from migrate.scene import Scene
-from migrate.substitution import piece
 from migrate.syntax import within
+from migrate.templates import piece
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
 _LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})

@@ -16,7 +16,7 @@ from migrate.rules import graph_scope
 from migrate.rules.dedent import unwrapped
 from migrate.rules.graph_scope import Rewriting, begins_line
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,

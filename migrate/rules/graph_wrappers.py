@@ -22,8 +22,8 @@ from migrate.rules.decorated import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, Silent
 from migrate.scene import Scene
-from migrate.substitution import piece
 from migrate.syntax import is_super
+from migrate.templates import piece
 
 CALLED = "construct now: graph mode passes over __call__ of a Cell"
 

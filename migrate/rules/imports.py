@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.along import followed_name
 from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.packages import followed_name
 from migrate.receivers.kinds import without_none
 from migrate.rules.references import value_of
 from migrate.scene import Scene

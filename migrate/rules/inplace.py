@@ -21,7 +21,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, is_chain, target_of
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
 # torch keeps the dtype of the tensor that it writes into

@@ -22,7 +22,7 @@ from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.scene import Scene
 from migrate.selections import is_found, is_mask, is_selection, may_choose
-from migrate.substitution import piece
+from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
 

@@ -12,10 +12,8 @@ from migrate.receivers.recorded import is_plain
 from migrate.rules import asked_gradient, data_attribute, inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
-from migrate.substitution import piece
 from migrate.table import Row
-from migrate.template_text import dotted, parse
-from migrate.templates import Renderer
+from migrate.templates import Renderer, dotted, parse, piece
 
 # what is asked of the device of a Tensor: a Cell runs where the whole program does
 _OF_DEVICE = {"torch.device.type": "'cpu'", "torch.device.index": "None"}

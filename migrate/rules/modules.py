@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.late_children import as_call
+from migrate.late_writes import as_call
 from migrate.module_members import ENTRY, RENAMED
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
-from migrate.substitution import piece
-from migrate.templates import Renderer
+from migrate.templates import Renderer, piece
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:

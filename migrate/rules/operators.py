@@ -18,8 +18,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all, may_be_numpys
 from migrate.rules.calling import template_of
 from migrate.scene import Scene
-from migrate.substitution import piece
-from migrate.templates import Renderer
+from migrate.templates import Renderer, piece
 
 _ELEMENTWISE = frozenset(
     "sqrt cbrt square exp exp2 expm1 log log2 log10 log1p sin cos tan tanh abs fabs floor ceil "

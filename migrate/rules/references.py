@@ -14,9 +14,8 @@ from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
 from migrate.sites import direct_name
-from migrate.substitution import piece
 from migrate.table import Row, Table
-from migrate.template_text import dotted, names, parse
+from migrate.templates import dotted, names, parse, piece
 
 _CLASS_USES = ("isinstance", "issubclass")
 

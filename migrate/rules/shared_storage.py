@@ -26,7 +26,7 @@ from migrate.rules.written import (
     written_by,
 )
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)

@@ -11,7 +11,7 @@ import ast
 from migrate.outcomes import Edit, Outcome, Site
 from migrate.row import Row
 from migrate.scene import Scene
-from migrate.template_lint import argument_uses, torch_arguments
+from migrate.table_lint import argument_uses, torch_arguments
 
 
 def decide(scene: Scene, node: ast.expr, name: str) -> Edit | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from migrate.outcomes import Edit, Outcome, Piece, Site
 from migrate.receivers.kinds import Kind, is_all
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
 SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")

@@ -7,7 +7,7 @@ import ast
 from migrate.rules.calling import template_of
 from migrate.scene import Scene
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.template_text import dotted, is_closed, parse
+from migrate.templates import dotted, is_closed, parse
 
 
 def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:

@@ -12,7 +12,7 @@ from migrate.choice import Chosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.receivers.kinds import having
 from migrate.scene import Scene
-from migrate.substitution import piece
+from migrate.templates import piece
 
 NAME = "torch.Tensor.type"
 _DTYPES = {
