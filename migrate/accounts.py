@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 from migrate import plan
 from migrate.emit import Emitted
 from migrate.outcomes import Edit, Outcome, Refusal, Site
+from migrate.receivers.kinds import NOTHING
 from migrate.result import CellPlace, Entry
 from migrate.scene import Scene
 from migrate.sites import Reference
@@ -24,8 +25,8 @@ def entries(
     assumed = scene.inference.assumptions(scene.file.path)
     for reference, decision in zip(references, decisions, strict=True):
         own = scene.site(reference.name, reference.node)
-        site = replace(decision.site, line=own.line, column=own.column)
-        line = emitted.line(scene.source.span(reference.node).start)
+        site = Site(decision.site.name, decision.site.span, own.line, own.column)
+        line = emitted.line(own.span.start)
         if isinstance(decision, Refusal):
             found.append(_flagged(site, line, decision))
         else:
@@ -86,13 +87,10 @@ def cells(scene: Scene, emitted: Emitted) -> tuple[CellPlace, ...]:
 
 def weights(scene: Scene) -> frozenset[str]:
     """The class rows whose weights have other names or layouts, of everything this file builds."""
-    kinds = scene.inference.kinds
-    names = {
-        a.name
-        for node in scene.file.nodes
-        for a in kinds.get(id(node), ())
-        if a.kind in ("ref", "Module") and "::" not in a.name
-    }
+    nodes = scene.file.nodes
+    kinds = set(map(scene.inference.kinds.get, map(id, nodes), itertools.repeat(NOTHING)))
+    atoms = frozenset().union(*kinds)
+    names = {a.name for a in atoms if a.kind in ("ref", "Module") and "::" not in a.name}
     return frozenset(
         row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout
     )

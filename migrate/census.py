@@ -83,31 +83,29 @@ def _place(site: Site) -> tuple[int, int]:
 
 def members(table: Table) -> frozenset[str]:
     """Return the attributes of torch's Tensors, Modules, optimizers and schedules."""
-    return frozenset(
-        name.rpartition(".")[2]
-        for name in table.torch.names
-        if name.rpartition(".")[0] in _OWNERS and not name.rpartition(".")[2].startswith("__")
-    )
+    found = {name for owner in _OWNERS for name in table.torch.members(owner)}
+    return frozenset(name for name in found if not name.startswith("__"))
 
 
 def places(file: File, facts: Facts, names: Collection[str]) -> list[Place]:
-    """Return the places of a file, in the order of its nodes.
+    """Return the places of a file: names of torch, then attributes.
 
     ``names`` are the attributes of torch's objects.
     """
     spelled = _torch_names(file)
     chains: dict[int, Place] = {}
-    for node in file.nodes:
-        if isinstance(node, ast.Name) and node.id in spelled and isinstance(node.ctx, ast.Load):
+    for spelling in sorted(spelled & file.loads.keys()):
+        for node in file.loads[spelling]:
             if not _means_torch(facts, node):
                 continue
             chain = _chain(file, node)
             name = ".".join([node.id, *(part.attr for part in chain[1:])])  # type: ignore[union-attr]
             chains |= dict.fromkeys(map(id, chain), Place(name, chain))
     found = {id(place): place for place in chains.values()}
-    for node in file.nodes:
-        if isinstance(node, ast.Attribute) and node.attr in names and id(node) not in chains:
-            found[id(node)] = Place(node.attr, (node,))
+    for name in names & file.attributes.keys():
+        for read in file.attributes[name]:
+            if id(read) not in chains:
+                found[id(read)] = Place(name, (read,))
     return list(found.values())
 
 

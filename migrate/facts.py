@@ -148,6 +148,18 @@ class Facts:
         """Every public name -> [kind, source of the fact, {overload: signature text}]."""
         return dict(self._content["names"])
 
+    @cached_property
+    def _members(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.names:
+            owner, _, last = name.rpartition(".")
+            found.setdefault(owner, []).append(last)
+        return found
+
+    def members(self, owner: str) -> list[str]:
+        """The names that are known right below a module or class."""
+        return self._members.get(owner, [])
+
     @property
     def release(self) -> str:
         """The version of the framework, "" when there are no facts."""

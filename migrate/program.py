@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from migrate.following.follow import Followed
 from migrate.source import Source
-from migrate.syntax import LEAVES, FunctionNode, children, within
+from migrate.syntax import FUNCTIONS, LEAVES, FunctionNode, children, within
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -40,6 +40,15 @@ class Function:
         """The function and every node in it, contexts and operators apart; found once, since a
         tree does not change after it is indexed."""
         return tuple(within(self.node))
+
+    @cached_property
+    def own(self) -> frozenset[int]:
+        """The ids of its nodes, those in the functions and lambdas inside of it apart."""
+        found = children(self.node)
+        for one in found:
+            if type(one) not in FUNCTIONS:
+                found += children(one)
+        return frozenset(map(id, found))
 
     @cached_property
     def assigned(self) -> dict[str, list[ast.Assign]]:
@@ -144,6 +153,20 @@ class File:
                 for child in below:
                     parents[id(child)] = node
         return tuple(found), parents
+
+    @cached_property
+    def holding_blocks(self) -> list[ast.AST]:
+        """The nodes that hold lists of statements."""
+        kinds = [k for k in self._by_class if {"body", "finalbody"}.intersection(k._fields)]
+        return [n for k in kinds if k not in (ast.Lambda, ast.IfExp) for n in self._by_class[k]]
+
+    @cached_property
+    def attributes(self) -> dict[str, list[ast.Attribute]]:
+        """The attributes that are read or written, by their name."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in self.of(ast.Attribute):
+            found.setdefault(node.attr, []).append(node)
+        return found
 
     @cached_property
     def loads(self) -> dict[str, list[ast.Name]]:

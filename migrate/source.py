@@ -44,12 +44,8 @@ class Source:
     def span(self, node: ast.AST) -> Span:
         """The bytes of an expression or statement, decorators not included."""
         assert isinstance(node, (ast.expr, ast.stmt, ast.keyword, ast.arg, ast.alias))
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        starts = self._starts
-        return Span(
-            starts[node.lineno - 1] + node.col_offset,
-            starts[node.end_lineno - 1] + node.end_col_offset,
-        )
+        end = self._starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
+        return Span(self._starts[node.lineno - 1] + node.col_offset, end)
 
     def text(self, span: Span) -> str:
         return self.data[span.start : span.end].decode("utf-8")

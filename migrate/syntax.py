@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from migrate.source import Source
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 # what these fields hold has no place of its own, or is no node
@@ -27,8 +30,40 @@ _HOLDING = {
 }
 
 
+def _none(node: Any) -> list[ast.AST]:
+    return []
+
+
+# most nodes are of a few kinds, whose fields are always there; others are looked through
+_BELOW: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
+    ast.Name: _none,
+    ast.Constant: _none,
+    ast.alias: _none,
+    ast.Attribute: lambda node: [node.value],
+    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+    ast.keyword: lambda node: [node.value],
+    ast.Assign: lambda node: [*node.targets, node.value],
+    ast.Expr: lambda node: [node.value],
+    ast.Starred: lambda node: [node.value],
+    ast.Tuple: lambda node: [*node.elts],
+    ast.List: lambda node: [*node.elts],
+    ast.Subscript: lambda node: [node.value, node.slice],
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.BoolOp: lambda node: [*node.values],
+    ast.UnaryOp: lambda node: [node.operand],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.arg: lambda node: [] if node.annotation is None else [node.annotation],
+    ast.Return: lambda node: [] if node.value is None else [node.value],
+}
+
+
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node; contexts and operators, which have no place, are left out."""
+    below = _BELOW.get(type(node))
+    return below(node) if below is not None else _listed(node)
+
+
+def _listed(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _HOLDING[type(node)]:
         value = getattr(node, name, None)

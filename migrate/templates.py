@@ -16,7 +16,7 @@ from migrate.calls import BoundCall
 from migrate.imports import Spelling
 from migrate.outcomes import Piece
 from migrate.source import Source
-from migrate.syntax import is_super
+from migrate.syntax import is_super, within
 from migrate.table import Param, Signature, Table
 
 NO_VALUE = object()
@@ -34,6 +34,12 @@ def names(template: str) -> frozenset[str]:
     """Every name in a template."""
     nodes = ast.walk(parse(template)) if template else ()
     return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
+
+
+@lru_cache(maxsize=16384)
+def names_in(node: ast.expr) -> tuple[str, ...]:
+    """The names in a part of a template, as often as they are there."""
+    return tuple(n.id for n in within(node) if isinstance(n, ast.Name))
 
 
 def is_closed(template: str) -> bool:
@@ -409,7 +415,7 @@ class Renderer(Substitution):
     # -- omitted arguments ----------------------------------------------------------------------
 
     def _names(self, value: ast.expr) -> list[str]:
-        return [n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in self.params]
+        return [name for name in names_in(value) if name in self.params]
 
     def _omitted(self, value: ast.expr) -> bool:
         names = self._names(value)

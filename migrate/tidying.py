@@ -103,10 +103,10 @@ def with_pass(scene: Scene, changes: list[Edit]) -> list[Edit]:
     if not gone.edits:
         return changes
     other: dict[int, Edit] = {}
-    for node in scene.file.nodes:
+    for node in scene.file.holding_blocks:
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
-            if not isinstance(block, list) or not block:
+            if not block:
                 continue
             edits = [gone.around(item) for item in block]
             if not any(edits) or gone.around(node) is not None:

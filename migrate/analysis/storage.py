@@ -8,7 +8,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Region = tuple[Hashable, ...]
@@ -118,7 +118,17 @@ class State:
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
 
     def copy(self) -> State:
-        return replace(self, names=dict(self.names), inside=dict(self.inside), cut=dict(self.cut))
+        return self.with_names(dict(self.names), dict(self.inside), dict(self.cut))
+
+    def with_names(
+        self,
+        names: dict[str, Refs],
+        inside: dict[tuple[Region, str], Refs],
+        cut: dict[Region, frozenset[int]],
+    ) -> State:
+        """Return a state of the same walk that holds something else."""
+        shared = self.unsure, self.steps, self.made, self.leaves, self.roots
+        return State(names, inside, cut, *shared)
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -271,7 +281,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = replace(alive[0], names={}, inside={}, cut={})
+    result = alive[0].with_names({}, {}, {})
     for region in dict.fromkeys(r for s in alive for r in s.cut):
         result.cut[region] = frozenset().union(*(s.cut.get(region, ()) for s in alive))
     for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run

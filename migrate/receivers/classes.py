@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from migrate.receivers.kinds import (
     without_none,
 )
 from migrate.receivers.units import Unit
+from migrate.syntax import children
 
 if TYPE_CHECKING:
     from migrate.receivers.inference import Inference
@@ -215,9 +216,7 @@ class Classes:
         """The names that the body of a class may bind."""
         found = self._bodies.get(id(owner))
         if found is None:
-            names = (n.id for n in ast.walk(owner.node) if isinstance(n, ast.Name))
-            targets = frozenset(names) if owner.node.body else frozenset()
-            found = self._bodies[id(owner)] = targets
+            found = self._bodies[id(owner)] = frozenset(_bound_in(owner.node.body))
         return found
 
     def stored(self, key: str, name: str) -> Kind:
@@ -423,6 +422,16 @@ class Classes:
                     known = found.setdefault((id(caller.owner), member.attr), [])
                     known += [asked] if asked not in known else []
         return found
+
+
+def _bound_in(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names in the body of a class, those in functions and classes inside of it apart."""
+    todo: list[ast.AST] = [*body]
+    for node in todo:
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            todo += children(node)
 
 
 def _names(holder: Kind) -> Kind:

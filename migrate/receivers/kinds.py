@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 MAX_ALTERNATIVES = 8
 # what is only called or handed on: tables of layers and builders are long
@@ -11,8 +11,7 @@ MAX_NAMES = 24
 MAX_DEPTH = 6  # enumerate(zip(stages, lists of blocks)) is five deep
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(NamedTuple):
     """One alternative of what an expression may be.
 
     ``kind`` is one of: Tensor, Module (``name`` is its class), Object (instance of a class of the
@@ -33,14 +32,6 @@ class Atom:
     direct: bool = False
     fixed: bool = False
     sites: frozenset[Site] = frozenset()
-
-    def __post_init__(self) -> None:
-        own = (self.kind, self.name, self.items, self.keys, self.direct, self.fixed, self.sites)
-        object.__setattr__(self, "_hash", hash(own))
-
-    def __hash__(self) -> int:
-        """Return the hash, which is found once: sets of alternatives are made all the time."""
-        return self._hash  # type: ignore[attr-defined,no-any-return]
 
 
 Kind = frozenset[Atom]
@@ -194,7 +185,9 @@ def _order(atom: Atom) -> tuple[object, ...]:
     return (atom.kind, atom.name, atom.keys, atom.direct, atom.fixed, items)
 
 
+@lru_cache(maxsize=1 << 14)
 def without_none(value: Kind) -> Kind:
+    """The alternatives but None."""
     for atom in value:
         if atom.kind == "None":
             return frozenset(a for a in value if a.kind != "None")
@@ -219,8 +212,13 @@ def alike(proved: Kind, value: Kind) -> Kind:
 
 def is_all(value: Kind, *names: str) -> bool:
     """Whether every alternative, None apart, is of one of the kinds; False for nothing known."""
-    rest = without_none(value)
-    return bool(rest) and all(a.kind in names for a in rest)
+    kinds = _names_of(value)
+    return bool(kinds) and kinds.issubset(names)
+
+
+@lru_cache(maxsize=1 << 14)
+def _names_of(value: Kind) -> frozenset[str]:
+    return frozenset(a.kind for a in value if a.kind != "None")
 
 
 def may_be_numpys(value: Kind) -> bool:

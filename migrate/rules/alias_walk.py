@@ -160,7 +160,7 @@ def changes_object(scene: Scene, function: Function) -> bool:
         return False
     gives = any(
         (isinstance(n, ast.Return) and n.value is not None) or isinstance(n, ast.Yield)
-        for n in ast.walk(function.node)
+        for n in function.nodes
     )
     for_effect = not gives or is_for_effect(scene, function)
     return for_effect and (not gives or not in_forward(scene, function))

@@ -20,6 +20,7 @@ from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import Atom, without_none
 from migrate.rules.mode_dependence import Dependence
 from migrate.scene import Scene
+from migrate.syntax import children, within
 
 _WRAPPERS = frozenset(
     "DataParallel DistributedDataParallel compile deepcopy copy script convert_sync_batchnorm "
@@ -545,7 +546,7 @@ def _method(function: Function | None) -> Function | None:
 def _reads(part: ast.AST | None, name: str) -> bool:
     """Whether a statement binds a name to something made of its own value."""
     value = getattr(part, "value", None)
-    return value is not None and any(_dotted(n) == name for n in ast.walk(value))
+    return value is not None and any(_dotted(n) == name for n in within(value))
 
 
 def _walk(part: ast.AST) -> Iterator[ast.AST]:
@@ -555,4 +556,4 @@ def _walk(part: ast.AST) -> Iterator[ast.AST]:
         one = waiting.pop()
         yield one
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            waiting += ast.iter_child_nodes(one)
+            waiting += children(one)

@@ -28,7 +28,7 @@ _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.UnaryO
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``callable(d)``, ``reduce(f, xs)``, ``type(x) in (tuple, list)``, ``d.setdefault(k, v)``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Compare, ast.Call):
         made: tuple[Edit, ...] = ()
         if isinstance(node, ast.Compare):
             made = _type_asked(scene, node)

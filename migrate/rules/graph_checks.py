@@ -22,7 +22,7 @@ _LATE = (ast.NamedExpr, ast.Await, ast.Yield)
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``all(f(d) for d in sizes)`` is ``len([d for d in sizes if not f(d)]) == 0``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call, ast.BinOp):
         made: Edit | None = None
         if isinstance(node, ast.Call):
             made = _counted(scene, node)

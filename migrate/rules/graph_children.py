@@ -18,7 +18,7 @@ _LIST = "torch.nn.ModuleList"
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """Where the constructor names all children, one after another."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Attribute):
         held = node.value if isinstance(node, ast.Attribute) else None
         if not isinstance(node, ast.Attribute) or not isinstance(held, ast.Attribute):
             continue

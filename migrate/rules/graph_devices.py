@@ -20,7 +20,7 @@ from migrate.scene import Scene
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``h, device = t.shape[1], t.device`` is ``h, device = t.shape[1], None``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Attribute):
         if isinstance(node, ast.Attribute) and node.attr == "device":
             function = scene.function(node)
             if function is not None and _is_tensors(scene, function, node):

@@ -21,7 +21,7 @@ Parts = list[str | Piece]
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``{**one, "b": x}``, ``dict(**one, b=x)`` and ``one | other``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Dict, ast.Call, ast.BinOp):
         groups: list[Parts] = []
         if isinstance(node, ast.Dict) and None in node.keys:
             groups = _display(scene, node)

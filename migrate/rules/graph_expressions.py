@@ -18,7 +18,7 @@ _INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``dict(a=t)``, ``m in {1, 2}``, ``n ** -1``, ``f"{i:02d}"``, ``next(iter(layers))``..."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Set, ast.JoinedStr, ast.BinOp, ast.Call):
         made: Edit | None = None
         if isinstance(node, ast.Set):
             made = _set(scene, node)

@@ -18,7 +18,7 @@ _LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``if (n := f(x)) > 1:`` is ``n = f(x)`` and ``if n > 1:``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.NamedExpr, ast.Call):
         if isinstance(node, ast.NamedExpr):
             if not _holds_named(node.value) and first(scene, node, node.target.id, True):
                 yield Rewriting(node, _hoisted(scene, node, node.value, node.target.id))
@@ -36,9 +36,10 @@ def _holds_named(value: ast.expr) -> bool:
 
 def _pops(scene: Scene, node: ast.Call) -> bool:
     """The pop of a local list inside an expression: graph mode takes it as a statement alone."""
-    func, function = node.func, scene.function(node)
+    func = node.func
     if not isinstance(func, ast.Attribute) or func.attr != "pop" or node.keywords:
         return False
+    function = scene.function(node)
     if not isinstance(func.value, ast.Name) or not is_all(scene.kind(func.value), "list"):
         return False
     if isinstance(scene.parent(node), (ast.Assign, ast.Expr)) or function is None:

@@ -22,7 +22,7 @@ _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``f(next(it, None))`` is ``it_next, it = next_of(it, None)`` and ``f(it_next)``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call, ast.Assign):
         if isinstance(node, ast.Call) and builtin(scene, node.func, "next"):
             made = _taken(scene, node)
         elif isinstance(node, ast.Call) and builtin(scene, node.func, "iter"):

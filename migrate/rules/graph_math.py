@@ -18,7 +18,7 @@ from migrate.scene import Scene
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """Calls with a Tensor in their arguments; the others compile as they are."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         names = {a.name for a in scene.kind(node.func) if a.kind == "foreign"}

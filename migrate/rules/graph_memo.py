@@ -39,7 +39,7 @@ class Memo:
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """The test goes, the members are local variables."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.If):
         if not isinstance(node, ast.If) or node.orelse:
             continue
         if not all(isinstance(s, ast.Assign) for s in node.body):

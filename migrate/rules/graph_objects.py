@@ -36,7 +36,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         owner = scene.inference.program.classes[record.key]
         if owner.path == scene.file.path and not record.named:
             yield Rewriting(owner.node, (_subscripted(scene, owner.node),))
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call):
         if isinstance(node, ast.Call):
             made = _made(scene, node, known) or _named(scene, node) or _asked(scene, node, known)
             if made is not None:
@@ -49,7 +49,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 def _fields_of(scene: Scene) -> Iterator[tuple[ast.Attribute, Record, str]]:
     """The attributes of what may be a record in compiled code, and why one is not rewritten."""
     known = records(scene.inference)
-    for node in graph_scope.nodes(scene) if known else ():
+    for node in graph_scope.nodes(scene, ast.Attribute) if known else ():
         if isinstance(node, ast.Attribute):
             function = scene.function(node)
             found = function and field_of(scene.inference, function, node, known)

@@ -18,7 +18,7 @@ _PLACES = "ijkmn"
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``[f(a, b) for a in x for b in y]`` and ``combinations(tensors, 2)``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.ListComp, ast.GeneratorExp, ast.Call):
         made: Edit | None = None
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 2:
             made = _nested(scene, node)

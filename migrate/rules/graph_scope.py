@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Site, Span
@@ -145,8 +146,11 @@ def _methods(inference: Inference) -> dict[str, list[Function]]:
     return methods
 
 
-def nodes(scene: Scene) -> tuple[ast.AST, ...]:
-    """The nodes of a file that are compiled, in the order of the file."""
+def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
+    """The nodes of a file that are compiled, in the order of the file; those of some classes."""
+    if kinds:
+        places = _places(scene)
+        return tuple(n for _, n in sorted(p for kind in kinds for p in places.get(kind, ())))
     if "graph nodes" not in scene._memo:
         inside: set[int] = set()
         for function in compiled_here(scene):
@@ -161,6 +165,18 @@ def nodes(scene: Scene) -> tuple[ast.AST, ...]:
         )
     found = scene._memo["graph nodes"]
     assert isinstance(found, tuple)
+    return found
+
+
+def _places(scene: Scene) -> Mapping[type[ast.AST], list[tuple[int, ast.AST]]]:
+    """Return the nodes that are compiled by their class, with their place among all of them."""
+    if "graph nodes by class" not in scene._memo:
+        by_class: dict[type[ast.AST], list[tuple[int, ast.AST]]] = {}
+        for place, node in enumerate(nodes(scene)):
+            by_class.setdefault(type(node), []).append((place, node))
+        scene._memo["graph nodes by class"] = by_class
+    found = scene._memo["graph nodes by class"]
+    assert isinstance(found, dict)
     return found
 
 

@@ -30,7 +30,7 @@ _CALLS = {
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``x[x > 0]``, ``torch.nonzero(x)``, ``x.masked_select(m)``, ``torch.unique(x)``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Subscript, ast.Call):
         note, name = "", ""
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             if is_all(scene.kind(node.value), "Tensor") and _is_mask(scene, node.slice):

@@ -22,7 +22,6 @@ _CHANGING = frozenset(
     "append extend insert pop remove clear reverse sort update setdefault".split()
 )
 _OF_LISTS = frozenset(("append", "extend", "insert"))
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def flags(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
@@ -31,20 +30,12 @@ def flags(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
         return
     alive = {id(n) for n in nodes(scene)}
     for function in compiled_here(scene):
-        own = [n for n in function.nodes if id(n) in alive and _function(scene, n) is function.node]
+        own = [n for n in function.nodes if id(n) in alive and id(n) in function.own]
         for node, name in _changes(scene, own):
             by = _missed_by(scene, function, own, node, name)
             if by:
                 why = f"{by} keeps the old one: graph mode changes a copy, without a word"
                 yield node, ("GRF609", f"{name.id} is changed", why, "return it and bind it anew")
-
-
-def _function(scene: Scene, node: ast.AST) -> ast.AST | None:
-    """The function whose code a node is."""
-    around = scene.parent(node)
-    while around is not None and not isinstance(around, _FUNCTIONS):
-        around = scene.parent(around)
-    return around
 
 
 # -- changes ------------------------------------------------------------------------------------
@@ -94,7 +85,7 @@ def _missed_by(
         at = parameters.index(name.id)
         if by := _caller(scene, function, name.id, at, _adds(node), frozenset()):
             return by
-    if reach.outside or not any(_function(scene, p) is function.node for p in places):
+    if reach.outside or not any(id(p) in function.own for p in places):
         outer = function.parent is not None and name.id in function.parent.locals
         return f"{function.parent.name}()" if outer and function.parent is not None else ""
     shared = _aliased(scene, places, node) | _holders(scene, own, node, name)

@@ -59,7 +59,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
 
 def _own(scene: Scene, function: Function) -> list[ast.AST]:
     """Return the nodes of a function without those of the functions in it."""
-    return [n for n in function.nodes if _around(scene, n) is function.node]
+    return [n for n in function.nodes if id(n) in function.own]
 
 
 def _around(scene: Scene, node: ast.AST) -> ast.AST | None:

@@ -25,7 +25,7 @@ _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryO
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``try: s = d[k]`` with ``except KeyError: s = 1`` is ``s = d[k] if k in d else 1``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Try):
         if not isinstance(node, ast.Try) or node.orelse or node.finalbody:
             continue
         if not begins_line(scene, node):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from migrate.program import File
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import Atom, without_none
+from migrate.syntax import within
 
 _DEPENDENT = ("Dropout", "BatchNorm", "RReLU", "Transformer", "MultiheadAttention", "dropout",
               "rrelu", "batch_norm", "StochasticDepth", "DropBlock")  # fmt: skip
@@ -93,7 +94,7 @@ class Dependence:
             file = self.inference.program.files[owner.path]
             bases = [a for base in self.inference.bases(key) for a in base]
             found = any(self._base_depends(file, a) for a in bases) or self._nodes_depend(
-                file, ast.walk(owner.node)
+                file, within(owner.node)
             )
         self._classes[key] = found
         return found
