@@ -268,6 +268,43 @@ class Program:
         along = None if level else self.followed.modules.get(name)
         return self.find_module(importer, name, level) or along
 
+    def joined(self, path: str) -> tuple[File, ...]:
+        """Return a file and all that imports join to it, in either direction and over others.
+
+        Scripts that lie in one folder and import nothing of each other say nothing of each other.
+        """
+        known: dict[str, tuple[File, ...]] = self.notes.setdefault("joined", {})
+        if path not in known:
+            seen, waiting = {path}, [path]
+            while waiting:
+                new = self._links.get(waiting.pop(), set()) - seen
+                seen |= new
+                waiting += new
+            known[path] = tuple(self.files[one] for one in sorted(seen) if one in self.files)
+        return known[path]
+
+    @cached_property
+    def _links(self) -> dict[str, set[str]]:
+        """The files that an import joins, by the path of either."""
+        links: dict[str, set[str]] = {path: set() for path in self.files}
+        for path, file in self.files.items():
+            for other in self._imported(file) & links.keys():
+                links[path].add(other)
+                links[other].add(path)
+        return links
+
+    def _imported(self, file: File) -> set[str]:
+        """Return the files of the program that one of them imports."""
+        found: set[str | None] = set()
+        for node in file.imports:
+            if isinstance(node, ast.Import):
+                found |= {self.linked(file.path, alias.name) for alias in node.names}
+                continue
+            origin = node.module or ""
+            full = [f"{origin}.{alias.name}".lstrip(".") for alias in node.names]
+            found |= {self.linked(file.path, name, node.level) for name in (origin, *full)}
+        return {path for path in found if path}
+
     def _in_package(self, path: str) -> bool:
         return posixpath.join(posixpath.dirname(path), "__init__.py") in self.files
 

@@ -20,11 +20,10 @@ from migrate.sites import Reference
 from migrate.source import Source
 from migrate.table import Table
 from migrate.tidying import rescued, with_pass, without_idle
-from migrate.training import ledger
-from migrate.training.moved import moved
+from migrate.training import staged as way_back
+from migrate.training.lines import separated
 from migrate.training.restructure import restructure
-from migrate.training.separate import separated
-from migrate.training.staged import Staged
+from migrate.training.staged import Staged, moved
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,13 @@ def convert(analysed: Analysed, path: str, options: Options) -> Rewritten:
 
 def _led_back(made: Rewritten, staged: Staged, places: int) -> Rewritten:
     """What is said of a restructured file names the places of the file as it was."""
-    entries = ledger.entries(staged, made.entries, made.emitted)
-    left = ledger.left_open(staged, made.open)
+    entries = way_back.entries(staged, made.entries, made.emitted)
+    left = way_back.left_open(staged, made.open)
     others = min(made.ledger.others, places - len(left))
     counts = counted(entries).model_copy(
         update={"places": places, "others": others, "open": len(left)}
     )
-    cells = ledger.cells(staged, made.cells)
+    cells = way_back.cells(staged, made.cells)
     return replace(made, entries=entries, ledger=counts, cells=cells, open=left)
 
 
@@ -128,7 +127,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         return _unchanged(scene)
     made = plan.plan(scene, references)
     if staged is not None:
-        made = replace(made, decisions=ledger.explained(staged, made.decisions))
+        made = replace(made, decisions=way_back.explained(staged, made.decisions))
     changes, emitted, stopped = _checked(scene, references, made, options)
     references = [*references, *(reference for _, reference in stopped)]
     decisions = (*made.decisions, *(refusal for refusal, _ in stopped))

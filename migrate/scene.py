@@ -41,6 +41,15 @@ class Scene:
         return self.file.parents
 
     @property
+    def neighbours(self) -> tuple[File, ...]:
+        """The file, and those that it may share objects with, through imports."""
+        return self.inference.program.joined(self.file.path)
+
+    def mentions(self, *words: bytes) -> bool:
+        """Return whether the text of one of the neighbours holds one of the words."""
+        return any(word in file.source.data for file in self.neighbours for word in words)
+
+    @property
     def facts(self) -> Facts:
         """The flow of names: what reaches a read, what is bound, what is read later."""
         return self.inference.facts(self.file.path)

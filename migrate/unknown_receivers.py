@@ -6,7 +6,6 @@ import ast
 from dataclasses import dataclass
 
 from migrate import calls
-from migrate.neighbours import mentions
 from migrate.program import Class, Function
 from migrate.receivers.elimination import tensor_signatures
 from migrate.receivers.kinds import Atom, is_all
@@ -73,7 +72,7 @@ def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
         return ""
     if not scene.table.kind(full) or node.attr.startswith("__"):
         return ""
-    if node.attr in ("values", "indices") and not mentions(scene, b"sparse"):
+    if node.attr in ("values", "indices") and not scene.mentions(b"sparse"):
         return ""  # Tensors have them only where they are sparse
     return "" if _cannot_be_tensor(scene, call, node.attr) else full
 

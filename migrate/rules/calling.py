@@ -9,7 +9,6 @@ from migrate import layout
 from migrate.calls import BoundCall
 from migrate.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
 from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
-from migrate.neighbours import mentions
 from migrate.origins import is_made_whole
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
@@ -95,7 +94,7 @@ def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
     """Where a schedule of the program changes momenta: optimizers that read them at every step."""
     rows = {row.key: row for row in scene.table.rows(name)}
     other = rows.get(f"{name}:cycled")
-    if other is None or not mentions(scene, b"OneCycleLR", b"CyclicLR"):
+    if other is None or not scene.mentions(b"OneCycleLR", b"CyclicLR"):
         return chosen
     return [replace(one, row=other) if one.row.key == name else one for one in chosen]
 

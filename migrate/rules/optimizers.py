@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.neighbours import mentions
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.rules import untrained
@@ -103,7 +102,7 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
         return edit
     around = []
     chosen = _holds_every(scene, given) or _says_so(scene, given)
-    if mentions(scene, *FREEZES) and not chosen:
+    if scene.mentions(*FREEZES) and not chosen:
         around.append("helpers.trainable")
     if _of_several_nets(given):
         around.append("helpers.named_apart")

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 
 from migrate.module_members import RENAMED
-from migrate.neighbours import mentions, neighbours
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
 from migrate.rules.stopped import is_stopped, outwards
@@ -26,7 +25,7 @@ _DECAYING = ("torch.optim.AdamW", "torch.optim.Muon")
 
 def members(scene: Scene, model: ast.expr, call: ast.Call) -> tuple[str, ...]:
     """The names of untrained members, where the optimizer of the call decays weights."""
-    if not _decays(scene, call) or mentions(scene, *_BLIND):
+    if not _decays(scene, call) or scene.mentions(*_BLIND):
         return ()
     found = {n for o in _classes(scene, model) for n in _held(scene, o) if _untrained(scene, o, n)}
     return tuple(sorted(found))
@@ -42,7 +41,7 @@ def _classes(scene: Scene, model: ast.expr) -> list[Class]:
     if len(names) != 1 or any(a.kind != "Module" for a in atoms):
         return []
     name = names.pop()
-    files = neighbours(scene)
+    files = scene.neighbours
     every = [o for f in files for o in f.classes.values() if _is_plain(scene, o)]
     near = [o for o in every if o.path == scene.file.path]
     known = [o for o in every if o.key == name]
@@ -80,7 +79,7 @@ def _held(scene: Scene, owner: Class) -> Iterator[str]:
 
 def _untrained(scene: Scene, owner: Class, name: str) -> bool:
     stored = 0
-    for file in neighbours(scene):
+    for file in scene.neighbours:
         for node in file.nodes:
             if isinstance(node, ast.Constant) and node.value == name:
                 return False

@@ -12,7 +12,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from migrate.training.earlier import before_update
 from migrate.training.effects import binds, changed, reads
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Mark, View
@@ -20,6 +19,7 @@ from migrate.training.modules import models
 from migrate.training.slices import (
     NOTHING,
     Region,
+    before_update,
     behind,
     block_of,
     captured_names,

@@ -14,8 +14,7 @@ from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.program import Function
 from migrate.training.cells import LossCell, of_criterion, written
 from migrate.training.effects import binds, dotted, reads
-from migrate.training.eval_loops import EvalLoop, eval_loops, on_host
-from migrate.training.eval_places import Found, Home, home_of
+from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts, above, comments, indent_of, shares_line, whole
 from migrate.training.marks import Act, Mark, View

@@ -18,7 +18,6 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.program import File, Function, Program
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import without_none
-from migrate.training.connected import connected
 from migrate.training.effects import dotted
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, bodies, marks
@@ -370,7 +369,7 @@ def of(view: View) -> Freezing:
     """Return what is known of a file and of those that imports connect with it."""
     notes = view.inference.program.notes.setdefault("freezing", {})
     if view.file.path not in notes:
-        files = connected(view)
+        files = view.neighbours
         notes.update(dict.fromkeys((f.path for f in files), Freezing(view.inference, files)))
     found: Freezing = notes[view.file.path]
     return found

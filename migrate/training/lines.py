@@ -1,12 +1,20 @@
-"""In: statements of a source. Out: their lines as pieces, moved to another indentation."""
+"""Move statements with their lines to another indentation, and give each a line of its own.
+
+``opt.zero_grad(); loss.backward(); opt.step()`` is a step like any other; what takes steps apart
+moves whole lines.
+"""
 
 from __future__ import annotations
 
 import ast
 import tokenize
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from migrate.outcomes import Piece, Span
-from migrate.source import Source
+from migrate.emit import emit
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.source import Source, read
+from migrate.training.staged import Staged
 
 Parts = tuple[str | Piece, ...]
 
@@ -86,3 +94,65 @@ def above(source: Source, item: ast.stmt) -> int:
             break
         line -= 1
     return source.line_start(line)
+
+
+_WORD = b".backward("
+_STEP = 4  # columns of indentation for a body that stood on the line of its header
+
+
+def separated(sources: Mapping[str, Source]) -> dict[str, Staged]:
+    """Return the files in which statements were put on lines of their own, by path."""
+    found = {}
+    for path, source in sources.items():
+        changes = list(_edits(source)) if _WORD in source.data else []
+        if changes:
+            emitted = emit(source, changes)
+            new = read(path, source.encode(emitted.data))
+            found[path] = Staged(source, new, emitted, (), (), frozenset())
+    return found
+
+
+def _edits(source: Source) -> Iterator[Edit]:
+    for block in _blocks(source.tree):
+        first = block[0]
+        head = source.data[source.line_start(first.lineno) : first_byte(source, first)]
+        before = source.data[: first_byte(source, first)].rstrip()
+        shared = bool(head.strip()) and before.endswith(b":")
+        own = len(head) - len(head.lstrip())
+        indent = head[:own].decode() + " " * _STEP if shared else indent_of(source, first)
+        if shared:
+            yield _break(source, len(before), first, indent)
+        for one, other in pairwise(block):
+            if other.lineno == one.end_lineno:
+                yield _break(source, source.span(one).end, other, indent)
+
+
+def _break(source: Source, start: int, item: ast.stmt, indent: str) -> Edit:
+    span = Span(start, source.span(item).start)
+    site = Site("statement", span, item.lineno, item.col_offset + 1)
+    return Edit(site, Outcome.KEPT, (source.newline + indent,))
+
+
+def _blocks(tree: ast.Module) -> list[list[ast.stmt]]:
+    """Return the blocks of statements around calls of ``backward``, but for the module itself."""
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    found: dict[int, list[ast.stmt]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "backward":
+            continue
+        around: ast.AST | None = node
+        while around is not None and not isinstance(around, ast.ClassDef | ast.Module):
+            for block in _bodies(around):
+                found[id(block)] = block
+            around = parents.get(id(around))
+    return list(found.values())
+
+
+def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a statement that holds others, those of its handlers and cases too."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body

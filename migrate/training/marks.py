@@ -77,6 +77,11 @@ class View:
     _memo: dict[str, set[str]] = field(default_factory=dict, compare=False)
     functions: dict[str, bool] = field(default_factory=dict, compare=False)  # modules.py
 
+    @property
+    def neighbours(self) -> tuple[File, ...]:
+        """The file, and those that imports connect with it."""
+        return self.inference.program.joined(self.file.path)
+
     def kind(self, node: ast.AST) -> Kind:
         return self.inference.kinds.get(id(node), UNKNOWN)
 

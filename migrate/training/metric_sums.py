@@ -1,4 +1,4 @@
-"""In: the rounds of an evaluation loop. Out: what they sum up, from what, and what is read of it.
+"""Find what the rounds of an evaluation loop sum up, from what, and what it measures.
 
 The sums must begin with plain values right in front of the loop and change nowhere but in it.
 """
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from migrate.source import Source
 from migrate.training.effects import binds, dotted, reads, uses
 from migrate.training.lines import shares_line
-from migrate.training.metric_loops import EvalRounds
-from migrate.training.metric_names import (
+from migrate.training.metric_loops import (
+    EvalRounds,
     begins_anew,
     binding,
     changed,
@@ -21,6 +21,57 @@ from migrate.training.metric_names import (
     names_of_the_file,
     read_later,
 )
+
+# (part of a variable's name, what it measures); the first that fits says it.
+_WORDS = (
+    ("top5", "Top5Accuracy"),
+    ("top_5", "Top5Accuracy"),
+    ("acc5", "Top5Accuracy"),
+    ("correct5", "Top5Accuracy"),
+    ("loss", "Loss"),
+    ("acc", "Accuracy"),
+    ("correct", "Accuracy"),
+    ("right", "Accuracy"),
+    ("hits", "Accuracy"),
+    ("conf", "ConfusionMatrix"),
+    ("matrix", "ConfusionMatrix"),
+    ("iou", "MeanIoU"),
+    ("inter", "MeanIoU"),
+    ("union", "MeanIoU"),
+    ("dice", "Dice"),
+    ("psnr", "Psnr"),
+    ("rmse", "SquaredError"),
+    ("mse", "SquaredError"),
+    ("mae", "AbsoluteError"),
+    ("error", "Error"),
+    ("pred", "Predictions"),
+    ("score", "Score"),
+)
+
+
+def measures(sums: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """What is measured, each once. A sum has its own name first, then what is added to it.
+
+    The first name where no word is known.
+    """
+    found = [next((w for w in map(_word, names) if w), "") for names in sums]
+    known = tuple(dict.fromkeys(said for said in found if said))
+    return known or ("".join(part.title() for part in sums[0][0].split("_")),)
+
+
+def _word(name: str) -> str:
+    return next((said for part, said in _WORDS if part in name.lower()), "")
+
+
+def class_name(words: Sequence[str]) -> str:
+    """``LossAndAccuracy``."""
+    return "And".join(("".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+
+
+def key_of(words: Sequence[str]) -> str:
+    """``loss_and_accuracy``: the name under which Model.eval gives it."""
+    text = class_name(words).replace("IoU", "Iou")
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in text).lstrip("_")
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.source import Source, read
-from migrate.training import by_hand, modes
+from migrate.training import by_hand, placing
 from migrate.training.apart import apart
 from migrate.training.cells import OWN, LossCell, plain, written
-from migrate.training.connected import connected
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
@@ -80,7 +79,7 @@ def _plain_or_by_hand(inference: Inference) -> dict[str, Staged | None]:
     for path in [p for p, f in files.items() if _WORDS[0] in f.source.data]:
         if path in seen:
             continue
-        near = [f.path for f in connected(View(files[path], inference))]
+        near = [f.path for f in inference.program.joined(path)]
         seen |= set(near)
         asked = any(by_hand.asks(View(files[p], inference)) for p in near)
         if not asked and not any(s is not None and s.unclear for p in near if (s := found.get(p))):
@@ -219,7 +218,7 @@ def _in_place(
     carried = not where.behind and carries(group, names.loop, function)
     if isinstance(carried, Unclear):
         return carried
-    hidden = modes.hidden_modules(view, found, own) if group.by_hand else []
+    hidden = placing.hidden_modules(view, found, own) if group.by_hand else []
     made = step(view, group, cell, names, own, OWN, carried, hidden)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
 
@@ -272,7 +271,7 @@ def _networks(view: View, item: _Ready) -> int:
 def _build(view: View, item: _Ready) -> tuple[str, ...]:
     """The lines that build the step."""
     own = _own(item.function)
-    more = modes.lines(view, item.region, item.cell.build, item.place, item.function, own)
+    more = placing.lines(view, item.region, item.cell.build, item.place, item.function, own)
     return (f"{item.place.variable} = {item.step.build}", *more)
 
 

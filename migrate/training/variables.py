@@ -1,24 +1,111 @@
-"""In: the region of a training step. Out: what its loss Cell holds, is given, and gives back.
+"""Find what the region of a step holds, is given, gives back, and changes between rounds.
 
 What changes from step to step is an input of the Cell, what stays is held by it: Modules, losses,
-functions, settings. Names of the file's top level need neither, except in scripts, where Modules
-are such names too.
+functions, settings. What functions called from the loop change counts as well, and what can be
+neither held nor given is refused. Names of the file's top level need neither, except in scripts,
+where Modules are such names too.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
-from migrate.training import changes, freezing
-from migrate.training.effects import binds, reads, uses
-from migrate.training.given_back import results, uses_below
+from migrate.training import freezing
+from migrate.training.effects import Use, binds, blocks, dotted, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
 from migrate.training.modules import models, removed
 from migrate.training.slices import Region
+
+
+def results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
+    """What the region binds and something outside of it reads, the loss itself apart.
+
+    Attributes of self may be read anywhere.
+    """
+    bound: list[str] = []
+    for item in region.inside:
+        bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
+        bound += sorted(binds([item], own) - set(bound))
+    only = region.losses[0] if len(region.losses) == 1 else None
+    loss = dotted(only) if only is not None else ""
+    top = function.node if function is not None else view.file.source.tree
+    skipped = {id(n) for s in region.inside for n in ast.walk(s)}
+    skipped |= {id(n) for m in region.group.marks for n in ast.walk(m.statement)}
+    read = {
+        u.name
+        for u in uses_below(top, own)
+        if not u.stored and id(u.node) not in skipped and _reached(view, u, region, own)
+    }
+    return tuple(n for n in bound if (n in read or "." in n) and n != loss)
+
+
+def uses_below(top: ast.AST, own: str) -> Iterator[Use]:
+    for block in blocks(top):
+        for item in block:
+            yield from uses(item, own)
+
+
+def _reached(view: View, use: Use, region: Region, own: str) -> bool:
+    """Return whether a read may see what the region bound."""
+    facts = view.inference.facts(view.file.path)
+    return any(
+        facts.carries(use.name, item, use.node)
+        for item in region.inside
+        if use.name in binds([item], own)
+    )
+
+
+def by_calls(view: View, name: str, function: Function | None, own: str) -> bool:
+    """Whether functions change a name that is not theirs: ``self.weight``, a global."""
+    if not name.startswith(own + "."):
+        nodes = (n for n in view.file.nodes if isinstance(n, (ast.Global, ast.Nonlocal)))
+        return any(name in n.names for n in nodes)
+    while function is not None and function.owner is None:
+        function = function.parent
+    if function is None or function.owner is None:
+        return False
+    storing = function.owner.stores.get(name.removeprefix(own + "."), [])
+    return any(s.name != "__init__" for s in storing)
+
+
+def attribute(loop: ast.stmt | None, nodes: Iterable[ast.AST]) -> str:
+    """An attribute of an object that the loop writes and the loss reads: ``config.weight``."""
+    if loop is None:
+        return ""
+    chains = (n for n in ast.walk(loop) if isinstance(n, ast.Attribute))
+    stored = {dotted(n) for n in chains if isinstance(n.ctx, ast.Store)} - {""}
+    read = {dotted(n) for item in nodes for n in ast.walk(item) if isinstance(n, ast.Attribute)}
+    return next(iter(sorted(stored & read)), "")
+
+
+def drawn(view: View, nodes: Iterable[ast.AST]) -> int:
+    """The line where numpy or ``random`` draws inside of the loss; 0 for none.
+
+    A compiled Cell would draw once and for all.
+    """
+    for call in (n for item in nodes for n in ast.walk(item) if isinstance(n, ast.Call)):
+        seen = [call.func, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
+        names = {a.name for n in seen for a in view.kind(n) if a.kind in ("foreign", "instance")}
+        if any(n.startswith(("numpy.random", "random.")) or n == "random" for n in names):
+            return call.lineno
+        if isinstance(call.func, ast.Attribute) and _draws(view, dotted(call.func.value)):
+            return call.lineno
+    return 0
+
+
+def _draws(view: View, name: str) -> bool:
+    """Whether a name is bound to a generator of numpy's or of ``random``."""
+    for node in view.file.nodes:
+        if isinstance(node, ast.Assign) and name and name in {dotted(t) for t in node.targets}:
+            made = dotted(node.value.func) if isinstance(node.value, ast.Call) else ""
+            if made.startswith(("np.random.", "numpy.random.", "random.")):
+                return True
+    return False
+
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CALLABLE = {"Module", "function", "class", "partial", "method", "callable", "Object", "ref"}
@@ -65,7 +152,7 @@ def variables(
     local, rebound = function is not None, binds(region.inside, own)
     held, given = [], []
     for name in free:
-        varies = name in changing or changes.by_calls(view, name, function, own)
+        varies = name in changing or by_calls(view, name, function, own)
         known = _is_global(view, name, function, own) and (local or not _is_data(view, name))
         if known and (name in fixed or not varies):
             continue
@@ -104,10 +191,10 @@ def _fleeting(
     function: Function | None,
 ) -> str:
     """Why a Cell that is built once would miss a change."""
-    name = changes.attribute(loop, nodes)
+    name = attribute(loop, nodes)
     if name:
         return f"{name} changes from step to step; bind it to a variable of its own in the loop"
-    line = changes.drawn(view, nodes)
+    line = drawn(view, nodes)
     if line:
         return f"line {line} draws random numbers in a branch of the loss; draw them in front of it"
     known = freezing.of(view)
