@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
+from migrate import caught
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import graph_unbound
@@ -72,6 +73,7 @@ class Form(Enum):
 
 
 _STAYING = (Form.COMMENT, Form.GUARD)
+_RAISING = (Form.GUARD, Form.STATEMENT, Form.CALL, Form.PATTERN, Form.TENSOR)
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
             guard = _guard(scene, mark)
             assert isinstance(guard, Guard)  # its text holds one kind of quotes
             yield guard
+    yield from caught.edits(scene, [m.node for m in marks if m.form in _RAISING])
 
 
 def _inside(own: Span, spans: Sequence[Span]) -> bool:

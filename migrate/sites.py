@@ -163,12 +163,15 @@ def _setting(scene: Scene, node: ast.Attribute) -> str:
 
 
 def direct_name(scene: Scene, node: ast.AST) -> str | None:
-    """The torch name that a name or attribute chain spells, if it surely does."""
+    """The torch name that a name or attribute chain spells, if it surely does.
+
+    Of several names that all have no counterpart it is the first.
+    """
     atoms = scene.kind(node)
-    names = [a.name for a in atoms if a.direct]
+    names = sorted({a.name for a in atoms if a.direct})
     if (
         not names
-        or any(n != names[0] for n in names[1:])
+        or (len(names) > 1 and any(map(scene.table.rows, names)))
         or any(not a.direct and a.kind not in ("unknown", "None") for a in atoms)
     ):
         return None
