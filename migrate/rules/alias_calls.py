@@ -204,8 +204,7 @@ class Calls(Writes):
             if atom.name == SEQUENCE and "inplace" in atom.keys:
                 self._changed(node, handed, [], False)
                 return made_as(handed, VIEW) | self.made(node)
-            shared = made_as(handed, VIEW) if layer_shares(atom) else NO_REFS
-            return shared | self._layers(atom, node, args, named) | self.made(node)
+            return self._layers(atom, node, args, named) | self.made(node)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, [*args, *named.values()])
         if atom.name in _FIELDS:
@@ -226,18 +225,32 @@ class Calls(Writes):
         return self._unknown(node, handed | receiver if maybe else handed)
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
-        """What the layers of the project in a Sequential change and give.
+        """Return what a layer of torch hands on; a Sequential, where each of its layers does.
 
-        Their order is not known: where one of torch's makes a new tensor, what the others change
-        is the caller's argument only if it is read later.
+        The order of its layers is not known: where one of them makes a new tensor, what others
+        change is the caller's argument only if it is read later.
         """
-        inner = [a for kind in atom.items for a in kind if a.kind == "Module"]
-        own = [a for a in inner if "::" in a.name]
+        handed = NO_REFS.union(*args, *named.values())
+        inner = [a for kind in atom.items for a in kind]
         before = self.found.given.get(id(node))
-        refs = NO_REFS.union(*(self._called(a, node, NO_REFS, args, named) for a in own))
-        if before is None and not all(layer_shares(a) for a in inner):
+        results = {
+            a: self._called(a, node, NO_REFS, args, named)
+            for a in inner
+            if a.kind == "Module" and "::" in a.name
+        }
+        if before is None and not all(map(layer_shares, inner)):
             self.found.given.pop(id(node), None)
-        return refs
+        lent = regions(handed)
+        shared = all(
+            any(r.region in lent and r.how < MAYBE for r in results[a])
+            if a in results
+            else a.kind == "Module" and layer_shares(a)
+            for a in inner
+        )
+        given = NO_REFS.union(*results.values())
+        if inner and atom.name == SEQUENCE and not shared:
+            return frozenset(r for r in given if r.region not in lent)
+        return given | (made_as(handed, VIEW) if layer_shares(atom) else NO_REFS)
 
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
