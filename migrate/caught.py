@@ -95,9 +95,7 @@ def _takes(caught: ast.expr | None) -> bool:
     return isinstance(known, type) and issubclass(NotImplementedError, known)
 
 
-def _passed_on(
-    scene: Scene, statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler
-) -> Edit:
+def _passed_on(scene: Scene, statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> Edit:
     source = scene.source
     start = source.offset(handler.lineno, handler.col_offset)
     line = source.line_start(handler.lineno)

@@ -171,7 +171,7 @@ def direct_name(scene: Scene, node: ast.AST) -> str | None:
     names = sorted({a.name for a in atoms if a.direct})
     if (
         not names
-        or (len(names) > 1 and any(map(scene.table.rows, names)))
+        or (len(names) > 1 and any(not r.flag for n in names for r in scene.table.rows(n)))
         or any(not a.direct and a.kind not in ("unknown", "None") for a in atoms)
     ):
         return None

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,50 @@ def test_every_flag_is_counted_and_its_text_stands_as_a_comment() -> None:
     for expression in ("torch.nothing(x)", "[torch.nothing(i) for i in range(3)]"):
         assert f"# {expression}\n" in text
     assert "torch" not in {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+
+
+def test_a_handler_that_goes_on_lets_a_flag_through() -> None:
+    made = converted(
+        """
+import torch
+def flagged(x: torch.Tensor):
+    try:
+        return torch.nothing(x)
+    except ValueError:
+        return x
+    except (TypeError, RuntimeError):
+        return x * 0
+def caller(x: torch.Tensor):
+    try:
+        y = flagged(x)
+    except Exception:
+        y = x * 0
+    return y
+def quiet(x: torch.Tensor):
+    try:
+        y = flagged(x)
+    except Exception as error:
+        raise SystemExit(1) from error
+    try:
+        y = flagged(x)
+    except KeyError:
+        y = x
+    try:
+        y = float("1")
+    except Exception:
+        y = x
+    return y
+"""
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(made.data, "module.py", "exec"), scope)
+    for name in ("flagged", "caller"):
+        with pytest.raises(NotImplementedError, match="torch2ms"):
+            scope[name](1)
+    tree = ast.parse(made.data)
+    functions = {n.name: ast.unparse(n) for n in tree.body if isinstance(n, ast.FunctionDef)}
+    passed_on = {
+        n: t.count("except NotImplementedError:\n        raise") for n, t in functions.items()
+    }
+    assert {n: c for n, c in passed_on.items() if c} == {"flagged": 1, "caller": 1}
+    assert "except ValueError:\n        return x\n    except NotImpl" in functions["flagged"]
