@@ -24,7 +24,7 @@ def edits(scene: Scene, stopping: Collection[ast.AST]) -> Iterator[Edit]:
     """
     if not stopping:
         return
-    tries = [n for kind in (ast.Try, ast.TryStar) for n in scene.file.of(kind)]
+    tries: list[ast.Try | ast.TryStar] = [*scene.file.of(ast.Try), *scene.file.of(ast.TryStar)]
     catching = {id(n): h for n in tries if (h := _catching(n)) is not None}
     if not catching:
         return
