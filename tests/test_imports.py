@@ -15,7 +15,7 @@ outcomes result errors deep source syntax facts row table table_lint
 names following program index analysis calls receivers imports templates
 choice layout scene selections origins operators unknown_receivers module_members
 buffer_gradients late_writes forward_names
-packages sites census rules flags
+packages sites census rules caught flags
 import_edits plan helper_copy emit
 training tidying selfcheck accounts rewrite outputs dependencies
 notebook tree
