@@ -57,6 +57,22 @@ def called(function, *args, **kwargs):
     return function.func(*function.args, *args, **function.keywords, **kwargs)
 
 
+def bound(function, *first, **named):
+    """functools.partial(function, ...): graph mode mixes up the keywords of two partials."""
+
+    def call(*rest, **others):
+        return function(*first, *rest, **joined(named, others))
+
+    return call
+
+
+def is_full(cell):
+    """The truth of a Module, which is its length: a Cell is true, in graph mode when empty."""
+    if cell is None or not hasattr(cell, "__len__"):
+        return cell is not None
+    return len(cell) > 0
+
+
 def joined(*parts):
     """``{**one, **other}``: graph mode does not unpack into a dict."""
     made = {}

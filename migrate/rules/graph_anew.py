@@ -24,6 +24,7 @@ _CHANGING = (ast.Attribute, ast.Name, ast.Subscript, ast.Call)
 _GROWS = frozenset(("append", "extend", "insert", "pop", "add_module", "register_module"))
 _APART = frozenset(("data", "grad", "requires_grad", "training"))  # they have rules of their own
 _ANY = "?"
+_ENVIRONMENT = "os.environ"
 # methods of a Module that run no forward
 _QUIET = frozenset(
     "to cuda cpu half float double bfloat16 train eval parameters named_parameters modules children"
@@ -99,14 +100,24 @@ def _reads(scene: Scene) -> frozenset[tuple[str, str]]:
                     if getattr(node.value, "id", "") == own and function.owner is not None:
                         found.add((node.attr, function.owner.key))
                         continue
-                    atoms = inference.kinds.get(id(node.value), ())
+                    held = _instance(node.value)
+                    atoms = inference.kinds.get(id(held), ())
                     keys = {a.name for a in atoms if "::" in a.name} or {
                         _ANY for a in atoms if a.kind in ("unknown", "project")
                     }
                     found |= {(node.attr, key) for key in keys}
+                    if any(a.kind == "foreign" and a.name == "os" for a in atoms):
+                        found.add((_ENVIRONMENT, ""))
         notes["compiled reads"] = frozenset(found)
     known: frozenset[tuple[str, str]] = notes["compiled reads"]
     return known
+
+
+def _instance(node: ast.expr) -> ast.expr:
+    """Return ``self`` of ``type(self)`` and ``self.__class__``."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type" and node.args:
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else node
 
 
 def _scope(function: Function, name: str) -> str:
@@ -132,6 +143,8 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, 
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
         return _set(scene, node, reads)
     held = graph_silent.changed(scene, node)
+    if (_ENVIRONMENT, "") in reads and _sets_environment(scene, node, held):
+        return called_before(scene, node, None)
     grows = (
         isinstance(node, ast.Subscript) or getattr(getattr(node, "func", 0), "attr", "") in _GROWS
     )
@@ -149,6 +162,12 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, 
         and _is_global(scene, held, reads)
         and called_before(scene, node, None)
     )
+
+
+def _sets_environment(scene: Scene, node: ast.AST, held: ast.expr | None) -> bool:
+    """``os.environ["FAST"] = "1"``, ``os.putenv("FAST", "1")``"""
+    named = held if held is not None else getattr(node, "func", None)
+    return named is not None and graph_scope.foreign(scene, named, "os.environ", "os.putenv")
 
 
 def _set(scene: Scene, node: ast.Call, reads: frozenset[tuple[str, str]]) -> bool:

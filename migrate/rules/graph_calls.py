@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Span
+from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_products, graph_records, graph_scope
 from migrate.rules.graph_scope import Rewriting, begins_line, builtin, foreign
@@ -35,8 +36,13 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         elif isinstance(node, ast.Call):
             made = _callable(scene, node) or _reduce(scene, node) or _pairs(scene, node)
             made = made or _set_default(scene, node) or _stored_partial(scene, node)
+            made = made or _partial(scene, node)
         if made and not graph_scope.only_tells(scene, node):
             yield Rewriting(node, made)
+    inside = {id(n) for n in graph_scope.nodes(scene)}
+    for call, function in scene.file.calls.get("partial", ()):
+        if id(call) not in inside and _is_listed(scene, call, function):
+            yield Rewriting(call, (helped(scene, call.func, "bound"),))
 
 
 def helped(scene: Scene, node: ast.expr, helper: str) -> Edit:
@@ -175,6 +181,35 @@ def _set_default(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
     head = f"if {key} not in {held}:{source.newline}"
     parts = (head, indent, f"{step}{held}[{key}] = ", value)
     return (graph_scope.edit(scene, node, source.span(node), *parts),)
+
+
+def _partial(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
+    """``partial(f, k=1)`` is ``bound(f, k=1)``: of two partials graph mode takes one's keywords."""
+    held = scene.parent(node)
+    if not foreign(scene, node.func, "functools.partial") or not node.keywords:
+        return ()
+    if isinstance(held, ast.Call) and builtin(scene, held.func, "map"):
+        return ()  # graph_forms has it
+    return (helped(scene, node.func, "bound"),)
+
+
+def _is_listed(scene: Scene, node: ast.Call, function: Function | None) -> bool:
+    """Return whether a Module keeps a partial of a function in a list or dict.
+
+    Graph mode calls no partial there. Nobody looks at what it is made of.
+    """
+    if not foreign(scene, node.func, "functools.partial") or not node.args:
+        return False
+    owner = function.owner if function is not None else None
+    held = scene.parent(node)
+    if owner is None or not scene.is_module_class(owner):
+        return False
+    if not isinstance(held, (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)):
+        return False
+    program = scene.inference.program
+    looked = any(n.attr in ("func", "keywords") for f in program.files.values()
+                 for n in f.of(ast.Attribute))  # fmt: skip
+    return not looked and is_all(scene.kind(node.args[0]), "function", "ref", "method", "Module")
 
 
 def _stored_partial(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Piece
+from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Rewriting, builtin, foreign
@@ -26,10 +27,13 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
             made = _format(scene, node)
         elif isinstance(node, ast.BinOp):
             made = _power(scene, node)
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            made = _held(scene, node) or _same(scene, node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             made = _method(scene, node, node.func) or _library(scene, node)
         elif isinstance(node, ast.Call):
             made = _dict(scene, node) or _next(scene, node) or _library(scene, node)
+            made = made or _rounded(scene, node)
         if made is not None:
             yield Rewriting(node, (made,))
 
@@ -43,6 +47,50 @@ def _power(scene: Scene, node: ast.BinOp) -> Edit | None:
     if type(power.value) is not int or is_all(scene.kind(node.left), "Tensor", "float"):
         return None
     return graph_scope.edit(scene, power, scene.source.span(power), f"{power.value}.0")
+
+
+def _held(scene: Scene, node: ast.Compare) -> Edit | None:
+    """``3 in ids`` is ``bool((ids == 3).any())``: graph mode looks into no Tensor."""
+    inside = node.comparators[0]
+    if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not is_all(scene.kind(inside), "Tensor"):
+        return None
+    absent = "not " if isinstance(node.ops[0], ast.NotIn) else ""
+    opens, closes = ("(", ")") if absent and scene.is_tight(node) else ("", "")
+    source = scene.source
+    left, right = piece(source, inside, True), piece(source, node.left, True)
+    return _whole(scene, node, f"{opens}{absent}bool((", left, " == ", right, f").any()){closes}")
+
+
+def _same(scene: Scene, node: ast.Compare) -> Edit | None:
+    """``mode is Mode.FAST`` is ``mode == Mode.FAST``: graph mode has ``is`` for None and bools."""
+    other = node.comparators[0]
+    owner = other.value if isinstance(other, ast.Attribute) else None
+    keys = {a.name for a in scene.kind(owner)} if owner is not None else set()
+    if not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not keys:
+        return None
+    classes = [scene.inference.program.classes.get(key) for key in keys]
+    if not all(c is not None and "__eq__" not in c.methods and _is_enum(scene, c) for c in classes):
+        return None
+    sign = " == " if isinstance(node.ops[0], ast.Is) else " != "
+    left, right = (piece(scene.source, n, True) for n in (node.left, other))
+    return _whole(scene, node, left, sign, right)
+
+
+def _is_enum(scene: Scene, owner: Class) -> bool:
+    names = ("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag")
+    return any(foreign(scene, base, *names) for base in owner.node.bases)
+
+
+def _rounded(scene: Scene, node: ast.Call) -> Edit | None:
+    """``round(n / 4)`` is ``int(round(n / 4))``: graph mode gives a float."""
+    if not builtin(scene, node.func, "round") or len(node.args) != 1 or node.keywords:
+        return None
+    held = scene.parent(node)
+    if isinstance(held, ast.Call) and builtin(scene, held.func, "int"):
+        return None
+    if not is_all(scene.kind(node.args[0]), "int", "float"):
+        return None
+    return _whole(scene, node, "int(round(", _inside(scene, node.args[0]), "))")
 
 
 def _set(scene: Scene, node: ast.Set) -> Edit | None:

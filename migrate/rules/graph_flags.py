@@ -208,8 +208,13 @@ def _goes(scene: Scene, node: ast.Import | ast.ImportFrom) -> bool:
 
 
 def _special(scene: Scene, node: ast.AST) -> Found | None:
-    if isinstance(node, ast.For) and node.orelse:
-        return "GRF601", "for ... else", "graph mode has no else of loops", "move it after the loop"
+    if isinstance(node, (ast.For, ast.While)) and node.orelse:
+        return (
+            "GRF601",
+            "else of a loop",
+            "graph mode has no else of loops",
+            "move it after the loop",
+        )
     if sys.version_info >= (3, 10) and isinstance(node, ast.Match):
         return "GRF601", "match", "graph mode does not compile match", "write if and elif"
     if isinstance(node, ast.JoinedStr):
@@ -228,8 +233,14 @@ def _special(scene: Scene, node: ast.AST) -> Found | None:
     if asked:
         why = "graph mode takes its objects for plain ones: it is always False there"
         return "GRF608", asked, why, "find out in __init__ and keep the answer"
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        kinds = {a.kind for a in scene.kind(node.comparators[0])}
+        named = isinstance(node.comparators[0], (ast.Name, ast.Attribute))
+        if named and kinds and kinds <= {"Tensor", "Module", "Object", "unknown", "instance"}:
+            return "GRF602", "is", "graph mode has is for None, numbers and texts", "keep a flag"
     if isinstance(node, ast.Call):
-        ways: tuple[Callable[[Scene, ast.Call], Found | None], ...] = (_record, _iterator, _method)
+        ways: tuple[Callable[[Scene, ast.Call], Found | None], ...]
+        ways = (_record, _iterator, _method, graph_methods.stays)
         return next((f for f in (way(scene, node) for way in ways) if f), None)
     return None
 

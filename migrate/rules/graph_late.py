@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.receivers.kinds import is_all
-from migrate.rules.graph_scope import Found, Silent, only_tells
+from migrate.rules.graph_scope import Found, Silent, builtin, only_tells
 from migrate.scene import Scene
 from migrate.selections import is_selection
 
@@ -28,6 +28,8 @@ _SORTS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "None": 
 _CALLED = frozenset(("function", "method", "ref", "Module", "partial", "builtin", "class"))
 _CARRYING = (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.IfExp, ast.Starred)
 _LOOPS = (ast.While, ast.For)
+_SUMMED = ("len", "sum", "max", "min")
+_LENGTH = "the data decide how long it is: graph mode has sequences of one length alone"
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
@@ -47,6 +49,9 @@ def flags(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
             found = _chosen_call(scene, asked, node)
         elif isinstance(node, ast.Call):
             found = _grown(scene, asked, node) or _computed(scene, asked, node)
+            found = found or _counted(scene, asked, node)
+        elif isinstance(node, ast.BinOp):
+            found = _repeated(scene, asked, node)
         if found is not None:
             yield Silent(node, found)
 
@@ -108,6 +113,11 @@ class Asked:
         """Return whether an expression asks how large a Tensor is."""
         held = _sized(node)
         return held is not node and is_all(self.scene.kind(held), "Tensor")
+
+    def is_range(self, node: ast.AST) -> bool:
+        """Return whether a node is ``range(k)`` of a number that the data decide."""
+        named = isinstance(node, ast.Call) and builtin(self.scene, node.func, "range")
+        return named and any(self.late(a) for a in node.args)  # type: ignore[attr-defined]
 
     def joined(self, node: ast.expr) -> bool:
         """Return whether a branch that the data decide chooses what is no Tensor."""
@@ -280,15 +290,44 @@ def _grown(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend", "insert"):
         return None
     branch = scene.parent(statement) if isinstance(statement, ast.Expr) else None
-    if not isinstance(branch, ast.If) or not asked.late(branch.test):
-        return None
     name = ast.unparse(func.value)
-    if not is_all(scene.kind(func.value), "list") or _grows(branch.body, name) == _grows(
-        branch.orelse, name
-    ):
+    if not is_all(scene.kind(func.value), "list"):
+        return None
+    if isinstance(branch, ast.If):
+        if not asked.late(branch.test) or _grows(branch.body, name) == _grows(branch.orelse, name):
+            return None
+    elif not isinstance(branch, ast.For) or not asked.is_range(branch.iter):
         return None
     why = "the data decide how long the list is: graph mode has lists of one length alone"
     return "GRF618", name, why, "append something in both branches"
+
+
+def _counted(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
+    """``range(k)[-1]``, ``[f(i) for i in range(k)]``: of such a sequence graph mode has one item
+    that stands for all."""
+    if not asked.is_range(node):
+        return None
+    around = scene.parent(node)
+    if isinstance(around, ast.comprehension):
+        node, around = around, scene.parent(scene.parent(around) or around)  # type: ignore[assignment]
+    elif isinstance(around, (ast.For, ast.Compare)):
+        return None
+    if isinstance(around, ast.Call) and getattr(around.func, "id", "") in _SUMMED:
+        return None
+    return "GRF618", "range", _LENGTH, "go over a range of fixed length, and choose inside"
+
+
+def _repeated(scene: Scene, asked: Asked, node: ast.BinOp) -> Found | None:
+    """``[x] * k``"""
+    sides = ((node.left, node.right), (node.right, node.left))
+    if not isinstance(node.op, ast.Mult) or not any(
+        is_all(scene.kind(one), "list", "tuple") and asked.late(other) for one, other in sides
+    ):
+        return None
+    around = scene.parent(node)
+    if isinstance(around, ast.Call) and getattr(around.func, "id", "") == "len":
+        return None
+    return "GRF618", ast.unparse(node), _LENGTH, "use torch.stack and expand"
 
 
 def _grows(block: list[ast.stmt], name: str) -> int:

@@ -7,13 +7,14 @@ import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from migrate.forward_names import line
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import Function
 from migrate.receivers.inference import Inference
 from migrate.rules import dead_handlers, decorated
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
-from migrate.syntax import within
+from migrate.syntax import is_super, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
@@ -100,18 +101,59 @@ def compiled_here(scene: Scene) -> tuple[Function, ...]:
 
 
 def _called(inference: Inference, function: Function, guess: bool) -> list[Function]:
-    called = []
+    program = inference.program
+    called: list[Function] = []
     for node in function.nodes:
         if isinstance(node, ast.Call):
             kind = inference.kinds.get(id(node.func), ())
             for atom in kind:
                 if atom.kind in ("function", "method"):
-                    target = inference.program.functions.get(atom.name)
+                    target = program.functions.get(atom.name)
+                    owner = target.owner if target is not None else None
                     called += [target] if target is not None else []
+                    if owner is not None and target is not None:
+                        called += _inherited(inference, owner.key, target.name)
             open_ = guess and all(a.kind == "unknown" for a in kind)
             if open_ and isinstance(node.func, ast.Attribute):
                 called += _methods(inference).get(node.func.attr, [])
+        elif isinstance(node, ast.Attribute) and node.attr in _properties(inference):
+            keys = {a.name for a in inference.kinds.get(id(node.value), ())}
+            called += [f for key in keys & program.classes.keys()
+                       for f in _inherited(inference, key, node.attr)
+                       if f in _properties(inference)[node.attr]]  # fmt: skip
+        if isinstance(node, ast.Attribute) and is_super(node.value):
+            method: Function | None = function
+            while method is not None and method.owner is None:
+                method = method.parent
+            owner = method.owner if method is not None else None
+            if owner is not None:  # a class between it and its base may stand in a subclass
+                called += _inherited(inference, owner.key, node.attr)
     return called
+
+
+def _inherited(inference: Inference, key: str, name: str) -> list[Function]:
+    """Return the methods of this name that an object of a class may have, or lead to: also of
+    classes beside it that a subclass derives from."""
+    classes, notes = inference.program.classes, inference.program.notes
+    families: dict[str, list[str]] = notes.setdefault("families", {})
+    if key not in families:
+        objects = [classes[key], *inference.summaries.graph.derived(classes[key])]
+        families[key] = sorted({k for owner in objects for k in line(inference, owner.key)})
+    return [classes[k].methods[name] for k in families[key] if name in classes[k].methods]
+
+
+def _properties(inference: Inference) -> dict[str, list[Function]]:
+    """Return the properties of the program's classes by their names."""
+    notes = inference.program.notes
+    if "properties" not in notes:
+        found: dict[str, list[Function]] = {}
+        for owner in inference.program.classes.values():
+            for name, method in owner.methods.items():
+                if method.decorated("property", "cached_property"):
+                    found.setdefault(name, []).append(method)
+        notes["properties"] = found
+    properties: dict[str, list[Function]] = notes["properties"]
+    return properties
 
 
 def _hooks(inference: Inference) -> list[Function]:

@@ -15,14 +15,22 @@ from dataclasses import replace
 from migrate.outcomes import Edit, Outcome, Span
 from migrate.program import Function
 from migrate.receivers.kinds import ordered
-from migrate.rules import graph_late, graph_scope, graph_single, graph_wrappers, items
+from migrate.rules import (
+    graph_late,
+    graph_methods,
+    graph_scope,
+    graph_single,
+    graph_wrappers,
+    items,
+)
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Found, Silent
 from migrate.scene import Scene
 from migrate.syntax import all_parameters, within
 
 CODES = frozenset(
-    "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619".split()
+    "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
+    " GRF620".split()
 )
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
@@ -33,6 +41,8 @@ _SIZING = _OF_LISTS | {"pop", "remove", "clear"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
+_WITH_WEIGHTS = ("Linear", "Bilinear", "Conv", "Embedding", "RNN", "LSTM", "GRU", "Lazy",
+                 "MultiheadAttention", "Transformer")  # fmt: skip
 _DRAWN = ("random.", "numpy.random.", "secrets.", "uuid.", "time.time", "time.perf_counter",
           "time.monotonic", "time.process_time", "time.thread_time", "datetime.datetime.now",
           "datetime.datetime.utcnow", "datetime.date.today")  # fmt: skip
@@ -44,6 +54,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
     if not own:
         return
     yield from graph_wrappers.flags(scene)
+    yield from graph_methods.flags(scene)
     yield from _drawn(scene, own)
     yield from items.lost(scene, own)
     yield from items.masked(scene, own)
@@ -253,6 +264,29 @@ def _drawn(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
                 why = "graph mode asks once, when it compiles, and goes on with that value"
                 yield Silent(node, ("GRF613", atom.name, why, "draw it with torch, or pass it in"))
                 break
+        made = [a.name for a in scene.kind(node) if a.kind == "Module"]
+        new = any(a.kind in ("class", "ref") for a in kind)
+        if new and any(draws(scene, name, frozenset()) for name in made):
+            why = "graph mode draws its weights once, torch at each call"
+            yield Silent(node, ("GRF613", ast.unparse(node.func), why, "make it in __init__"))
+
+
+def draws(scene: Scene, name: str, seen: frozenset[str]) -> bool:
+    """Return whether an object of a class begins with weights that are drawn at random."""
+    if "::" not in name:
+        last = name.rpartition(".")[2]
+        return name.startswith("torch.nn.") and last.startswith(_WITH_WEIGHTS)
+    if name in seen:
+        return False
+    inference, seen = scene.inference, seen | {name}
+    made = inference.program.classes[name].methods.get("__init__")
+    kinds = [inference.kinds.get(id(n.func), frozenset()) for n in (made.nodes if made else ())
+             if isinstance(n, ast.Call)]  # fmt: skip
+    atoms = [a for kind in kinds for a in kind if a.kind in ("class", "ref")]
+    drawn = ("torch.rand", "torch.normal", "torch.nn.init.")
+    return any(a.name.startswith(drawn) or draws(scene, a.name, seen) for a in atoms) or any(
+        draws(scene, base, seen) for base in inference.torch_bases(name)
+    )
 
 
 def _in_loops(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:

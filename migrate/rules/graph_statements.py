@@ -5,23 +5,32 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Removal, Site, Span
+from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.program import Function
+from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
 from migrate.rules.dedent import comments_left, dedented, first_start
+from migrate.rules.graph_late import Asked
 from migrate.rules.graph_scope import Rewriting, begins_line, foreign
 from migrate.scene import Scene
+from migrate.syntax import all_parameters
 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
-    """``del``, ``for ... else``, ``nullcontext()``, ``import``, ``match``."""
+    """``del``, ``for ... else``, ``while a and b``, ``nullcontext()``, ``import``, ``match``."""
     for node in graph_scope.nodes(scene):
         made: tuple[Edit, ...] = ()
         if isinstance(node, ast.Delete):
             made = _delete(scene, node)
-        elif isinstance(node, ast.For) and node.orelse:
-            made = _for_else(scene, node)
+        elif isinstance(node, (ast.For, ast.While)):
+            made = _loop_else(scene, node) if node.orelse else ()
+            if isinstance(node, ast.While) and bool(made) == bool(node.orelse):
+                made += _while_late(scene, node)
+        elif isinstance(node, ast.FunctionDef):
+            made = _inner_default(scene, node)
         elif isinstance(node, ast.With):
             made = _without_effect(scene, node)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -30,6 +39,44 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
             made = _match(scene, node)
         if made:
             yield Rewriting(node, made)
+    for function in graph_scope.compiled_here(scene):
+        if isinstance(function.node, ast.FunctionDef):
+            yield from _outer_defaults(scene, function.node)
+
+
+def _outer_defaults(scene: Scene, node: ast.FunctionDef) -> Iterator[Rewriting]:
+    """``def f(x, k=SCALE)`` is ``f_k = SCALE`` and ``def f(x, k=f_k)``, where SCALE is bound anew.
+
+    Graph mode asks for a default when it compiles.
+    """
+    top: ast.AST = node
+    while isinstance(scene.parent(top), ast.ClassDef):
+        top = scene.parent(top) or top
+    if not isinstance(scene.parent(top), ast.Module) or not isinstance(top, ast.stmt):
+        return
+    args, source = node.args, scene.source
+    plain = [*args.posonlyargs, *args.args]
+    pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
+    pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+    anew = {n for n in scene.file.names if _is_bound_anew(scene, n)} if pairs else set()
+    late = [(a, d) for a, d in pairs
+            if any(isinstance(n, ast.Name) and n.id in anew for n in ast.walk(d))]  # fmt: skip
+    if not late:
+        return
+    start = first_start(scene, top)
+    lines = [f"{node.name}_{a.arg} = {source.text_of(d)}" for a, d in late]
+    head = source.newline.join((*lines, "", "", ""))
+    edits = [graph_scope.edit(scene, node, source.span(d), f"{node.name}_{a.arg}") for a, d in late]
+    yield Rewriting(node, (graph_scope.edit(scene, node, Span(start, start), head), *edits))
+
+
+def _is_bound_anew(scene: Scene, name: str) -> bool:
+    """Return whether a global of the file is bound more than once, or by a function."""
+    if any(name in f.globals for f in scene.file.functions.values()):
+        return True
+    bound = [n for n in scene.file.of(ast.Name) if n.id == name
+             and not isinstance(n.ctx, ast.Load) and scene.function(n) is None]  # fmt: skip
+    return len(bound) > 1
 
 
 def _delete(scene: Scene, node: ast.Delete) -> tuple[Edit, ...]:
@@ -45,9 +92,9 @@ def _removal(scene: Scene, node: ast.stmt) -> Edit:
     return Removal(place, Outcome.CONVERTED, ())
 
 
-def _for_else(scene: Scene, node: ast.For) -> tuple[Edit, ...]:
-    """Without a ``break``, what stands under ``else`` comes after the loop in any case."""
-    if _breaks(node.body) or not begins_line(scene, node):
+def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
+    """What stands under ``else`` comes after the loop: under a condition, where a ``break`` is."""
+    if not begins_line(scene, node):
         return ()
     source = scene.source
     line = source.line_of(source.span(node.body[-1]).end) + 1
@@ -57,16 +104,43 @@ def _for_else(scene: Scene, node: ast.For) -> tuple[Edit, ...]:
     last = source.line_of(first)
     if last == line or source.data[start : source.line_start(line + 1)].split() != [b"else:"]:
         return ()  # a comment beside the else, or its body on the same line
-    edits = [graph_scope.edit(scene, node, Span(start, source.line_start(line + 1)))]
-    moved = [*comments_left(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
-    return tuple(edits + [graph_scope.edit(scene, node, span) for span in moved])
+    breaks = _breaks(node.body)
+    if not breaks:
+        edits = [graph_scope.edit(scene, node, Span(start, source.line_start(line + 1)))]
+        moved = [*comments_left(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
+        return tuple(edits + [graph_scope.edit(scene, node, span) for span in moved])
+    function = scene.function(node)
+    if function is None:
+        return ()
+    name = graph_scope.free_local(scene, function, "broken")
+    begin = source.span(node).start
+    indent = Piece(Span(source.line_start(node.lineno), begin))
+    word = source.data.index(b"else", start)
+    return (
+        graph_scope.edit(
+            scene, node, Span(begin, begin), f"{name} = False{source.newline}", indent
+        ),
+        *(_marked(scene, b, name) for b in breaks),
+        graph_scope.edit(scene, node, Span(word, word + 4), f"if not {name}"),
+    )
 
 
-def _breaks(body: list[ast.stmt]) -> bool:
-    """Whether a ``break`` leaves this loop, and not one inside it."""
+def _marked(scene: Scene, node: ast.Break, name: str) -> Edit:
+    """``broken = True`` in front of a ``break``."""
+    source, span = scene.source, scene.source.span(node)
+    place = Span(span.start, span.start)
+    if not begins_line(scene, node):
+        return graph_scope.edit(scene, node, place, f"{name} = True; ")
+    indent = Piece(Span(source.line_start(node.lineno), span.start))
+    return graph_scope.edit(scene, node, place, f"{name} = True{source.newline}", indent)
+
+
+def _breaks(body: list[ast.stmt]) -> list[ast.Break]:
+    """Return each ``break`` that leaves this loop, and not one inside it."""
+    found: list[ast.Break] = []
     for statement in body:
         if isinstance(statement, ast.Break):
-            return True
+            found.append(statement)
         if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)):
             inner: list[ast.stmt] = statement.orelse
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
@@ -75,9 +149,78 @@ def _breaks(body: list[ast.stmt]) -> bool:
             inner = [s for s in ast.iter_child_nodes(statement) if isinstance(s, ast.stmt)]
             inner += [s for h in getattr(statement, "handlers", ()) for s in h.body]
             inner += [s for c in getattr(statement, "cases", ()) for s in c.body]
-        if _breaks(inner):
-            return True
-    return False
+        found += _breaks(inner)
+    return found
+
+
+def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
+    """``while i < n and x.sum() < 1:`` has what follows ``and`` as a ``break`` in its body.
+
+    Graph mode joins no number that it knows with one that the data decide.
+    """
+    test, source, asked = node.test, scene.source, Asked(scene)
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return ()
+    tensors = [is_all(scene.kind(v), "Tensor") for v in test.values]
+    if not any(asked.late(v) for v in test.values) or all(tensors):
+        return ()
+    begin, start = source.span(node).start, source.span(node.body[0]).start
+    if b"#" in source.data[begin:start] or not begins_line(scene, node.body[0]):
+        return ()
+    colon = source.data.rindex(b":", source.span(test.values[-1]).end, start)
+    indent = Piece(Span(source.line_start(node.body[0].lineno), start))
+    step = "\t" if source.data[start - 1 : start] == b"\t" else "    "
+    parts: list[str | Piece] = []
+    for value in test.values[1:]:
+        parts += ["if not (", Piece(source.span(value)), f"):{source.newline}", indent,
+                  f"{step}break{source.newline}", indent]  # fmt: skip
+    head = ("while ", Piece(source.span(test.values[0])))
+    return (
+        graph_scope.edit(scene, node, Span(begin, colon), *head),
+        graph_scope.edit(scene, node, Span(start, start), *parts),
+    )
+
+
+def _inner_default(scene: Scene, node: ast.FunctionDef) -> tuple[Edit, ...]:
+    """``def f(x, i=i)`` inside a function gets ``f = bound(f, i=i)`` behind it.
+
+    Graph mode knows no variable of the outer function where it takes a default.
+    """
+    function = scene.file.functions.get(id(node))
+    outer = function.parent if function is not None else None
+    given, args = node.args.defaults, node.args
+    if outer is None or not begins_line(scene, node) or node.decorator_list:
+        return ()
+    named = args.args[len(args.args) - len(given) :]
+    pairs = list(zip(named, given, strict=True)) if not args.posonlyargs else []
+    pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+    seen = outer.locals | {a.arg for a in all_parameters(outer.node.args)}
+    late = [(a, d) for a, d in pairs
+            if any(isinstance(n, ast.Name) and n.id in seen for n in ast.walk(d))]  # fmt: skip
+    if not late or _passed_by_place(scene, outer, node, len(args.args) - len(given)):
+        return ()
+    text, root = scene.spelling.local("helpers.bound")
+    source = scene.source
+    end = source.span(node).end
+    indent = Piece(Span(source.line_start(node.lineno), source.span(node).start))
+    parts: list[str | Piece] = []
+    for argument, default in late:
+        parts += [f", {argument.arg}=", Piece(source.span(default))]
+    made = graph_scope.edit(
+        scene, node, Span(end, end), source.newline, indent, f"{node.name} = {text}({node.name}",
+        *parts, ")",
+    )  # fmt: skip
+    return (replace(made, outcome=Outcome.HELPER, needs=frozenset((root,))),)
+
+
+def _passed_by_place(scene: Scene, outer: Function, node: ast.FunctionDef, places: int) -> bool:
+    """Return whether a call may pass a value by place for a parameter with a default."""
+    key = scene.file.functions[id(node)].key
+    return any(
+        isinstance(call, ast.Call) and len(call.args) > places
+        and any(a.name == key or a.kind == "unknown" for a in scene.kind(call.func))
+        for call in outer.nodes
+    )  # fmt: skip
 
 
 def _without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
