@@ -17,8 +17,8 @@ from migrate.receivers.kinds import without_none
 from migrate.rules import graph_scope
 from migrate.rules.graph_scope import Found, Rewriting, Silent
 from migrate.scene import Scene
-from migrate.substitution import piece
 from migrate.syntax import is_super, within
+from migrate.templates import piece
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
