@@ -195,6 +195,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     buffers.unsaved,
     buffers.items,
     items.loads,
+    shared_storage.repairs,
 )
 
 

@@ -45,8 +45,10 @@ def serve(mode: str) -> None:
         for prefix, cell in model.cells_and_names():
             for buffer in cell.__dict__.get("registered_buffers", ()):
                 kept.add((prefix + "." if prefix else "") + buffer)
-            if getattr(cell, "affine", True) is False:  # torch's has no weight there, so no number
-                kept |= {(prefix + "." if prefix else "") + name for name in ("gamma", "beta")}
+            for name in ("gamma", "beta"):  # torch's has no weight where affine is False
+                weight = getattr(cell, name, None)
+                if isinstance(weight, ms.Parameter) and not weight.requires_grad:
+                    kept.add((prefix + "." if prefix else "") + name)
         for name, parameter in model.parameters_and_names():
             if name in kept or name.endswith(("moving_mean", "moving_variance")):
                 continue

@@ -70,23 +70,26 @@ class Unplain(Exception):
     """A result that cannot be compared: a module, a function, a method."""
 
 
-def apart(expected: Any, got: Any, where: str = "") -> str:
-    """What differs between two plain results, "" where they are the same."""
+def apart(expected: Any, got: Any, where: str = "", beside: float = 0.0) -> str:
+    """What differs between two plain results, "" where they are the same.
+
+    ``beside``: the size of numbers beside which a millionth is nothing.
+    """
     if expected[0] != got[0]:
         return f"{where}: {_shown(expected)} / {_shown(got)}"
     what, a, b = expected[0], expected[1], got[1]
     if what in ("tensor", "array"):
-        return _arrays_apart(a, b, where)
+        return _arrays_apart(a, b, where, beside)
     if what == "dict":
         if [k for k, _ in a] != [k for k, _ in b]:
             return f"{where}: keys {[k for k, _ in a]} / {[k for k, _ in b]}"
         return next((t for (k, x), (_, y) in zip(a, b, strict=True)
-                     if (t := apart(x, y, f"{where}[{k!r}]"))), "")  # fmt: skip
+                     if (t := apart(x, y, f"{where}[{k!r}]", beside))), "")  # fmt: skip
     if what in ("list", "tuple"):
         if len(a) != len(b):
             return f"{where}: {len(a)} elements / {len(b)}"
         return next((t for i, (x, y) in enumerate(zip(a, b, strict=True))
-                     if (t := apart(x, y, f"{where}[{i}]"))), "")  # fmt: skip
+                     if (t := apart(x, y, f"{where}[{i}]", beside))), "")  # fmt: skip
     if what == "float":
         return _arrays_apart(np.asarray(a), np.asarray(b), where)
     return "" if a == b else f"{where}: {a!r} / {b!r}"
@@ -98,15 +101,17 @@ def _shown(value: Any) -> str:
     return f"{value[0]} {str(value[1])[:60]}"
 
 
-def _arrays_apart(a: np.ndarray, b: np.ndarray, where: str) -> str:
+def _arrays_apart(a: np.ndarray, b: np.ndarray, where: str, beside: float = 0.0) -> str:
     if a.shape != b.shape:
         return f"{where}: shape {a.shape} / {b.shape}"
     if a.dtype != b.dtype:
         return f"{where}: dtype {a.dtype} / {b.dtype}"
-    return numbers_apart(a, b, where)
+    return numbers_apart(a, b, where, beside=beside)
 
 
-def numbers_apart(a: np.ndarray, b: np.ndarray, where: str, loose: float = 1.0) -> str:
+def numbers_apart(
+    a: np.ndarray, b: np.ndarray, where: str, loose: float = 1.0, beside: float = 0.0
+) -> str:
     """What differs between two arrays of one shape and dtype: floats within 1e-4 of the largest."""
     if a.size == 0:
         return ""
@@ -118,7 +123,7 @@ def numbers_apart(a: np.ndarray, b: np.ndarray, where: str, loose: float = 1.0) 
     coarse = {"float16": 2e-2}.get(str(a.dtype), 1e-4) * loose
     x, y = a.astype(wide)[np.isfinite(a)], b.astype(wide)[np.isfinite(a)]
     gap, scale = np.abs(x - y), (np.abs(x).max() if x.size else 0.0)
-    if gap.size and gap.max() > 3e-6 * loose + coarse * scale:
+    if gap.size and gap.max() > 3e-6 * loose + coarse * scale + 1e-6 * beside:
         return f"{where}: off by {gap.max():.3g} of {scale:.3g}: {x.ravel()[:4]} / {y.ravel()[:4]}"
     return ""
 

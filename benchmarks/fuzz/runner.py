@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from programs import Program, apart, files_of
 from torch_side import Oracle
 
@@ -232,9 +233,9 @@ def judged(
             known = bool(flags) or bool(FLAG.search(text))
             what, text = "FLAGGED" if known else "LOUD", f"{label}: {text}"
         else:
-            text = apart(
-                expected, _as_torchs(mine, expected) if "gradient" in label else mine, label
-            )
+            gradient = "gradient" in label
+            found = _as_torchs(mine, expected) if gradient else mine
+            text = apart(expected, found, label, _largest(expected) if gradient else 0.0)
             if not text:
                 continue
             what = "RUNS_ON" if flags else "SILENT"
@@ -243,6 +244,12 @@ def judged(
     if worst == "RIGHT" and flags:
         worst = "FLAGGED"
     return Verdict(program, mode, worst, cause[:600], flags)
+
+
+def _largest(gradients: Any) -> float:
+    """The largest of all gradients of a program: what is zero but for rounding is small beside it."""
+    sizes = (np.abs(array).max() for _, (_, array) in gradients[1] if array.size)
+    return float(max(sizes, default=0.0))
 
 
 def _as_torchs(mine: Any, expected: Any) -> Any:

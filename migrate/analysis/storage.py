@@ -7,6 +7,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -101,6 +102,7 @@ class Intricate(Exception):
 class State:
     """What the names and the containers hold at one point of a function.
 
+    ``views`` maps a name to the expression of another name that it surely is a view of, or is.
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
     ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
     the references that were gone through in the whole walk, ``made`` holds the regions made
@@ -116,19 +118,30 @@ class State:
     made: set[Region] = field(default_factory=set, compare=False)
     leaves: set[Hashable] = field(default_factory=set, compare=False)
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
+    views: dict[str, ast.expr] = field(default_factory=dict)
 
     def copy(self) -> State:
-        return self.with_names(dict(self.names), dict(self.inside), dict(self.cut))
+        return self.with_names(
+            dict(self.names), dict(self.inside), dict(self.cut), dict(self.views)
+        )
 
     def with_names(
         self,
         names: dict[str, Refs],
         inside: dict[tuple[Region, str], Refs],
         cut: dict[Region, frozenset[int]],
+        views: dict[str, ast.expr],
     ) -> State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.roots
-        return State(names, inside, cut, *shared)
+        return State(names, inside, cut, *shared, views)
+
+    def bound(self, name: str) -> None:
+        """Forget the views of a name, and through it, that is bound to another value."""
+        for other, view in list(self.views.items()):
+            mentions = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(view))
+            if other == name or mentions:
+                del self.views[other]
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
@@ -281,7 +294,10 @@ def joined(states: Iterable[State | None]) -> State | None:
     alive = [s for s in states if s is not None]
     if len(alive) < 2:
         return alive[0] if alive else None
-    result = alive[0].with_names({}, {}, {})
+    result = alive[0].with_names({}, {}, {}, {})
+    for name, view in alive[0].views.items():
+        if all(s.views.get(name) is view for s in alive):
+            result.views[name] = view
     for region in dict.fromkeys(r for s in alive for r in s.cut):
         result.cut[region] = frozenset().union(*(s.cut.get(region, ()) for s in alive))
     for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run

@@ -141,7 +141,7 @@ class Calls(Writes):
 
     def target_refs(self, target: Target) -> Refs:
         """What a write changes; what is stale must not be changed either."""
-        if target.holder in (Holder.NAME, Holder.ITEM, Holder.OUTER):
+        if target.holder in (Holder.NAME, Holder.ITEM, Holder.OUTER, Holder.VIEW):
             refs = self.look(target.name)
         elif target.holder is Holder.PLACE:
             refs = self.holders(target.expr)

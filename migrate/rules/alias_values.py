@@ -24,6 +24,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
+from migrate.rules.views import Repair
 from migrate.scene import Scene
 from migrate.syntax import children
 
@@ -41,7 +42,9 @@ class Findings:
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
-    read again, ``returned`` storages given back; ``tied``: two of these are one.
+    read again, ``returned`` storages given back; ``tied``: two of these are one. ``unseen`` are
+    writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
+    are brought up to date behind it.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -58,6 +61,8 @@ class Findings:
     added: set[int] = field(default_factory=set)
     unfolded: set[int] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
+    unseen: set[int] = field(default_factory=set)
+    repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     intricate: bool = False  # given up
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role, graph_of
 from migrate.analysis.dataflow import Forward, solve
@@ -32,6 +33,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules.alias_calls import Calls, Summary
 from migrate.rules.alias_values import Findings
 from migrate.rules.called_from import in_forward, is_for_effect, scene_of
+from migrate.rules.views import bound, named
 from migrate.rules.written import may_be_tensor, target_of, unsure_target
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
@@ -84,6 +86,13 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Not
     if not within & notes.open.keys():  # else it is solved again with the one that waits for it
         notes.done[key] = found
     return found
+
+
+def solved(scene: Scene) -> list[Findings]:
+    """Return what is found in those units of a file that were solved."""
+    keys = (scene.file.path, *map(id, scene.file.functions.values()))
+    done = _notes(scene).done
+    return [done[key] for key in keys if key in done]
 
 
 def summary(scene: Scene, function: Function) -> Summary:
@@ -221,12 +230,35 @@ class _Walk(Calls, Forward[State]):
             self.state.names[part.name] = self.closure(part)
         elif isinstance(part, ast.expr):
             refs = self.value(part)
-            if isinstance(node.statement, ast.Lambda):
+            if self.function is not None and isinstance(self.function.node, ast.Lambda):
                 self.found.returned |= self.state.reach(refs)
         elif isinstance(part, ast.stmt):
             method = getattr(self, "_" + type(part).__name__, None)
             (method or self._parts)(part)
+        if part is not None:
+            self._views(part, node.role)
         return self.state
+
+    def _views(self, part: ast.AST, role: Role) -> None:
+        """Note the names that surely hold a view of another name from here on."""
+        if isinstance(part, ast.AugAssign) and is_all(self.scene.kind(part), "Tensor"):
+            return  # the same tensor, changed
+        if self.state.views:
+            for name in bound(part):
+                self.state.bound(name)
+        if isinstance(part, (ast.Assign, ast.AnnAssign)) and role is Role.STATEMENT:
+            shared = self.shared
+            for name, view in named(self.scene, part).items():
+                read = {n.id for n in ast.walk(view) if isinstance(n, ast.Name)}
+                if shared.isdisjoint(read | {name}):
+                    self.state.views[name] = view
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """Names that functions may bind in a scope around them."""
+        declared = [one.names for one in self.scene.file.of(ast.Global)]
+        declared += [one.names for one in self.scene.file.of(ast.Nonlocal)]
+        return frozenset(name for names in declared for name in names)
 
     def _case(self, pattern: ast.AST, refs: Refs) -> None:
         for part in ast.walk(pattern):

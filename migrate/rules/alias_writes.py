@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from migrate.analysis.cfg import Node
+from migrate.analysis.facts import UnitFacts
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -24,7 +26,8 @@ from migrate.analysis.storage import (
 from migrate.buffer_gradients import carries, is_buffer, parameters, registered
 from migrate.rules.alias_values import Values, key_of
 from migrate.rules.stopped import is_stopped
-from migrate.rules.written import Holder, target_of
+from migrate.rules.views import Repair, base_of, is_statement
+from migrate.rules.written import Holder, Target, target_of
 
 
 class Writes(Values):
@@ -35,6 +38,9 @@ class Writes(Values):
     """
 
     apart = False
+
+    def _is_known(self, ref: Ref) -> bool:
+        raise NotImplementedError  # in alias_calls
 
     # -- binding and writing --------------------------------------------------------------------
 
@@ -113,6 +119,7 @@ class Writes(Values):
         "bound": it is bound anew; "again": the statement can bind it anew; "": it keeps the old.
         """
         target, key = target_of(self.scene, expr), id(by)
+        self.found.repairs.pop(key, None)
         self.note_given(by, refs)
         if mode == "item" or target.holder is Holder.ITEM or isinstance(expr, ast.Subscript):
             self.set_items(refs)
@@ -140,14 +147,86 @@ class Writes(Values):
             self._taken(by, expr, refs)
         if mode != "item" and any(r.how == VIEW and root(r.region)[0] == "outer" for r in refs):
             self.found.seen.setdefault(key, "a variable of outside, of which it is a part")
+        self._unseen(key, expr, refs)
+        repairs = self._repairs(by, target, refs) if mode in ("bound", "item") else ()
         self.state.write(refs, key)
         new = self.state.make(key)
+        for one in repairs:
+            self._repaired(one, new)
         if target.holder is Holder.ELEMENT and mode:
             self._renew_elements(target.expr, refs, key, new)
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
-            self.state.names[target.name] = frozenset((new._replace(stale=again),))
+            how = VIEW if repairs and target.name in self.state.views else SAME
+            self.state.names[target.name] = frozenset((new._replace(stale=again, how=how),))
         return frozenset((new,))
+
+    def _unseen(self, key: int, expr: ast.expr, refs: Refs) -> None:
+        """Note whether torch made the tensor that a write changes, and nothing holds it."""
+        func = expr.func if isinstance(expr, ast.Call) else None
+        made = func is not None and all(
+            a.kind in ("ref", "method") and a.name.startswith("torch.")
+            for a in self.scene.kind(func)
+        )
+        if not made and not (isinstance(expr, ast.BinOp) and self._tensor(expr)):
+            return
+        alone = all(r.region[0] == "new" and r.how == SAME and not self._is_known(r) for r in refs)
+        (self.found.unseen.add if refs and alone else self.found.unseen.discard)(key)
+
+    # -- names of one tensor ----------------------------------------------------------------------
+
+    def _repairs(self, by: ast.AST, target: Target, refs: Refs) -> tuple[Repair, ...]:
+        """The names that are brought up to date behind a write; the others go stale."""
+        found: tuple[Repair, ...] = ()
+        point = self.scene.facts.point(by)
+        own = target.holder in (Holder.NAME, Holder.ITEM, Holder.VIEW)
+        if own and self.state.views and point is not None and is_statement(self.scene, by):
+            found = self._repaired_names(target.name, regions(refs), point)
+        if found:
+            self.found.repairs[id(by)] = (by, found)
+        else:
+            self.found.repairs.pop(id(by), None)
+        return found
+
+    def _repaired_names(
+        self, name: str, hit: frozenset[Region], point: tuple[UnitFacts, Node]
+    ) -> tuple[Repair, ...]:
+        facts, node = point
+        up = self._viewed(name)
+        if up is None:
+            return ()
+        taken: dict[str, ast.expr] = {}
+        missed = False
+        for other, held in self.state.names.items():
+            if other == name or not hit & regions(held) or not facts.live.after(other, node):
+                continue
+            path = self._viewed(other)
+            if path is None or (path or [other])[-1] != (up or [name])[-1]:
+                continue
+            missed = True
+            for one in reversed((other, *path)):
+                if one != name and one not in up:
+                    taken[one] = self.state.views[one]
+        if not missed:
+            return ()
+        whole = [Repair(one, self.state.views[one], True) for one in (name, *up)[:-1]]
+        return (*whole, *(Repair(one, view, False) for one, view in taken.items()))
+
+    def _viewed(self, name: str) -> list[str] | None:
+        """The names that a name is a view of, nearest first; None where one is not up to date."""
+        path = [name]
+        while path[-1] in self.state.views:
+            path.append(base_of(self.state.views[path[-1]]))
+        for one in path:
+            held = self.state.names.get(one, NO_REFS)
+            if not held or any(r.stale > 0 or r.how == MAYBE for r in held):
+                return None
+        return path[1:]
+
+    def _repaired(self, one: Repair, new: Ref) -> None:
+        name = base_of(one.view) if one.up else one.name
+        how = VIEW if name in self.state.views else SAME
+        self.state.names[name] = frozenset((new._replace(how=how),))
 
     def _taken(self, by: ast.AST, expr: ast.expr, refs: Refs) -> None:
         """A buffer or Parameter takes numbers, whose gradient is lost."""

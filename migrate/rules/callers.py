@@ -14,6 +14,7 @@ from migrate.rules.alias_walk import (
     owner_parameter,
 )
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
+from migrate.rules.written import Holder, target_of
 from migrate.scene import Scene
 
 
@@ -31,13 +32,14 @@ class Fate:
 
     ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
     variable must be bound to the result as well; ``unfolded``: an augmented assignment has to make
-    a new tensor, since an element of it is set later.
+    a new tensor, since an element of it is set later; ``unseen``: nothing else holds the tensor.
     """
 
     missed: Missed | None = None
     assigned: bool = False
     renewed: bool = False
     unfolded: bool = False
+    unseen: bool = False
 
 
 def fate(scene: Scene, node: ast.AST) -> Fate:
@@ -58,9 +60,10 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     if function is not None:
         given.pop(owner_parameter(function), None)
     if not given or function is None:
-        return Fate(None, assigned, key in found.renewed, is_unfolded(scene, function, key))
+        unfolded, unseen = is_unfolded(scene, function, key), key in found.unseen
+        return Fate(None, assigned, key in found.renewed, unfolded, unseen)
     how = max(given.values())
-    if how == SAME and _sets_item(node) and in_module_class(scene, function):
+    if how == SAME and _sets_item(scene, node) and in_module_class(scene, function):
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned
@@ -71,9 +74,11 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     return Fate(None, whole, key in found.renewed, is_unfolded(scene, function, key))
 
 
-def _sets_item(node: ast.AST) -> bool:
+def _sets_item(scene: Scene, node: ast.AST) -> bool:
     target = node.target if isinstance(node, ast.AugAssign) else node
-    return isinstance(target, ast.Subscript)
+    if not isinstance(target, ast.Subscript):
+        return False
+    return target_of(scene, target).holder is not Holder.VIEW
 
 
 def effect(

@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from migrate.outcomes import Edit, Piece, Refusal, Site
 from migrate.receivers.kinds import is_all
+from migrate.rules import data_attribute
 from migrate.rules.alias_walk import findings
 from migrate.rules.called_from import call_sites, scene_of
-from migrate.rules.inplace import bind_anew, is_basic
+from migrate.rules.inplace import bind_anew
 from migrate.rules.torch_sharing import is_view_name, shares
+from migrate.rules.views import is_basic
 from migrate.rules.written import Holder, target_of
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
@@ -29,6 +31,10 @@ def placed(scene: Scene, name: str, call: ast.Call, edit: Edit | Refusal) -> Edi
         return _item(scene, call, tensor, edit)
     if _is_part(scene, call, tensor):
         return _refused(edit.site, tensor, "it is a part or another shape of a tensor")
+    function = scene.function(tensor)
+    computed = isinstance(tensor, ast.Name) and function and function.assigned.get(tensor.id)
+    if computed and data_attribute.keeps_gradient(scene, tensor):
+        return data_attribute.straight_through(edit.site, tensor)
     lent = _lent_part(scene, tensor)
     if not lent:
         return edit
@@ -53,7 +59,7 @@ def _item(scene: Scene, call: ast.Call, part: ast.Subscript, edit: Edit) -> Edit
         if id(call) not in findings(scene, scene.function(call)).parts:
             return edit  # of a list: a tensor of its own
         return _refused(edit.site, part, "what holds it may hold parts of a tensor")
-    if target.holder is Holder.TEMPORARY or not is_basic(scene, part.slice):
+    if target.holder in (Holder.TEMPORARY, Holder.VIEW) or not is_basic(scene, part.slice):
         return _refused(edit.site, part, "nothing tells whether the index makes a view or a copy")
     if any(isinstance(node, twice) for node in ast.walk(part)):
         return _refused(edit.site, part, "its index would be computed twice")

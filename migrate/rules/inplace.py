@@ -12,13 +12,14 @@ from dataclasses import replace
 from migrate.choice import NotChosen, choose
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
-from migrate.rules import data_attribute
+from migrate.rules import data_attribute, views
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import Fate, Missed, fate
 from migrate.rules.calling import edit_of
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
+from migrate.rules.views import is_basic
 from migrate.rules.written import Holder, Target, is_chain, target_of
 from migrate.scene import Scene
 from migrate.templates import piece
@@ -105,7 +106,7 @@ def _placed(
     if target.holder is Holder.OUTER and not _is_global(scene, target):
         return missed(edit.site, receiver, Missed("INP206", "a variable of an outer function"))
     if target.holder is Holder.TEMPORARY:
-        if not statement:
+        if not statement or found.unseen:
             return _with(edit, edit.parts)
         return Refusal(
             edit.site,
@@ -113,11 +114,14 @@ def _placed(
             "it changes a temporary value that other names may share",
             "assign the result to the name that is meant",
         )
-    if isinstance(receiver, ast.Subscript) and statement:
+    if isinstance(receiver, ast.Subscript) and statement and target.holder is not Holder.VIEW:
         return _into_item(scene, receiver, target, found, edit)
     outer = scene.parent(scene.parent(call))  # type: ignore[arg-type]
     if isinstance(outer, ast.Call) and is_chain(scene, call) and is_chain(scene, outer):
         return _with(edit, edit.parts)
+    if target.holder is Holder.VIEW:
+        site, value = edit.site, edit.parts
+        return views.changed(scene, site, target.expr, value, edit.needs, found.assigned)
     if found.assigned:
         whole = own and not is_chain(scene, receiver)
         return edit if whole else _assigned(scene, target.expr, edit)
@@ -210,15 +214,6 @@ def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
     if last in ("fill_", "copy_") and len(call.args) == 1 and not call.keywords:
         return (piece(scene.source, call.args[0], False),)
     return edit.parts
-
-
-def is_basic(scene: Scene, index: ast.expr) -> bool:
-    """Numbers, slices, None and the ellipsis: torch gives a view."""
-    if isinstance(index, ast.Tuple):
-        return all(is_basic(scene, i) for i in index.elts)
-    if isinstance(index, ast.Constant):
-        return index.value is None or index.value is Ellipsis or type(index.value) is int
-    return isinstance(index, ast.Slice) or is_all(scene.kind(index), "int", "None")
 
 
 def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:

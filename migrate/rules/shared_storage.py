@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
-from migrate.rules import data_attribute
+from migrate.rules import data_attribute, views
+from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS
 from migrate.rules.callers import Missed, fate
@@ -43,6 +44,15 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript]:
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
             yield place
+
+
+def repairs(scene: Scene) -> Iterator[Edit]:
+    """Yield what brings other names of a tensor up to date behind the writes to it."""
+    for found in solved(scene):
+        for by, names in found.repairs.values():
+            if fate(scene, by).missed is None:
+                site = scene.site("torch.Tensor.__setitem__", by)
+                yield views.repaired(scene, site, scene.statement(by), names)
 
 
 def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
@@ -93,6 +103,9 @@ def decide(
     if is_closed_over(scene, target):
         why = Missed("INP206", "a variable of an outer function")
         return missed(site, expr, why)
+    if target.holder is Holder.VIEW:
+        value = _value(scene, node)
+        return views.changed(scene, site, target.expr, value, NOTHING, found.assigned, True)
     if isinstance(node, ast.Subscript):
         return _set(scene, site, node) or _kept(site)
     if isinstance(node, ast.AugAssign):
@@ -101,8 +114,8 @@ def decide(
         if found.unfolded and data_attribute.compiled(scene, node):
             return _unfolded(scene, site, node)
         if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
-            sign, value = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
-            return set_anew(scene, site, node.target, sign, (value,), NOTHING) or _kept(site)
+            sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
+            return set_anew(scene, site, node.target, sign, (added,), NOTHING) or _kept(site)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
         if found.assigned and target.holder is Holder.ELEMENT:
             if any(isinstance(n, _TWICE) for n in ast.walk(node.target)):
@@ -115,6 +128,16 @@ def decide(
     if written_by(scene, node) is None:  # the first layer of a Sequential; nobody reads it again
         return _kept(site)
     return _layer(scene, site, node, target, found.renewed)
+
+
+def _value(scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript) -> views.Parts:
+    """Return what the place gets that a statement changes."""
+    if isinstance(node, ast.AugAssign):
+        held, added = piece(scene.source, node.target, True), piece(scene.source, node.value, True)
+        return (held, f" {SIGNS[type(node.op)]} ", added)
+    item = scene.parent(node)
+    assert isinstance(item, ast.Assign)
+    return (piece(scene.source, item.value, False),)
 
 
 def _set(scene: Scene, site: Site, node: ast.Subscript) -> Edit | None:

@@ -9,6 +9,7 @@ from enum import Enum
 from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_written
+from migrate.rules.views import changed_alone, viewed
 from migrate.scene import Scene
 
 _NO_TENSOR = frozenset(
@@ -27,6 +28,7 @@ class Holder(Enum):
     OUTER = "a variable of somebody else"
     PLACE = "an attribute, or a part of one"
     ELEMENT = "an element of a container"
+    VIEW = "a view of a variable of the function, by a statement that can put it back"
     TEMPORARY = "a value without a name"
 
 
@@ -45,7 +47,7 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
     if isinstance(func, ast.Attribute) and is_written(func.attr):
         kinds = scene.kind_names(func.value)
         named = any(a.kind in _CALLED_BY_NAME for a in scene.kind(func))
-        if not kinds & _NO_TENSOR and not named:
+        if ("Tensor" in kinds or not kinds & _NO_TENSOR) and not named:
             return func.value
     if not node.args:
         return None
@@ -103,10 +105,18 @@ def target_of(scene: Scene, expr: ast.expr) -> Target:
         return Target(_of_name(scene, expr), expr, expr.id)
     if isinstance(expr, ast.Attribute):
         view = is_all(scene.kind(expr.value), "Tensor")
-        return Target(Holder.TEMPORARY if view else Holder.PLACE, whole if view else expr)
+        return _of_view(scene, expr, whole) if view else Target(Holder.PLACE, expr)
     if isinstance(expr, ast.Subscript):
         return _of_item(scene, expr)
-    return Target(Holder.TEMPORARY, whole)
+    return _of_view(scene, expr, whole)
+
+
+def _of_view(scene: Scene, expr: ast.expr, whole: ast.expr) -> Target:
+    """``x.t()``, ``x[1:][0]`` of a variable that is bound anew; else a value without a name."""
+    base = viewed(scene, expr)
+    if base is None or _of_name(scene, base) is not Holder.NAME or not changed_alone(scene, expr):
+        return Target(Holder.TEMPORARY, whole)
+    return Target(Holder.VIEW, expr, base.id)
 
 
 def _of_name(scene: Scene, node: ast.Name) -> Holder:
@@ -131,10 +141,11 @@ def _of_item(scene: Scene, node: ast.Subscript) -> Target:
     base = node.value
     while isinstance(base, ast.Subscript) and is_all(scene.kind(base.value), "Tensor"):
         if not is_all(scene.kind(base.slice), "int"):
-            return Target(Holder.TEMPORARY, node.value)
+            return _of_view(scene, node, node.value)
         base = base.value
     if not _may_be_tensor(scene, base):
-        return Target(Holder.ELEMENT, node)
+        view = _of_view(scene, node, node)  # x.chunk(2)[0]
+        return view if view.holder is Holder.VIEW else Target(Holder.ELEMENT, node)
     if isinstance(base, ast.Attribute) and base.attr == "data":
         base = base.value
     if isinstance(base, ast.Name):
@@ -145,7 +156,7 @@ def _of_item(scene: Scene, node: ast.Subscript) -> Target:
         return Target(Holder.PLACE, base)
     if isinstance(base, ast.Subscript):
         return Target(Holder.ELEMENT, base)
-    return Target(Holder.TEMPORARY, base)
+    return _of_view(scene, node, base)
 
 
 def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
