@@ -18,7 +18,7 @@ from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.scene import Scene
 from migrate.sites import direct_name
-from migrate.substitution import piece
+from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
 _SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Slice, ast.Tuple, ast.expr_context,
