@@ -43,6 +43,15 @@ def edits(scene: Scene, stopping: Collection[ast.AST]) -> Iterator[Edit]:
         yield _passed_on(scene, statement, catching[key])
 
 
+def fails_unseen(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a handler takes the AttributeError of a method that a Tensor has not."""
+    return any(
+        _takes(handler.type, AttributeError)
+        for statement in _tried(scene, node)
+        for handler in statement.handlers
+    )
+
+
 def _tried(scene: Scene, node: ast.AST) -> Iterator[ast.Try | ast.TryStar]:
     """Yield the ``try`` statements of the unit around a node whose bodies hold it."""
     holders: list[ast.Try | ast.TryStar] = []
@@ -80,19 +89,19 @@ def _calls(scene: Scene, callee: ast.AST) -> list[ast.Call]:
 def _catching(statement: ast.Try | ast.TryStar) -> ast.ExceptHandler | None:
     """Return the first handler that takes a NotImplementedError and goes on from there."""
     for handler in statement.handlers:
-        if not _takes(handler.type):
+        if not _takes(handler.type, NotImplementedError):
             continue
         return None if isinstance(handler.body[-1], ast.Raise) else handler
     return None
 
 
-def _takes(caught: ast.expr | None) -> bool:
+def _takes(caught: ast.expr | None, error: type[Exception]) -> bool:
     if isinstance(caught, ast.Tuple):
-        return any(map(_takes, caught.elts))
+        return any(_takes(one, error) for one in caught.elts)
     if caught is None:
         return True
     known = getattr(builtins, getattr(caught, "id", ""), None)
-    return isinstance(known, type) and issubclass(NotImplementedError, known)
+    return isinstance(known, type) and issubclass(error, known)
 
 
 def _passed_on(scene: Scene, statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> Edit:

@@ -154,7 +154,9 @@ def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:
 
 def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
     if refusal.keep or refusal.guard:
-        return Mark(refusal, node, node, Form.GUARD if refusal.guard else Form.COMMENT)
+        asks = refusal.code == "API102" and isinstance(node, ast.Attribute)
+        guard = refusal.guard or (asks and caught.fails_unseen(scene, node))
+        return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
     if refusal.tensor is not None and begins_line(scene, scene.statement(node)):

@@ -118,3 +118,23 @@ def quiet(x: torch.Tensor):
     }
     assert {n: c for n, c in passed_on.items() if c} == {"flagged": 1, "caller": 1}
     assert "except ValueError:\n        return x\n    except NotImpl" in functions["flagged"]
+
+
+def test_a_missing_method_that_a_handler_would_take_is_asked_for_before() -> None:
+    text = """
+import torch
+class Box:
+    def backward(self):
+        return self
+def tried(x):
+    try:
+        return x.backward()
+    except AttributeError:
+        return x
+def free(x):
+    return x.backward()
+"""
+    tree = ast.parse(converted(text).data)
+    functions = {n.name: ast.unparse(n) for n in tree.body if isinstance(n, ast.FunctionDef)}
+    assert "not_tensor(x, 'torch2ms API102 torch.Tensor.backward').backward()" in functions["tried"]
+    assert "return x.backward()" in functions["free"]
