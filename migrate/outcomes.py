@@ -31,6 +31,26 @@ class Verdict(str, Enum):
     DIVERGED = "DIVERGED"
 
 
+class Why(str, Enum):
+    """Why a comparison, or a whole rung, has nothing to compare; none of these is a fault."""
+
+    VAGUE = "torch's own rounding leaves nothing to compare"
+    NEVER = "its forward never ran with these inputs"
+    NOTHING = "it returns nothing that can be compared"
+    NO_GRADIENT = "no floating result depends on a parameter or input"
+    NO_TENSOR = "no tensor of the model is saved in both frameworks"
+    NO_TENSORS = "neither side has a tensor of its own"
+    NO_FLOATS = "no input is a tensor of floating numbers"
+    NO_STATE = "torch's optimizer keeps no state of a weight"
+    UNKNOWN_STATE = "MindSpore's optimizer has no state under a name that is known"
+    # of a port: a Cell that cannot be compared, as the port is built in another way
+    ELSEWHERE = "this Cell divides the work differently"
+    OTHER_INPUT = "its input corresponds to torch's only in shape, or what is before it differs"
+    NOT_ALIKE = "it is called with other tensors than its torch partner"
+    NOT_CALLED = "it is never called here"
+    STOPPED = "the run ends here: it receives another shape than its torch partner"
+
+
 @dataclass(frozen=True)
 class Span:
     """A half-open range of byte offsets in the UTF-8 text of a module."""

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from migrate import __version__
-from migrate.outcomes import Outcome, Verdict
+from migrate.outcomes import Outcome, Verdict, Why
 
 SCHEMA_VERSION = 1
 GRAPH = "GRF"  # what graph mode alone does not run
@@ -205,7 +205,8 @@ class Check(Frozen):
     the error inside the whole model, both in the Euclidean norm relative to the float64 torch
     result; ``own`` is torch's own float32 error and ``limit`` what was allowed;
     ``cumulative_limit`` is what was allowed inside the model (None: as ``limit``). ``elements``
-    counts the numbers compared: zero is a failure. ``spread`` is of the call that ``local`` or,
+    counts the numbers compared: zero is a failure, unless ``why`` says that there is nothing to
+    compare. ``spread`` is of the call that ``local`` or,
     without it, ``cumulative`` is of.
     """
 
@@ -227,6 +228,7 @@ class Check(Frozen):
     limit: float | None = None
     cumulative_limit: float | None = None
     detail: str = ""
+    why: Why | None = None
     spread: Spread | None = None
 
 
@@ -262,7 +264,7 @@ class Rung(Frozen):
     """One rung of the ladder in one mode, with its worst verdict.
 
     ``faults`` maps tensors of torch's state dict to what is wrong with them; ``curve`` has the
-    losses of the rung loss and of those after it.
+    losses of the rung loss and of those after it; ``why`` says that nothing is to be compared.
     """
 
     name: str
@@ -272,6 +274,7 @@ class Rung(Frozen):
     elements: int = 0
     seconds: float = 0.0
     detail: str = ""
+    why: Why | None = None
     faults: dict[str, str] = Field(default_factory=dict)
     curve: Curve | None = None
 

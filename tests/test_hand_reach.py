@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.outcomes import Verdict
-from migrate.parity.checks import NO_FLOATS
+from migrate.outcomes import Verdict, Why
 from migrate.parity.climb import magnitude_checks
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.matching import match, with_sums
@@ -137,7 +136,7 @@ def test_tiny_inputs_show_an_eps_that_drowns_otherwise(verified, build, magnitud
 def test_whole_numbers_have_no_other_magnitude(verified):
     result = verified("Count", "Count", "4:int64<9", (1e-3,))
     assert result.verdict is Verdict.PASS
-    assert [r.detail for r in result.rungs if r.name == "magnitudes"] == [NO_FLOATS]
+    assert [r.detail for r in result.rungs if r.name == "magnitudes"] == [Why.NO_FLOATS]
 
 
 def test_a_cure_comes_before_the_other_causes(verified):

@@ -7,10 +7,9 @@ import importlib.util
 import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
-from migrate.outcomes import Verdict
-from migrate.parity.checks import NO_TENSOR
+from migrate.outcomes import Verdict, Why
 from migrate.parity.ladder import verify_with
-from migrate.parity.moments import NO_STATE, found_under
+from migrate.parity.moments import found_under
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker
@@ -139,7 +138,7 @@ def test_a_worker_killed_on_the_way_starts_the_rung_again(verified, monkeypatch,
 def test_a_model_without_tensors_has_nothing_to_send(verified):
     model = verified(BARE, BARE_MS, inputs=("2x3",))
     found = rung(model, "checkpoint")
-    assert (found.verdict, found.detail) == (Verdict.NOT_RUN, NO_TENSOR)
+    assert (found.verdict, found.detail) == (Verdict.NOT_RUN, Why.NO_TENSOR)
     assert model.verdict is Verdict.PASS
 
 
@@ -164,7 +163,7 @@ def test_the_state_of_the_optimizer_after_a_step(verified, torch, mindspore, exp
     assert found.verdict.value == expected, found.detail
     assert rung(model, "optimizer step").verdict is Verdict.PASS
     if expected == "NOT_RUN":
-        assert (found.detail, model.verdict) == (NO_STATE, Verdict.PASS)
+        assert (found.detail, model.verdict) == (Why.NO_STATE, Verdict.PASS)
     else:
         weights = rung(model, "optimizer step").elements
         assert found.elements == weights * (2 if "Adam" in torch else 1)

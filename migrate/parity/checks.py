@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.compare import Measure, merge, worst
-from migrate.parity.moments import NO_STATE, UNKNOWN_STATE
 from migrate.parity.session import Mode, Session
 from migrate.parity.worker import Payload
 from migrate.result import Check, Curve, Rung, Spread
@@ -21,22 +20,6 @@ TRAINING = ("loss", "optimizer step", "optimizer state", "steps")
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 NUMERIC = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE)
 GUILTY = (*NUMERIC, Verdict.BLOCKED)
-NEVER = "its forward never ran with these inputs"
-NOTHING = "it returns nothing that can be compared"
-VAGUE = "not compared: torch's own rounding"
-NO_GRADIENT = "no floating result depends on a parameter or input"
-# of a port: a Cell that cannot be compared, as the port is built in another way
-ELSEWHERE = "this Cell divides the work differently"
-OTHER_INPUT = "its input corresponds to torch's only in shape, or what is before it differs"
-NOT_ALIKE = "it is called with other tensors than its torch partner"
-NOT_CALLED = "it is never called here"
-UNCOUNTED = (NEVER, NOTHING, NO_GRADIENT, ELSEWHERE, OTHER_INPUT, NOT_ALIKE, NOT_CALLED)
-# rungs that have nothing to compare
-NO_TENSOR = "no tensor of the model is saved in both frameworks"
-NO_TENSORS = "neither side has a tensor of its own"
-NO_FLOATS = "no input is a tensor of floating numbers"
-EMPTY = (NO_GRADIENT, NO_TENSOR, NO_TENSORS, NO_FLOATS, NO_STATE, UNKNOWN_STATE)
-NOT_TRIED = "not tried"
 
 
 def by_path(answers: Sequence[Payload], kind: str) -> dict[str, list[Measure]]:
@@ -74,7 +57,7 @@ def check_of(
         elements=chosen.elements, local=_finite(local),
         cumulative=_finite(inside.error) if inside else None, own=_finite(chosen.own),
         limit=_finite(chosen.limit), cumulative_limit=_finite(inside.limit) if inside else None,
-        detail=chosen.detail if detail is None else detail,
+        detail=chosen.detail if detail is None else detail, why=chosen.why,
         spread=Spread.model_validate(chosen.spread) if chosen.spread else None,
     )  # fmt: skip
 
@@ -124,31 +107,30 @@ def curve_of(told: Mapping[str, Any]) -> Curve | None:
 
 def is_counted(rung: Rung) -> bool:
     """Return whether a rung counts for the verdict of its model: it had something to compare."""
-    return rung.detail not in EMPTY
+    return rung.why is None
 
 
 def summed(
     name: str, mode: str, checks: Sequence[Check], seconds: float = 0.0, note: str = ""
 ) -> Rung:
-    """Return the rung with its worst verdict; NOT_RUN where it compared no number at all."""
-    counted = [
-        check for check in checks
-        if check.verdict is not Verdict.NOT_RUN
-        or (VAGUE not in check.detail and check.detail not in UNCOUNTED)
-    ]  # fmt: skip
+    """Return the rung with its worst verdict; NOT_RUN where it compared no number at all.
+
+    ``note`` is a Why where the rung had nothing to compare.
+    """
+    counted = [c for c in checks if c.verdict is not Verdict.NOT_RUN or c.why is None]
     elements = sum(check.elements for check in counted)
     verdict = worst([check.verdict for check in counted])
-    verdict = Verdict.BLOCKED if note.startswith(NOT_TRIED) else verdict
     if not elements and verdict is Verdict.PASS:
         verdict = Verdict.NOT_RUN
-    if checks and all(check.detail == NO_GRADIENT for check in checks):
-        note = NO_GRADIENT
+    if checks and all(check.why is Why.NO_GRADIENT for check in checks):
+        note = Why.NO_GRADIENT
     bad = [check for check in counted if check.verdict is verdict and verdict is not Verdict.PASS]
-    vague = [c for c in checks if c.verdict is Verdict.NOT_RUN and VAGUE in c.detail]
+    vague = [c for c in checks if c.verdict is Verdict.NOT_RUN and c.why is Why.VAGUE]
     if vague and not note:
         note = f"{len(vague)} Cells not compared, the first: {vague[0].detail}"
     first = f"{bad[0].torch_path or 'the whole model'}: {bad[0].detail}" if bad else ""
     return Rung(
         name=name, mode=mode, verdict=verdict, checks=len(counted), elements=elements,
         seconds=round(seconds, 2), detail="; ".join(text for text in (first, note) if text),
+        why=note if isinstance(note, Why) and not bad else None,
     )  # fmt: skip

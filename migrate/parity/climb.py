@@ -14,13 +14,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
     CHECKPOINT,
     FORWARD,
     GUILTY,
     MAGNITUDES,
-    NO_FLOATS,
-    NOT_TRIED,
     TRAINING,
     curve_of,
     order_of,
@@ -114,6 +113,9 @@ def _rungs_of(session: Session[Any]) -> list[tuple[str, Mode]]:
 
 
 def _timed(session: Session[Any], name: str, mode: Mode, checks: Sequence[Check]) -> Kept:
+    if name not in ("forward eval", CHECKPOINT) and session.is_broken(mode, checks):
+        why = f"not tried: the whole model does not run in forward eval ({mode})"
+        return Kept(rung=Rung(name=name, mode=mode, verdict=Verdict.BLOCKED, detail=why))
     began = time.monotonic()
     found, note = _rung(session, name, mode, checks)
     rung = summed(name, mode, found, time.monotonic() - began, note)
@@ -131,8 +133,6 @@ def _said(rung: Rung) -> str:
 
 def _rung(session: Session[Any], name: str, mode: Mode, earlier: Sequence[Check]) -> Found:
     """Return the checks of one rung, or a note why there are none."""
-    if name not in ("forward eval", CHECKPOINT) and session.is_broken(mode, earlier):
-        return (), f"{NOT_TRIED}: the whole model does not run in forward eval ({mode})"
     try:
         if name == "gradients":
             return _gradient_rung(session, mode, earlier), ""
@@ -142,8 +142,8 @@ def _rung(session: Session[Any], name: str, mode: Mode, earlier: Sequence[Check]
             return _magnitude_rung(session)
         if name in TRAINING:
             answers = session.training(mode)
-            none = session.told.get(mode, {}).get("no state", "")
-            note = none if name == "optimizer state" else ""
+            none = session.told.get(mode, {}).get("no state")
+            note = Why(none) if none and name == "optimizer state" else ""
             return training_checks(session, name, mode, answers, earlier), note
         return session.forward_rung(name, mode, earlier)
     except LOST as error:
@@ -174,7 +174,7 @@ def _gradient_rung(
 def _magnitude_rung(session: Session[Any]) -> Found:
     """Run the whole model on inputs of other sizes: an eps or a limit may not show near one."""
     if not has_floats(session.torch["inputs"]):
-        return (), NO_FLOATS
+        return (), Why.NO_FLOATS
 
     def climbed(size: Size) -> tuple[Check, ...]:
         answers = session.forward(False, "pynative", size.root_only, size)

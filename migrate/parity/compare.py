@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.exchange import Array, Spec, leaves
 from migrate.parity.tolerance import (
     Strictness,
@@ -64,7 +64,7 @@ def _side(numbers: Array) -> dict[str, float]:
 
 
 ORDER = tuple(Verdict)
-VAGUE = 0.1  # where torch's own error is larger, agreement says nothing
+ROUGH = 0.1  # where torch's own error is larger, agreement says nothing
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class Measure:
     own: float | None = None
     limit: float | None = None
     detail: str = ""
+    why: Why | None = None
     tolerance: float | None = None
     means: float | None = None
     spread: Mapping[str, Any] | None = None
@@ -88,7 +89,18 @@ class Measure:
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Measure:
         """Return the measure of `as_json`."""
-        return cls(**{**answer, "verdict": Verdict(answer["verdict"])})
+        why = Why(answer["why"]) if answer.get("why") else None
+        return cls(**{**answer, "verdict": Verdict(answer["verdict"]), "why": why})
+
+    @classmethod
+    def none(cls, why: Why) -> Measure:
+        """Return the measure of what has nothing to compare."""
+        return cls(Verdict.NOT_RUN, detail=why.value, why=why)
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether torch's own rounding leaves no number to compare."""
+        return self.why is Why.VAGUE and not self.elements
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict.value}
@@ -248,9 +260,9 @@ def _judged(
         strictness.k,
     )
     if verdict is Verdict.PASS:
-        if own > VAGUE and not expected.get("zero"):
+        if own > ROUGH and not expected.get("zero"):
             vague = f"{at}not compared: torch's own rounding moves it by {own:.0e} of its size"
-            return Measure(verdict, 0, error, own, limit, vague)
+            return Measure(verdict, 0, error, own, limit, vague, Why.VAGUE)
         return Measure(verdict, count, error, own, limit)
     with np.errstate(invalid="ignore"):  # infinity less itself
         gap = float(np.nanmax(np.abs(np.where(np.isfinite(reference), value - reference, 0))))

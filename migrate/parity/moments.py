@@ -17,8 +17,6 @@ PREFIXES: Mapping[str, tuple[str, ...]] = {
     "acc_delta": ("accum_update",),
     "sum": ("accum",),
 }
-NO_STATE = "torch's optimizer keeps no state of a weight"
-UNKNOWN_STATE = "MindSpore's optimizer has no state under a name that is known"
 
 
 def key_of(moment: str, weight: str) -> str:

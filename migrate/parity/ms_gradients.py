@@ -9,7 +9,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, held_at, own_part, restore, torch_part
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare, merge
@@ -38,7 +38,8 @@ def gradients(net: Net, request: Payload, emit: Emit) -> Payload:
 
 def _case(job: Job, entry: Spec) -> dict[str, Measure]:
     if entry["why"]:
-        return {"": Measure(Verdict.NOT_RUN, detail=entry["why"])}
+        why = Why.NO_GRADIENT if entry.get("free") else None
+        return {"": Measure(Verdict.NOT_RUN, detail=entry["why"], why=why)}
     wanted = {
         name: [] if "input[" in name else job.net.parts.get(key_of(entry, name), [])
         for name in entry["wanted"]

@@ -9,13 +9,13 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, held_at, put, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare
 from migrate.parity.exchange import Array, Spec
 from migrate.parity.layout import apply_layout
-from migrate.parity.moments import NO_STATE, UNKNOWN_STATE, found_under, moment_of
+from migrate.parity.moments import found_under, moment_of
 from migrate.parity.ms_gradients import flat, import_probe
 from migrate.parity.ms_values import array, tensor_of
 from migrate.parity.probe import probe_source
@@ -28,7 +28,7 @@ Compare = Callable[[Spec, Array, str], Measure]  # torch's, MindSpore's, the wei
 
 def state_measures(
     wanted: Mapping[str, Spec], optimizer: Any, partners: Mapping[str, Any], compare: Compare
-) -> tuple[Answers, str]:
+) -> tuple[Answers, Why | None]:
     """A measure for each moment of each weight, or none and why.
 
     ``partners`` maps torch's weights to MindSpore's Parameters. State that only MindSpore keeps
@@ -36,7 +36,7 @@ def state_measures(
     """
     keys = [key for key in wanted if moment_of(key)[0] in partners]
     if not keys:
-        return [], NO_STATE
+        return [], Why.NO_STATE
     listed: Iterable[Any] = getattr(optimizer, "get_parameters", tuple)()
     held = {parameter.name: parameter for parameter in listed}
     places = {}
@@ -44,7 +44,7 @@ def state_measures(
         weight, moment = moment_of(key)
         places[key] = found_under(moment, partners[weight].name, held)
     if not any(places.values()):
-        return [], UNKNOWN_STATE
+        return [], Why.UNKNOWN_STATE
     found: Answers = []
     for key, name in places.items():
         weight, moment = moment_of(key)
@@ -55,7 +55,7 @@ def state_measures(
         measure = compare(wanted[key], array(held[name]), weight)
         told = f"{moment} of {weight}: {measure.detail}" if measure.detail else ""
         found.append((STATE, weight, replace(measure, detail=told)))
-    return found, ""
+    return found, None
 
 
 LOSS, STEP, STATE, CURVE = "loss", "optimizer step", "optimizer state", "steps"
@@ -131,7 +131,7 @@ def _steps(
 
     found: Answers = []
     losses: list[float] = []
-    why = ""
+    why: Why | None = None
     for number in range(index["steps"]):
         value = stepped()
         losses.append(float(array(value)))

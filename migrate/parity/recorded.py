@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
     FINE,
-    NEVER,
-    NOTHING,
     NUMERIC,
     PARAMETERS,
     START,
-    VAGUE,
     by_path,
     check_of,
     is_counted,
@@ -257,7 +254,7 @@ def _inside(measures: list[Measure]) -> Measure | None:
     So it is too where an in-place call has overwritten what the module returned.
     """
     found = merge(measures)
-    return None if not measures or (VAGUE in found.detail and not found.elements) else found
+    return None if not measures or found.is_vague else found
 
 
 def _decided(
@@ -266,14 +263,14 @@ def _decided(
     """Return the measure that counts: the local one; a cumulative failure alone is inherited."""
     one = merge(local) if local else None
     other = merge(cumulative) if cumulative else None
-    if one is None and other is not None and VAGUE in other.detail and not other.elements:
+    if one is None and other is not None and other.is_vague:
         return other.called(Verdict.NOT_RUN)
     if one is None or (one.verdict is Verdict.NOT_RUN and other is not None):
         assert other is not None
         inherited = failed and other.verdict in NUMERIC
         return other.called(Verdict.PROPAGATED) if inherited else other
     if one.verdict in FINE and one.elements == 0:
-        return Measure(Verdict.NOT_RUN, detail=one.detail or NOTHING)
+        return one.called(Verdict.NOT_RUN) if one.detail else Measure.none(Why.NOTHING)
     if one.verdict not in FINE:
         return one
     if other is None or other.verdict in FINE:
@@ -306,7 +303,7 @@ def _never_ran(
     session: Recorded, rung: str, mode: Mode, index: Mapping[str, Any]
 ) -> tuple[Check, ...]:
     """Return checks for modules whose forward did not run: listed, but they fail nothing."""
-    never, start = Measure(Verdict.NOT_RUN, detail=NEVER), len(index["calls"])
+    never, start = Measure.none(Why.NEVER), len(index["calls"])
     return tuple(
         check_of(session, rung, mode, path, start + number, never)
         for number, path in enumerate(index["never"])

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.checkpoint_plan import Account
-from migrate.parity.checks import CHECKPOINT, NO_TENSOR, check_of
+from migrate.parity.checks import CHECKPOINT, check_of
 from migrate.parity.compare import Measure
 from migrate.parity.recorded import Recorded
 from migrate.parity.request import VerifyError
@@ -47,7 +47,7 @@ def round_trip(session: Recorded) -> Trip:
     )  # fmt: skip
     free = [key for key, name in model.weight_names.items() if not name]
     if len(free) == len(model.weight_names):
-        return Trip(note=NO_TENSOR)
+        return Trip(note=Why.NO_TENSOR)
     try:
         there = _converted(session, model, first, folder / "there.ckpt")
         paths = {"file": str(folder / "there.ckpt"), "to": str(folder / "saved.ckpt")}

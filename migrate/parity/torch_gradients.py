@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from migrate.outcomes import Why
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
 from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
@@ -31,7 +32,6 @@ from migrate.parity.torch_record import (
 from migrate.parity.torch_values import change, describe, head_cotangent, tensors, widen
 
 ILL = 0.01
-NO_GRADIENT = "no floating result depends on a parameter or input"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
     except (RuntimeError, TypeError, ValueError) as problem:
         return {**entry, "why": f"torch cannot differentiate this: {problem}"[:300]}
     if not plain:
-        return {**entry, "why": NO_GRADIENT}
+        return {**entry, "why": Why.NO_GRADIENT.value, "free": True}
     random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
     wide, nudged, coarse, log = _references(twins, case, plain)
     random = random or log.random

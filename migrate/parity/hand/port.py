@@ -16,16 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
-    ELSEWHERE,
     FINE,
     GUILTY,
-    NO_TENSORS,
-    NOT_ALIKE,
-    NOT_CALLED,
     NUMERIC,
-    OTHER_INPUT,
     PARAMETERS,
     by_path,
     check_of,
@@ -238,7 +233,7 @@ class Port(Session[tuple[PairResult, str]]):
         rung = Rung(name="import", mode="pynative", verdict=Verdict.PASS, checks=1, detail=both)
         checks = [self._copied(), *_faults(self)]
         held = self.torch["tensors"] or self.mindspore["tensors"]
-        note = "" if held else NO_TENSORS
+        note = "" if held else Why.NO_TENSORS
         return [rung, summed(PARAMETERS, "pynative", checks, note=note)], checks
 
     def _copied(self) -> Check:
@@ -254,8 +249,7 @@ class Port(Session[tuple[PairResult, str]]):
         """Return also True where the whole stops because a Cell receives another shape."""
         return super().is_broken(mode, earlier) or any(
             (check.rung, check.mode, check.torch_path) == ("forward eval", mode, "")
-            and check.verdict is Verdict.SHAPE
-            and check.detail.startswith("its input")
+            and check.why is Why.STOPPED
             for check in earlier
         )
 
@@ -323,11 +317,11 @@ class Port(Session[tuple[PairResult, str]]):
         agrees = root in FINE
         inside, local = by_path(answers, "cumulative"), by_path(answers, "local")
         if not inside and not local:
-            return Measure(Verdict.NOT_RUN, detail=NOT_CALLED)
+            return Measure.none(Why.NOT_CALLED)
         whole = merge(inside[path]) if inside else None
         if not local:
             fine = whole is not None and whole.verdict in FINE
-            return whole if fine and whole else Measure(Verdict.NOT_RUN, detail=NOT_ALIKE)
+            return whole if fine and whole else Measure.none(Why.NOT_ALIKE)
         alone = merge(local[path])
         if alone.verdict is Verdict.BLOCKED and whole is not None:  # it did run inside the model
             alone = whole
@@ -339,14 +333,14 @@ class Port(Session[tuple[PairResult, str]]):
         alike = self.is_layer(path)
         if agrees:
             counted = alike and alone.verdict is not Verdict.SHAPE
-            return alone if counted else Measure(Verdict.NOT_RUN, detail=ELSEWHERE)
+            return alone if counted else Measure.none(Why.ELSEWHERE)
         fed = max((answer["fed"] for answer in answers if "fed" in answer), default=0.0)
         fits = alone.verdict is Verdict.SHAPE and root is Verdict.DIVERGED  # the model's shape does
         if fits and (not alike or fed > MEANT):
-            return Measure(Verdict.NOT_RUN, detail=ELSEWHERE)
+            return Measure.none(Why.ELSEWHERE)
         if fed <= MEANT or alike:
             return alone
-        return Measure(Verdict.NOT_RUN, detail=OTHER_INPUT)
+        return Measure.none(Why.OTHER_INPUT)
 
     def gradient_checks(
         self, mode: Mode, whole: Sequence[Payload], local: Sequence[Payload],

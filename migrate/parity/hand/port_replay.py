@@ -16,7 +16,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict
+from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.channel import describe as describe_error
@@ -230,7 +230,7 @@ def _raised(index: Spec, job: Job, run: Run) -> Measure:
             if run.received and wanted and run.received[0] != wanted[0]:
                 given, other = list(run.received[0]), list(wanted[0])
                 detail = f"its input has shape {given} instead of {other}: {run.error}"
-                return Measure(Verdict.SHAPE, detail=detail)
+                return Measure(Verdict.SHAPE, detail=detail, why=Why.STOPPED)
     return Measure(Verdict.BLOCKED, detail=run.error)
 
 
