@@ -198,10 +198,6 @@ class Table:
         same = [n for n in self._keys if n.rpartition(".")[2] == last and n != name]
         return min(same, key=len, default="")
 
-    def helper_files(self) -> Mapping[str, Path]:
-        """Helper name -> the file in migrate/helpers that defines it."""
-        return self.helpers.paths
-
     @cached_property
     def _cases(self) -> Mapping[str, Case]:
         own = [path.parent / "cases" / path.name for path in self.user_files]

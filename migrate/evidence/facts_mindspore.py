@@ -15,49 +15,27 @@ from typing import Any
 
 from migrate.evidence.signature_text import default_source, from_callable, from_def, parse_def
 
-FULL = (
-    "mindspore",
-    "mindspore.nn",
-    "mindspore.nn.probability",
-    "mindspore.nn.probability.distribution",
-    "mindspore.nn.wrap",
-    "mindspore.ops",
-    "mindspore.mint",
-    "mindspore.mint.nn",
-    "mindspore.mint.nn.functional",
-    "mindspore.mint.linalg",
-    "mindspore.mint.special",
-    "mindspore.mint.optim",
-    "mindspore.mint.distributed",
-    "mindspore.experimental.optim",
-    "mindspore.experimental.optim.lr_scheduler",
-    "mindspore.common.dtype",
-    "mindspore.common.initializer",
-    "mindspore.dataset",
-    "mindspore.dataset.vision",
-    "mindspore.dataset.transforms",
-    "mindspore.numpy",
-    "mindspore.amp",
-    "mindspore.train",
-    "mindspore.communication",
-    "mindspore.scipy.linalg",
-    "mindspore.hal",
-    "mindspore.runtime",
-    "mindspore.parallel",
+FULL = tuple(
+    """
+    mindspore mindspore.nn mindspore.nn.probability mindspore.nn.probability.distribution
+    mindspore.nn.wrap mindspore.ops mindspore.mint mindspore.mint.nn
+    mindspore.mint.nn.functional mindspore.mint.linalg mindspore.mint.special
+    mindspore.mint.optim mindspore.mint.distributed mindspore.experimental.optim
+    mindspore.experimental.optim.lr_scheduler mindspore.common.dtype
+    mindspore.common.initializer mindspore.dataset mindspore.dataset.vision
+    mindspore.dataset.transforms mindspore.numpy mindspore.amp mindspore.train
+    mindspore.communication mindspore.scipy.linalg mindspore.hal mindspore.runtime
+    mindspore.parallel
+    """.split()
 )
-MEMBERS = {
-    "mindspore.Tensor",
-    "mindspore.Parameter",
-    "mindspore.nn.Cell",
-    "mindspore.nn.Optimizer",
-    "mindspore.experimental.optim.Optimizer",
-    "mindspore.nn.SequentialCell",
-    "mindspore.nn.CellList",
-    "mindspore.nn.CellDict",
-    "mindspore.dataset.GeneratorDataset",
-    "mindspore.train.Model",
-    "mindspore.Generator",
-}
+MEMBERS = frozenset(
+    """
+    mindspore.Tensor mindspore.Parameter mindspore.nn.Cell mindspore.nn.Optimizer
+    mindspore.experimental.optim.Optimizer mindspore.nn.SequentialCell mindspore.nn.CellList
+    mindspore.nn.CellDict mindspore.dataset.GeneratorDataset mindspore.train.Model
+    mindspore.Generator
+    """.split()
+)
 DIRECTIVES = (".. method::", ".. function::")
 Entry = list[Any]
 

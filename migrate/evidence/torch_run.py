@@ -19,11 +19,12 @@ import numpy as np
 import torch
 
 from migrate.evidence.programs import Probe
-from migrate.parity.exchange import Array, Spec, encode, leaves
+from migrate.parity.exchange import Array, Spec, encode
 from migrate.parity.noise import KernelNoise, OperatorLog, nudge, nudge_model
 from migrate.parity.tolerance import floor, relative_error
+from migrate.parity.torch_gradients import differentiable, heads_of
 from migrate.parity.torch_model import declare, enliven, is_missing_operator
-from migrate.parity.torch_values import array, cotangent, dtype_name, leaf
+from migrate.parity.torch_values import array, cotangent, dtype_name, leaf, tensors
 
 SEED = 20
 # The largest error of a kernel over its root mean square: what a lone number may be off by.
@@ -153,20 +154,6 @@ def _described(value: Any, limits: Callable[..., Spec]) -> Spec:
     return encode(value, tensor)
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
-    """All tensors of a nested value, in the order of its description."""
-    found: list[torch.Tensor] = []
-
-    def keep(item: Any) -> Spec | None:
-        if isinstance(item, torch.Tensor):
-            found.append(item)
-            return {"t": "value", "v": None}
-        return None
-
-    encode(value, keep)
-    return found
-
-
 # How a run is changed: each takes the tensors and the model, and gives those that are used.
 def _same(values: list[torch.Tensor], model: Any) -> tuple[list[torch.Tensor], Any]:
     return values, model
@@ -241,7 +228,8 @@ def _take(
     wanted = {f"input[{i}]": x for i, x in zip(probe.floating, leaves_, strict=True)}
     if model is not None:
         wanted.update({k: v for k, v in model.named_parameters() if v.requires_grad})
-    taken.heads, heads = _heads(result)
+    heads = differentiable(result)
+    taken.heads = tuple(heads_of(result))
     if heads and wanted:
         total = sum((h * c).sum() for h, c in zip(heads, _drawn(heads), strict=True))
         found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
@@ -254,22 +242,12 @@ def _take(
     return taken
 
 
-def _heads(result: Any) -> tuple[tuple[str, ...], list[torch.Tensor]]:
-    """Places and tensors of the results that are differentiated."""
-    spec = encode(result, lambda x: {"t": "tensor"} if isinstance(x, torch.Tensor) else None)
-    places = [place for place, one in leaves(spec) if one["t"] == "tensor"]
-    pairs = zip(places, tensors(result), strict=True)
-    kept = [(p, x) for p, x in pairs if x.requires_grad and x.is_floating_point()]
-    return tuple(place for place, _ in kept), [x for _, x in kept]
-
-
 def _drawn(heads: list[torch.Tensor]) -> list[torch.Tensor]:
     return [cotangent(head, SEED + i) for i, head in enumerate(heads)]
 
 
 def _cotangents(taken: Taken) -> list[torch.Tensor]:
-    chosen = _heads(taken.result)[1] if taken.heads else []
-    return _drawn(chosen)
+    return _drawn(differentiable(taken.result)) if taken.heads else []
 
 
 def _classes(model: Any) -> dict[str, list[str]]:

@@ -6,5 +6,5 @@ torch_draws, torch_record, torch_forward, torch_gradients, torch_model, torch_in
 torch_training, torch_files, torch_side (the torch process); ms_values, ms_draws, cells, probe,
 replay, ms_gradients, ms_training, ms_files, hand.port_replay, mindspore_side (the other process);
 worker, session, checks, first_call, diagnose, recorded, journal, climb, hand.port, ladder (this
-process, which imports neither framework). kernels is run by hand and writes coarse.
+process, which imports neither framework).
 """

@@ -1,6 +1,6 @@
 """In: nothing. Out: where MindSpore 2.10.0's CPU kernels are coarser than torch's.
 
-Printed by kernels.py: aten operator -> range of its argument, and the relative error (root mean
+By benchmarks/kernels.py: aten operator -> range of its argument, and the relative error (root mean
 square) in equal parts of that range; 0 where the kernel is as good as torch's. ABSOLUTE: the error
 of kernels where it does not depend on the size of the result.
 """

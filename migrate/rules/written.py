@@ -164,10 +164,6 @@ def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
     return "Tensor" in names or not names & _NO_TENSOR
 
 
-def surely_tensor(scene: Scene, node: ast.expr) -> bool:
-    return is_all(scene.kind(node), "Tensor")
-
-
 def may_be_tensor(kinds: frozenset[str]) -> bool:
     """Return whether a value of these kinds may be a Tensor that nobody recognised."""
     return not kinds or "unknown" in kinds

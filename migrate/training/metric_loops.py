@@ -187,11 +187,6 @@ class EvalRounds:
     body: tuple[ast.stmt, ...]
 
     @property
-    def is_cell(self) -> bool:
-        """Whether an eval Cell is called, not the network."""
-        return self.cell is not self.network
-
-    @property
     def targets(self) -> list[str]:
         """What a call's results are bound to, one after another."""
         target = self.forward.targets[0]

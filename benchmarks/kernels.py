@@ -1,6 +1,6 @@
 """In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are (coarse.py).
 
-Run by hand when MindSpore changes (``python -m migrate.parity.kernels > coarse.py``); it prints
+Run by hand when MindSpore changes (``python benchmarks/kernels.py > coarse.py``); it prints
 the file coarse.py. Each kernel is evaluated on float32 points of a range and compared with torch
 in float64, in equal parts of the range. A part is coarse when the error exceeds three times what
 torch itself makes in float32 and 2e-7; errors are root mean squares relative to the part's values.
@@ -28,7 +28,7 @@ ATEN = {
 }  # fmt: skip
 HEAD = '''"""In: nothing. Out: where MindSpore {version}'s CPU kernels are coarser than torch's.
 
-Printed by kernels.py: aten operator -> range of its argument, and the relative error (root mean
+By benchmarks/kernels.py: aten operator -> range of its argument, and the relative error (root mean
 square) in equal parts of that range; 0 where the kernel is as good as torch's. ABSOLUTE: the error
 of kernels where it does not depend on the size of the result.
 """
