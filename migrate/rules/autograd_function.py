@@ -10,9 +10,11 @@ from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules.classes import name_span
-from migrate.rules.function_blueprint import FUNCTION, Blueprint, blueprint
-from migrate.rules.function_context import (
+from migrate.rules.function_blueprint import (
+    FUNCTION,
     SAVED,
+    Blueprint,
+    blueprint,
     call_on,
     is_attribute,
     is_read,

@@ -1,7 +1,8 @@
-"""In: an ``if`` whose test torch alone answers. Out: edits that leave the branch that runs.
+"""Leave the branch that runs of a test that torch alone answers, and the body of a ``try``.
 
-``torch.jit.is_scripting()`` is False wherever MindSpore runs the code. A test made of it is
-decided when the file is converted: the dead branch goes, the other one moves left.
+``torch.jit.is_scripting()`` and ``torch.compiler.is_compiling()`` are False wherever MindSpore runs
+the code. A test made of them is decided when the file is converted: the dead branch goes, the other
+one moves left; what stands in handlers, for older versions of torch, is never reached.
 """
 
 from __future__ import annotations
@@ -12,10 +13,82 @@ from dataclasses import dataclass
 
 from migrate.layout import removed_span
 from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
-from migrate.rules import dead_handlers
-from migrate.rules.dedent import dedented, first_start
-from migrate.rules.torch_answers import JIT, MACHINE, torch_answer
+from migrate.rules.dedent import dedented, first_start, unwrapped
 from migrate.scene import Scene
+from migrate.sites import direct_name
+
+JIT = ("torch.jit.",)
+COMPILER = ("torch.compiler.is_",)
+MACHINE = ("torch.cuda.is_available", "torch.backends.mps.is_available", "torch.mps.is_available")
+
+
+def torch_answer(scene: Scene, test: ast.expr, asked: tuple[str, ...] = JIT) -> bool | None:
+    """What a test is worth, or None where more than torch has a say."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = torch_answer(scene, test.operand, asked)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        answers = [torch_answer(scene, value, asked) for value in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        # what stands before a decisive operand is evaluated and may matter
+        if answers[0] is decisive:
+            return decisive
+        return (not decisive) if all(a is (not decisive) for a in answers) else None
+    if not isinstance(test, ast.Call):
+        return None
+    name = direct_name(scene, test.func)
+    rows = scene.table.rows(name) if name and name.startswith(asked) else ()
+    return {"False": False, "True": True}.get(rows[0].to) if rows else None
+
+
+def handler_spans(scene: Scene) -> tuple[Span, ...]:
+    """The handlers: what stands in them needs no decision."""
+    return tuple(span for _, span in _safe(scene))
+
+
+def goes(scene: Scene, node: ast.AST) -> bool:
+    """Whether it is such a ``try``."""
+    return isinstance(node, ast.Try) and any(node is t for t, _ in _safe(scene))
+
+
+def handler_edits(scene: Scene) -> Iterator[Edit]:
+    """What makes ``try`` and the handlers go."""
+    for node, _ in _safe(scene):
+        base = scene.site("try", node)
+        for span in unwrapped(scene, node, node.body):
+            yield Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, ())
+
+
+def _safe(scene: Scene) -> list[tuple[ast.Try, Span]]:
+    """Each such statement that is in no other, and what follows its body."""
+    if "safe tries" not in scene._memo:
+        found: list[tuple[ast.Try, Span]] = []
+        for node in scene.file.of(ast.Try) if b"is_" in scene.source.data else ():
+            if _cannot_fail(scene, node):
+                source, span = scene.source, scene.source.span(node)
+                last = source.span(node.body[-1]).end
+                end = last + len(source.data[last:].split(b"\n", 1)[0].rstrip(b"\r"))
+                if not any(s.start <= span.start < s.end for _, s in found) and end < span.end:
+                    found.append((node, Span(end, span.end)))
+        scene._memo["safe tries"] = found
+    safe = scene._memo["safe tries"]
+    assert isinstance(safe, list)
+    return safe
+
+
+def _cannot_fail(scene: Scene, node: ast.Try) -> bool:
+    """Nothing but answers of torch that are known, and constants."""
+    if node.orelse or node.finalbody or not node.handlers:
+        return False
+    known = []
+    for statement in node.body:
+        if not isinstance(statement, (ast.Return, ast.Assign)) or statement.value is None:
+            return False
+        plain = isinstance(statement.value, ast.Constant)
+        known.append(torch_answer(scene, statement.value, (*JIT, *COMPILER)) is not None)
+        if not plain and not known[-1]:
+            return False
+    return any(known)
 
 
 @dataclass(frozen=True)
@@ -58,12 +131,12 @@ def dead_spans(scene: Scene) -> tuple[Span, ...]:
     for choice, answer in _choices(scene):
         spans.append(scene.source.span(choice.test))
         spans.append(scene.source.span(choice.orelse if answer else choice.body))
-    return (*spans, *_simplified(scene), *dead_handlers.dead_spans(scene))
+    return (*spans, *_simplified(scene), *handler_spans(scene))
 
 
 def edits(scene: Scene) -> Iterator[Edit]:
     """What makes the branches go."""
-    yield from dead_handlers.edits(scene)
+    yield from handler_edits(scene)
     for span in _simplified(scene):
         site = Site("torch.jit.is_scripting", span, scene.source.line_of(span.start), 1)
         yield Edit(site, Outcome.CONVERTED, ())

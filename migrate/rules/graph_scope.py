@@ -11,7 +11,7 @@ from migrate.forward_names import line
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import Function
 from migrate.receivers.inference import Inference
-from migrate.rules import dead_handlers, decorated
+from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
 from migrate.syntax import is_super, within
@@ -84,7 +84,7 @@ def _reached(inference: Inference, roots: list[Function], guess: bool) -> dict[s
         if function.key not in found:
             found[function.key] = function
             waiting += _called(inference, function, guess)
-            waiting += decorated.around(inference, function)
+            waiting += decorators.around(inference, function)
     return found
 
 
@@ -203,7 +203,7 @@ def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
         scene._memo["graph nodes"] = tuple(
             n
             for n in scene.file.nodes
-            if id(n) in inside and not _within(scene, n, dead) and not dead_handlers.goes(scene, n)
+            if id(n) in inside and not _within(scene, n, dead) and not dead_branches.goes(scene, n)
         )
     found = scene._memo["graph nodes"]
     assert isinstance(found, tuple)

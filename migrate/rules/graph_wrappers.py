@@ -18,7 +18,7 @@ from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
 from migrate.rules import graph_scope
 from migrate.rules.classes import name_span
-from migrate.rules.decorated import DEFINITIONS, leaves, wrappers_of
+from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, Silent
 from migrate.scene import Scene
