@@ -19,6 +19,7 @@ from migrate.emit import Emitted, in_order
 from migrate.import_edits import leading_end
 from migrate.outcomes import Edit, Piece, Refusal, Span
 from migrate.rules.dead_branches import dead_spans
+from migrate.rules.imports import left_out
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
 
@@ -108,7 +109,7 @@ def _unbound(
         return
     source = scene.source
     old = unbound(symtable.symtable(source.data.decode("utf-8"), scene.file.path, "exec"))
-    new -= old | _in_dead_code(scene) | _bound_by_flagged(scene, changes)
+    new -= old | _in_dead_code(scene) | _bound_by_flagged(scene, changes) | left_out(scene)
     for node in ast.walk(ast.parse(emitted.data)) if new else ():
         if isinstance(node, ast.Name) and node.id in new:
             yield _at(scene, emitted, node.lineno, f"nothing binds the name {node.id}")

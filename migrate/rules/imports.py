@@ -36,6 +36,21 @@ def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
     return Refusal(site, "ENV501", why, scene.table.needs_torch(name))
 
 
+def left_out(scene: Scene) -> set[str]:
+    """Return the names of packages that the file goes without: it asks before it reads them."""
+    return {
+        alias.asname or alias.name.partition(".")[0]
+        for node in scene.file.imports
+        for alias in node.names
+        if scene.table.needs_torch(_full(node, alias)) and _is_optional(scene, alias)
+    }
+
+
+def _full(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    module = getattr(node, "module", None)
+    return f"{module}.{alias.name}" if module else alias.name
+
+
 def _only_along(scene: Scene, alias: ast.alias) -> bool:
     """``import timm`` of which nothing is used but what is converted along."""
     if not isinstance(scene.parent(alias), ast.Import):
