@@ -14,8 +14,8 @@ from migrate.receivers import class_texts
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import is_all, may_be_any_module, without_none
 from migrate.scene import Scene
-from migrate.syntax import is_super
-from migrate.templates import dotted, parse
+from migrate.syntax import dotted, is_super
+from migrate.templates import parse
 
 
 def named_classes(scene: Scene) -> list[ast.Constant]:
@@ -91,8 +91,8 @@ def renamed(scene: Scene) -> dict[object, str]:
         for short in class_texts.layers(scene.table):
             for row in scene.table.rows(f"torch.nn.{short}"):
                 made = parse(row.to) if row.to else None
-                target = dotted(made.func) if isinstance(made, ast.Call) else None
-                if target is not None and not target.endswith(f".{short}"):
+                target = dotted(made.func) if isinstance(made, ast.Call) else ""
+                if target and not target.endswith(f".{short}"):
                     found[short] = target.rpartition(".")[2]
         notes["layers renamed"] = found
     known: dict[object, str] = notes["layers renamed"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from migrate.following.follow import Followed
 from migrate.program import Class, File, Function, Program
 from migrate.source import Source
-from migrate.syntax import LEAVES, FunctionNode, all_parameters, children, unquoted
+from migrate.syntax import LEAVES, FunctionNode, all_parameters, children, last_name, unquoted
 
 
 def build(
@@ -96,7 +96,7 @@ class _Indexer:
         file = self.file
         if isinstance(node, ast.Call):
             callee = node.func
-            name = callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
+            name = last_name(callee)
             file.calls.setdefault(name, []).append((node, function))
         elif isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Store) and function is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.scene import Scene
-from migrate.syntax import children, within
+from migrate.syntax import children, last_name, within
 
 _COMPLEX_CALLS = frozenset(
     "complex polar view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft stft "
@@ -76,8 +76,8 @@ def _shows_complex(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     given = (*node.args, *(k.value for k in node.keywords))
-    named = any(_last(one) in ("complex64", "complex128") for one in given)
-    return named or _last(node.func) in _COMPLEX_CALLS
+    named = any(last_name(one) in ("complex64", "complex128") for one in given)
+    return named or last_name(node.func) in _COMPLEX_CALLS
 
 
 def is_negative(scene: Scene, index: ast.expr) -> bool:
@@ -85,17 +85,16 @@ def is_negative(scene: Scene, index: ast.expr) -> bool:
     return any(
         (isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub))
         or (isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) and _tensor(scene, one))
-        or (isinstance(one, ast.Call) and _last(one.func) in ("neg", "negative", "sub", "subtract"))
+        or (
+            isinstance(one, ast.Call)
+            and last_name(one.func) in ("neg", "negative", "sub", "subtract")
+        )
         for one in _made_of(scene, index, _NEGATIVE)
     )
 
 
 def _tensor(scene: Scene, node: ast.expr) -> bool:
     return "Tensor" in scene.kind_names(node)
-
-
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
 
 
 def _made_of(scene: Scene, node: ast.AST, asked: _Question) -> Iterator[ast.AST]:
@@ -107,7 +106,7 @@ def _made_of(scene: Scene, node: ast.AST, asked: _Question) -> Iterator[ast.AST]
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        name = _last(node.func if isinstance(node, ast.Call) else node)
+        name = last_name(node.func if isinstance(node, ast.Call) else node)
         ends = name in asked.ends or isinstance(node, (ast.Compare, ast.Slice))
         if id(node) in seen or ends or asked.stops(node):
             continue
@@ -181,7 +180,7 @@ def _cut(scene: Scene, node: ast.expr, seen: frozenset[str]) -> bool:
 
 def _called(scene: Scene, call: ast.Call, func: ast.expr, seen: frozenset[str]) -> bool:
     """A value goes into a call, as an argument or as what a method is called of."""
-    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    last = last_name(func)
     if last in _CASTING:
         given = [*call.args, *(k.value for k in call.keywords)]
         return any(_is_whole_dtype(one) for one in given)
@@ -189,7 +188,7 @@ def _called(scene: Scene, call: ast.Call, func: ast.expr, seen: frozenset[str]) 
 
 
 def _is_whole_dtype(node: ast.expr) -> bool:
-    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    last = last_name(node)
     return last in _WHOLE_DTYPES
 
 

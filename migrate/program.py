@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from migrate.following.follow import Followed
 from migrate.source import Source
-from migrate.syntax import FUNCTIONS, LEAVES, FunctionNode, children, within
+from migrate.syntax import FUNCTIONS, LEAVES, FunctionNode, children, last_name, within
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -78,7 +78,7 @@ class Function:
         """Whether a decorator's last name is one of ``names``."""
         for item in getattr(self.node, "decorator_list", ()):
             item = item.func if isinstance(item, ast.Call) else item
-            last = item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "")
+            last = last_name(item)
             if last in names:
                 return True
         return False

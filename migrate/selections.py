@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from migrate.scene import Scene
+from migrate.syntax import last_name
 
 # Reads (by id) that one question has come to. What they are bound to is looked at once: an answer
 # is whether anything of it selects, so what was passed already adds nothing.
@@ -137,7 +138,7 @@ def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -
     if "Tensor" not in scene.kind_names(index):
         return False
     compares = isinstance(index, ast.Compare)
-    return compares or (isinstance(index, ast.Call) and _called(index) in _TRUTH)
+    return compares or (isinstance(index, ast.Call) and last_name(index.func) in _TRUTH)
 
 
 def _all_bound(scene: Scene, name: ast.Name) -> tuple[ast.expr, ...]:
@@ -178,12 +179,7 @@ def _is_counted(scene: Scene, value: ast.expr, seen: frozenset[str]) -> bool:
     if isinstance(value, ast.Name) and value.id not in seen:
         values = _all_bound(scene, value)
         return bool(values) and all(_is_counted(scene, v, seen | {value.id}) for v in values)
-    return isinstance(value, ast.Call) and _called(value) in _COUNTED
-
-
-def _called(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return isinstance(value, ast.Call) and last_name(value.func) in _COUNTED
 
 
 def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
@@ -194,7 +190,7 @@ def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
     method = isinstance(func, ast.Attribute) and "Tensor" in scene.kind_names(func.value)
     if not (of_torch or method):
         return False
-    name = _called(call)
+    name = last_name(call.func)
     if name in _SELECTING:
         return True
     if name in _SIZED and any(isinstance(n, ast.Constant) and n.value == 0 for n in _sizes(call)):

@@ -97,6 +97,20 @@ def is_super(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"
 
 
+def dotted(node: ast.AST) -> str:
+    """Return ``a.b.c`` for such a chain of attributes of a name; "" for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def last_name(node: ast.AST) -> str:
+    """Return ``c`` for ``c`` and for ``x.c``, whatever x is; "" for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
+
+
 # What an annotation may hold; anything else (a call) stays the string that it is.
 _IN_ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.BitOr, ast.Tuple,
                    ast.List, ast.Constant, ast.Load)  # fmt: skip
@@ -110,9 +124,7 @@ def unquoted(source: Source, node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Constant):
         return _expression(source, node) or node
     if isinstance(node, ast.Subscript):
-        head = node.value
-        name = head.attr if isinstance(head, ast.Attribute) else getattr(head, "id", "")
-        if name != "Literal":
+        if last_name(node.value) != "Literal":
             node.slice = unquoted(source, node.slice)
     elif isinstance(node, (ast.Tuple, ast.List)):
         node.elts = [unquoted(source, item) for item in node.elts]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from migrate.facts import Param, Signature
 from migrate.row import CASE_KEYS, CODES, POLICY_DROP, POLICY_REFUSE, ROW_KEYS, Row, TableError
+from migrate.syntax import dotted
 from migrate.table import Table, is_pattern, read_toml
 
 ROOTS = frozenset({"mindspore", "helpers"})
@@ -82,17 +83,6 @@ def _free_names(tree: ast.expr, arguments: tuple[str, ...], part: str) -> Iterat
         near = difflib.get_close_matches(name, [*arguments, *ROOTS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"arguments: {', '.join(arguments)}"
         yield Finding(f"{part} uses {name!r}", "it is no argument of the torch name", hint)
-
-
-def dotted(node: ast.expr) -> str:
-    """``mindspore.nn.Conv2d`` for a chain of names; "" for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
 
 
 def _target_exists(table: Table, node: ast.expr, part: str) -> Iterator[Finding]:

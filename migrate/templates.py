@@ -16,7 +16,7 @@ from migrate.calls import BoundCall
 from migrate.imports import Spelling
 from migrate.outcomes import Piece
 from migrate.source import Source
-from migrate.syntax import is_super, within
+from migrate.syntax import dotted, is_super, within
 from migrate.table import Param, Signature, Table
 
 NO_VALUE = object()
@@ -45,17 +45,6 @@ def names_in(node: ast.expr) -> tuple[str, ...]:
 def is_closed(template: str) -> bool:
     """Whether a template says all by itself: it holds no argument and no receiver."""
     return all(n in _ROOTS or hasattr(builtins, n) for n in names(template))
-
-
-def dotted(node: ast.expr) -> str | None:
-    """ "mindspore.nn.ReLU" for such a chain of names, else None."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    return ".".join([node.id, *reversed(parts)])
 
 
 def constant(node: ast.expr, defaults: Mapping[str, str | None]) -> object:
@@ -155,7 +144,7 @@ class Substitution:
     def expression(self, node: ast.expr, tight: bool) -> Parts:
         """The parts of a template expression; ``tight``: an operator or attribute follows."""
         name = dotted(node)
-        if name is not None and name.partition(".")[0] in ("mindspore", "helpers"):
+        if name.partition(".")[0] in ("mindspore", "helpers"):
             text, root = self.spelling.local(name)
             self.needs.add(root)
             return [text]
@@ -350,7 +339,7 @@ class Renderer(Substitution):
     def _target(self, node: ast.Call) -> Signature | None:
         """The target's signature: of several the first that knows every argument."""
         name = dotted(node.func)
-        root = name.partition(".")[0] if name else ""
+        root = name.partition(".")[0]
         if root not in ("mindspore", "helpers") and isinstance(node.func, ast.Attribute):
             name = f"mindspore.Tensor.{node.func.attr}"
         found = self.table.target_signatures(name) if name else ()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from migrate import record, settings
 from migrate.commands.terminal import need
@@ -96,23 +96,13 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
     common = replace(common, reproductions=located.root / REPRODUCTIONS, tests=given.tests)
-    for name in (
-        "jobs", "timeout", "k", "rtol", "atol", "torch_python", "seed", "steps", "device",
-        "memory", "cluster",
-    ):  # fmt: skip
-        value = getattr(given, name, None)
-        value = getattr(found, name) if value is None else value
-        if value is not None:
-            common = replace(common, **{name: value})
+    common = applied(common, given, found, "jobs cluster seed steps")
     common = replace(
         common, loss=given.loss or found.loss, targets=given.target or found.target,
         optimizer=given.optimizer or found.optimizer,
-        magnitudes=given.magnitudes or found.magnitudes,
     )  # fmt: skip
     if (common.loss or common.optimizer) and not common.steps:
         common = replace(common, steps=_STEPS)
-    mode = given.mode or found.mode or "both"
-    common = replace(common, modes=("pynative", "graph") if mode == "both" else (mode,))
     models = [m for m in found.model if not located.file or m.file in ("", located.file)]
     if given.build or given.input or not models:
         builds, inputs = given.build or found.build, given.input or found.input
@@ -121,6 +111,22 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
     for model in models:
         file = model.file or located.file
         yield replace(common, builds=(model.build,), inputs=model.input, file=file)
+
+
+def applied(
+    request: VerifyRequest, given: Given, found: VerifySettings, more: str = ""
+) -> VerifyRequest:
+    """Return the request with what the command line says, or else the settings, of these names."""
+    changed: dict[str, Any] = {}
+    for name in f"timeout k rtol atol torch_python device memory {more}".split():
+        own = getattr(given, name, None)
+        value = getattr(found, name) if own is None else own
+        changed |= {} if value is None else {name: value}
+    mode = given.mode or found.mode or "both"
+    return replace(
+        request, modes=("pynative", "graph") if mode == "both" else (mode,),
+        magnitudes=given.magnitudes or found.magnitudes, **changed,
+    )  # fmt: skip
 
 
 def _verify(requests: Sequence[VerifyRequest]) -> Verification:

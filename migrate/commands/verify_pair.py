@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate import settings
 from migrate.commands.terminal import need
-from migrate.commands.verify import Given
+from migrate.commands.verify import Given, applied
 from migrate.errors import Problem
 from migrate.outcomes import Verdict
 from migrate.outputs import write_atomically
@@ -91,14 +90,7 @@ def _request(given: Given) -> VerifyRequest:
             raise Problem("--input", "not an input", str(error),
                           "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
     found = settings.nearest(Path.cwd(), Path.cwd()).verify
-    sizes = given.magnitudes or found.magnitudes
-    request = VerifyRequest(Path(), Path(), inputs=given.input, magnitudes=sizes)
-    for name in ("timeout", "k", "rtol", "atol", "torch_python", "device", "memory"):
-        own = getattr(given, name)
-        value = getattr(found, name) if own is None else own
-        request = request if value is None else replace(request, **{name: value})
-    mode = given.mode or found.mode or "both"
-    return replace(request, modes=("pynative", "graph") if mode == "both" else (mode,))
+    return applied(VerifyRequest(Path(), Path(), inputs=given.input), given, found)
 
 
 def _write(target: Path, text: str) -> None:

@@ -13,8 +13,9 @@ from migrate.explain.names import answering, full_name
 from migrate.facts import Param, Signature
 from migrate.project import ConvertedText, convert_text
 from migrate.row import Case, Row
+from migrate.syntax import dotted
 from migrate.table import Table
-from migrate.table_lint import dotted, torch_arguments
+from migrate.table_lint import torch_arguments
 
 
 def differences(row: Row, rows: Table) -> Iterator[str]:

@@ -20,7 +20,7 @@ from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import Atom, without_none
 from migrate.rules.mode_dependence import Dependence
 from migrate.scene import Scene
-from migrate.syntax import children, within
+from migrate.syntax import children, dotted, last_name, within
 
 _WRAPPERS = frozenset(
     "DataParallel DistributedDataParallel compile deepcopy copy script convert_sync_batchnorm "
@@ -160,7 +160,7 @@ class Modes:
     ) -> Use:
         if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-            if any(t is node or (same and _dotted(t) == same) for t in targets):
+            if any(t is node or (same and dotted(t) == same) for t in targets):
                 return Use.NOTHING
             found = [self._assigned(file, parent, t, function, depth) for t in targets]
             return max(found, key=list(Use).index)
@@ -183,11 +183,11 @@ class Modes:
         function: Function | None,
         depth: int,
     ) -> Use:
-        name = _dotted(target)
+        name = dotted(target)
         root = target
         while isinstance(root, (ast.Attribute, ast.Subscript)) and not name:
             root = root.value
-            name = _dotted(root)
+            name = dotted(root)
         method = _method(function)
         own = method.parameters[0].arg if method is not None and method.parameters else ""
         if own and name.partition(".")[0] == own and "." in name:
@@ -261,14 +261,14 @@ class Modes:
             for one in _walk(part):
                 if isinstance(one, ast.Call):
                     calls.append(one)
-                if _dotted(one) == place.name and isinstance(one, (ast.Name, ast.Attribute)):
+                if dotted(one) == place.name and isinstance(one, (ast.Name, ast.Attribute)):
                     if isinstance(one.ctx, ast.Load):
                         use = self._use(place.file, one, place.function, depth + 1, place.name)
                         found.add(use)
                     elif not _reads(node.part, place.name):
                         found.add(Use.SET)  # another object from here on
         if isinstance(node.part, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            mentions = any(_dotted(n) == place.name for n in ast.walk(node.part))
+            mentions = any(dotted(n) == place.name for n in ast.walk(node.part))
             if mentions and place.function is not None:
                 found.add(Use.RUN)
         visible = place.function is None or "." in place.name
@@ -286,7 +286,7 @@ class Modes:
                 own = function.parameters[0].arg if method and function.parameters else ""
                 same = (
                     isinstance(call.func, ast.Attribute)
-                    and _dotted(call.func.value) == place.name.partition(".")[0]
+                    and dotted(call.func.value) == place.name.partition(".")[0]
                 )
                 if not own or not same:
                     continue
@@ -359,7 +359,7 @@ class Modes:
     ) -> Use:
         """What a call does with a Module that it gets."""
         func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        last = last_name(func)
         kinds = without_none(self._kind(func))
         if any(a.kind == "ref" and a.name == "torch2ms.evaluating" for a in kinds):
             return Use.SET
@@ -408,7 +408,7 @@ class Modes:
     def _stored(self, file: File, call: ast.Call, function: Function | None, depth: int) -> Use:
         """``layers.append(module)``: what becomes of the list."""
         func = call.func
-        held = _dotted(func.value) if isinstance(func, ast.Attribute) else ""
+        held = dotted(func.value) if isinstance(func, ast.Attribute) else ""
         assert isinstance(func, ast.Attribute) or not held
         if self._builds_parts(function):
             return Use.PART
@@ -529,14 +529,6 @@ def _is_written(base: ast.expr) -> bool:
     return ast.unparse(base).startswith("_torch2ms")
 
 
-def _dotted(node: ast.AST) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
-
-
 def _method(function: Function | None) -> Function | None:
     while function is not None and function.owner is None:
         function = function.parent
@@ -546,7 +538,7 @@ def _method(function: Function | None) -> Function | None:
 def _reads(part: ast.AST | None, name: str) -> bool:
     """Whether a statement binds a name to something made of its own value."""
     value = getattr(part, "value", None)
-    return value is not None and any(_dotted(n) == name for n in within(value))
+    return value is not None and any(dotted(n) == name for n in within(value))
 
 
 def _walk(part: ast.AST) -> Iterator[ast.AST]:

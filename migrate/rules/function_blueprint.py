@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from migrate.program import Class, Function
-from migrate.syntax import FunctionNode
+from migrate.syntax import FunctionNode, last_name
 
 _QUIET = ("mark_non_differentiable",)
 SAVED = ("saved_tensors", "saved_variables")
@@ -423,9 +423,5 @@ def _head(
 
 
 def _is_random(statement: ast.stmt) -> bool:
-    names = [
-        n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "")
-        for n in ast.walk(statement)
-        if isinstance(n, (ast.Attribute, ast.Name))
-    ]
+    names = [last_name(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))]
     return any(name.lower().startswith(_RANDOM) for name in names)

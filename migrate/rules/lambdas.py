@@ -15,7 +15,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules.graph_scope import compiled
 from migrate.scene import Scene
 from migrate.sites import direct_name
-from migrate.syntax import all_parameters
+from migrate.syntax import all_parameters, last_name
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -79,7 +79,7 @@ def _argument_name(scene: Scene, call: ast.Call, child: ast.AST, keyword: str) -
         return "hook" if is_all(scene.kind(func.value), "Module") else ""
     if not is_all(scene.kind(call), "Module"):
         return ""
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    name = last_name(func)
     for atom in scene.kind(func):
         owner = scene.inference.class_of(atom.name) if atom.kind == "class" else None
         method = owner.methods.get("__init__") if owner else None

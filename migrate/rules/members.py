@@ -12,8 +12,9 @@ from migrate.receivers.recorded import is_plain
 from migrate.rules import asked_gradient, data_attribute, inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
+from migrate.syntax import dotted
 from migrate.table import Row
-from migrate.templates import Renderer, dotted, parse, piece
+from migrate.templates import Renderer, parse, piece
 
 # what is asked of the device of a Tensor: a Cell runs where the whole program does
 _OF_DEVICE = {"torch.device.type": "'cpu'", "torch.device.index": "None"}
@@ -85,7 +86,7 @@ def _passed_on(
     target = dotted(template.func)
     names = [getattr(a, "id", "") for a in template.args]
     wanted = ["self", *(p.name for p in row.signatures[0].params)]
-    if target is None or not target.startswith("helpers.") or names != wanted:
+    if not target.startswith("helpers.") or names != wanted:
         return None
     text, root = scene.spelling.local(target)
     start = scene.source.span((call.args or [call.keywords[0].value])[0]).start

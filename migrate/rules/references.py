@@ -14,8 +14,9 @@ from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
 from migrate.sites import direct_name
+from migrate.syntax import dotted
 from migrate.table import Row, Table
-from migrate.templates import dotted, names, parse, piece
+from migrate.templates import names, parse, piece
 
 _CLASS_USES = ("isinstance", "issubclass")
 
@@ -231,7 +232,7 @@ def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refu
         if row.flag and len(rows) == 1:
             return Refusal(site, row.flag, row.reason, row.next_step)
         target = row.ref or constant_target(scene, row) or same_signature(scene.table, row)
-        if target and dotted(parse(target)) is not None:
+        if target and dotted(parse(target)):
             return _renamed(scene, site, node, target, row)
         if target:  # a number or a text; a function that always gives it stays one
             made = f"(lambda *_: {target})" if scene.table.kind(name) == "function" else target

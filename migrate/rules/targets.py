@@ -6,8 +6,9 @@ import ast
 
 from migrate.rules.calling import template_of
 from migrate.scene import Scene
+from migrate.syntax import dotted
 from migrate.table import POLICY_DROP, Row, Table
-from migrate.templates import dotted, is_closed, parse
+from migrate.templates import is_closed, parse
 
 
 def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
@@ -19,8 +20,8 @@ def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
     for row in scene.table.rows(name):
         template = template_of(scene, row)
         node = parse(template) if template else None
-        target = dotted(node.func if isinstance(node, ast.Call) else node) if node else None
-        target = target if target and is_closed(target) else None
+        target = dotted(node.func if isinstance(node, ast.Call) else node) if node else ""
+        target = target if target and is_closed(target) else ""
         if target or row.ref:
             found.append((target or row.ref, row))
     return min(found, key=lambda one: one[0].startswith("helpers."), default=None)
@@ -43,7 +44,7 @@ def same_signature(table: Table, row: Row) -> str:
         return ""
     target = dotted(node.func)
     theirs = table.target_signature(target) if target else None
-    if theirs is None or not row.signatures or target is None:
+    if theirs is None or not row.signatures:
         return ""
     mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
     pairs = list(zip(mine, theirs.params, strict=False))

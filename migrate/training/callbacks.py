@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.source import Source
-from migrate.training.effects import binds, uses
+from migrate.syntax import last_name
+from migrate.training.effects import binds, free, uses
 from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
 from migrate.training.lines import Parts, above, indent_of, shifted, whole
 
@@ -191,7 +192,7 @@ def _classes(
     for name, items in _groups(loop.tail):
         bound = frozenset(binds(items, loop.own))
         found.append((name, [Method("on_train_epoch_end", (), tuple(items), bound)]))
-    return [(_free(name, taken), methods) for name, methods in found]
+    return [(free(name, taken), methods) for name, methods in found]
 
 
 def _around_steps(source: Source, loop: EpochLoop, own: str) -> Iterator[Method]:
@@ -263,11 +264,7 @@ def _may_stop(items: Sequence[ast.stmt]) -> bool:
 
 
 def _kind(item: ast.stmt) -> str:
-    called = {
-        n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
-        for n in ast.walk(item)
-        if isinstance(n, ast.Call)
-    }
+    called = {last_name(n.func) for n in ast.walk(item) if isinstance(n, ast.Call)}
     if any(isinstance(e, ast.Break) for e in own_exits(item)):
         return "EarlyStopping"
     if called & _SAVES:
@@ -334,9 +331,9 @@ def _running(
     taken: set[str],
     indent: str,
 ) -> Parts:
-    data, model = _free("train_data", taken), _free("training", taken)
+    data, model = free("train_data", taken), free("training", taken)
     columns = ", ".join(f'"{name}"' for name in loop.columns)
-    made, several = ", ".join(f"{name}()" for name in callbacks), _free("callbacks", taken)
+    made, several = ", ".join(f"{name}()" for name in callbacks), free("callbacks", taken)
     return (
         f"{data} = {own}.GeneratorDataset(",
         Piece(source.span(loop.data)),
@@ -363,14 +360,6 @@ def _count(source: Source, loop: EpochLoop) -> Parts:
         " - ",
         Piece(source.span(start), parens=not number),
     )
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number, chosen = 2, name
-    while chosen in taken:
-        chosen, number = f"{name}{number}", number + 1
-    taken.add(chosen)
-    return chosen
 
 
 def _edit(source: Source, span: Span, parts: Parts) -> Edit:

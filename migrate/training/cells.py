@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import ARRAY, is_all, may_be_numpys
 from migrate.source import Source
-from migrate.training.effects import binds, dotted, reads, uses
+from migrate.syntax import dotted
+from migrate.training.effects import binds, reads, uses
 from migrate.training.lines import Parts, moved
 from migrate.training.marks import View
 from migrate.training.slices import Region

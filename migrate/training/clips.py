@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from migrate.training.effects import dotted, reads
+from migrate.syntax import dotted
+from migrate.training.effects import reads
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 from migrate.training.variables import Variables, changed_in

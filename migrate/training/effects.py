@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrate.syntax import all_parameters, children
+from migrate.syntax import all_parameters, children, dotted
 
 
 @dataclass(frozen=True)
@@ -16,17 +16,6 @@ class Use:
     name: str
     node: ast.Name | ast.Attribute
     stored: bool
-
-
-def dotted(node: ast.AST) -> str:
-    """``self.trainer.model`` as text; "" for anything but a chain of attributes of a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
 
 
 def uses(node: ast.AST, own: str = "self") -> Iterator[Use]:
@@ -125,3 +114,12 @@ def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
         yield handler.body
     for case in getattr(node, "cases", ()):
         yield case.body
+
+
+def free(name: str, taken: set[str]) -> str:
+    """Return a name that nothing has; it is taken from now on."""
+    number, chosen = 2, name
+    while chosen in taken:
+        chosen, number = f"{name}{number}", number + 1
+    taken.add(chosen)
+    return chosen

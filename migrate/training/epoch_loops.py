@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.source import Source
-from migrate.training.effects import binds, blocks, dotted, reads
+from migrate.syntax import dotted
+from migrate.training.effects import binds, blocks, reads
 from migrate.training.lines import shares_line
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

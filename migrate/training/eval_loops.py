@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
-from migrate.training.effects import binds, blocks, dotted
+from migrate.syntax import dotted
+from migrate.training.effects import binds, blocks
 from migrate.training.lines import above, indent_of, shares_line, whole
 from migrate.training.marks import View
 from migrate.training.modules import models, quiet

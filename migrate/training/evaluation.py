@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.program import Function
+from migrate.syntax import dotted
 from migrate.training.cells import LossCell, of_criterion, written
-from migrate.training.effects import binds, dotted, reads
+from migrate.training.effects import binds, free, reads
 from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts, above, comments, indent_of, shares_line, whole
@@ -94,7 +95,7 @@ def _evaluation(
     view: View, found: Found, taken: set[str], built: dict[tuple[str, int], str]
 ) -> Evaluation | None:
     """``built`` are the Cells of the same function: one that fits again is called again."""
-    name = _free("EvalCell", taken)
+    name = free("EvalCell", {*taken})
     loss = found.loop.name or _loss_name(view, found)
     made = _fitting(view, found, loss)
     own_class = made is None
@@ -103,7 +104,7 @@ def _evaluation(
             view, found.region, found.names, found.own, name, "_torch2ms_torch.nn.Module"
         )
         made = replace(cell, results=(loss, *cell.results[1:]))
-    home = home_of(view, found, _free("eval_net", {*taken, *built.values()}))
+    home = home_of(view, found, free("eval_net", {*taken, *built.values()}))
     if home is None:
         return None
     before = built.get((made.build, home.made_at), "")
@@ -120,13 +121,6 @@ def _evaluation(
         top = above(view.file.source, top_level(view, found.loop.loop))
         edits.append(_edit(view, Span(top, top), (*made.text, "\n\n")))
     return Evaluation(tuple(edits), home.switch, name if own_class else "")
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number, chosen = 2, name
-    while chosen in taken:
-        chosen, number = f"{name}{number}", number + 1
-    return chosen
 
 
 def _loss_name(view: View, found: Found) -> str:

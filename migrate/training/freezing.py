@@ -18,7 +18,7 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.program import File, Function, Program
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import without_none
-from migrate.training.effects import dotted
+from migrate.syntax import dotted
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, bodies, marks
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.program import Function
-from migrate.training.effects import binds, blocks, dotted, leaves, reads, uses
+from migrate.syntax import dotted, last_name
+from migrate.training.effects import binds, blocks, leaves, reads, uses
 from migrate.training.groups import Group, groups
 from migrate.training.lines import above, indent_of, moved, shares_line, whole
 from migrate.training.marks import Act, View, marks
@@ -152,7 +153,7 @@ def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool
     """Whether a node may mean the function: by what it is known to be, else by its name."""
     if isinstance(node, ast.alias):
         return not here and node.name == function.name and function.owner is None
-    named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    named = last_name(node)
     if named != function.name or not isinstance(node, (ast.Attribute, ast.Name)):
         return False
     known = {a.name for a in view.kind(node) if a.kind in ("function", "method")}

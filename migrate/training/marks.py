@@ -15,7 +15,8 @@ from functools import cached_property
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import UNKNOWN, Kind, without_none
-from migrate.training.effects import blocks, dotted
+from migrate.syntax import dotted
+from migrate.training.effects import blocks
 
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler")
 CLIP_NORM = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")

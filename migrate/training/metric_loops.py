@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.source import Source
+from migrate.syntax import dotted, last_name
 from migrate.training.callbacks import anew, binds_whole
-from migrate.training.effects import binds, blocks, dotted, reads, uses
+from migrate.training.effects import binds, blocks, reads, uses
 from migrate.training.epoch_loops import (
     batch_of,
     moves_batch,
@@ -319,7 +320,7 @@ def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
 def _words(node: ast.AST) -> set[str]:
     """The last word of everything that is called."""
     funcs = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
-    return {f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in funcs}
+    return {last_name(f) for f in funcs}
 
 
 def _called_in(items: Sequence[ast.stmt]) -> set[str]:

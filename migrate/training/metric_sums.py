@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from migrate.source import Source
-from migrate.training.effects import binds, dotted, reads, uses
+from migrate.syntax import dotted
+from migrate.training.effects import binds, reads, uses
 from migrate.training.lines import shares_line
 from migrate.training.metric_loops import (
     EvalRounds,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.source import Source
-from migrate.training.effects import binds, dotted, reads, uses
+from migrate.syntax import dotted
+from migrate.training.effects import binds, free, reads, uses
 from migrate.training.lines import Parts, above, comments, indent_of, moved, shifted, whole
 from migrate.training.metric_loops import LOOPS
 from migrate.training.metric_sums import Measured, class_name, key_of, measures
@@ -84,15 +85,6 @@ def _around(source: Source, found: Measured, torch: str, name: str) -> EvalNetwo
         text=text,
         renames=(Edit(site, Outcome.CONVERTED, (f"self.{member}",)),),
     )
-
-
-def free(name: str, taken: set[str]) -> str:
-    """A name that nothing has; it is taken from now on."""
-    number, chosen = 2, name
-    while chosen in taken:
-        chosen, number = f"{name}{number}", number + 1
-    taken.add(chosen)
-    return chosen
 
 
 _RESERVED = {"clear", "update", "eval", "indexes", "set_indexes", "_indexes"}

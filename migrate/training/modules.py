@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from migrate.program import Function
 from migrate.receivers.kinds import without_none
-from migrate.training.effects import dotted, uses
+from migrate.syntax import dotted
+from migrate.training.effects import uses
 from migrate.training.marks import View
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from migrate.program import Function
 from migrate.receivers.kinds import without_none
+from migrate.syntax import dotted
 from migrate.training.clips import settings
-from migrate.training.effects import binds, blocks, dotted, uses
+from migrate.training.effects import binds, blocks, uses
 from migrate.training.groups import Group, models_of
 from migrate.training.lines import above, indent_of, whole
 from migrate.training.marks import View

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from migrate.program import Function
+from migrate.syntax import dotted, last_name
 from migrate.training import freezing
-from migrate.training.effects import binds, blocks, changed, dotted, leaves, reads, uses
+from migrate.training.effects import binds, blocks, changed, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import from_model, models, quiet
@@ -108,7 +109,7 @@ def _draws(view: View) -> bool:
 
 
 def _is_drawing(node: ast.AST) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    name = last_name(node)
     return "dropout" in name.lower() or "rrelu" in name.lower() or name in _DRAWING
 
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.program import Function
+from migrate.syntax import dotted
 from migrate.training import freezing
-from migrate.training.effects import Use, binds, blocks, dotted, reads, uses
+from migrate.training.effects import Use, binds, blocks, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
 from migrate.training.modules import models, removed
