@@ -40,7 +40,7 @@ def entries(
                     row=decision.row,
                     note=decision.note,
                     target=_target(decision),
-                    assumption=assumed.get(id(reference.node), ""),
+                    assumption=assumed.get(id(reference.node), reference.assumption),
                 )
             )
     return tuple(found)

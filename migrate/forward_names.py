@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate import unknown_receivers
 from migrate.program import Class
 from migrate.receivers import class_texts
 from migrate.receivers.inference import Inference
@@ -181,15 +182,20 @@ def _at_class_level(node: ast.AST) -> Iterator[ast.AST]:
         yield from _at_class_level(part)
 
 
-def by_text(scene: Scene, call: ast.Call) -> list[ast.Constant]:
-    """``"forward"`` in ``setattr(net, "forward", f)``, where net is a Module or its class."""
+def by_text(scene: Scene, call: ast.Call) -> tuple[ast.Constant, str] | None:
+    """Return ``"forward"`` of ``setattr(net, "forward", f)`` for a Module or its class, and what
+    is assumed of the net.
+    """
     if getattr(call.func, "id", "") not in BY_TEXT or len(call.args) < 2:
-        return []
+        return None
     subject, text = call.args[:2]
     if not isinstance(text, ast.Constant) or text.value != NAME:
-        return []
+        return None
     kind = scene.kind(subject)
     classes = all(
         atom.kind == "class" and scene.inference.is_module(atom.name) for atom in without_none(kind)
     )
-    return [text] if is_all(kind, "Module") or (kind and classes) else []
+    if is_all(kind, "Module") or (kind and classes):
+        return text, ""
+    name, assumed = unknown_receivers.forward(scene, subject)
+    return (text, assumed) if name == unknown_receivers.FORWARD else None

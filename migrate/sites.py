@@ -22,8 +22,8 @@ from migrate.receivers.calling import bound_to
 from migrate.receivers.kinds import Atom, having, ordered, without_none
 from migrate.receivers.own_names import chooses_modes, own_names
 from migrate.scene import Scene
+from migrate.unknown_receivers import FORWARD
 
-FORWARD = "torch.nn.Module.forward"
 CLASS = "torch.nn.Module.__class__"
 APPLY = "torch.autograd.Function.apply"
 SCHEDULES = "torch.optim.lr_scheduler."
@@ -54,11 +54,12 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Reference:
-    """A site: its node, the torch name it stands for, and its form."""
+    """A site: its node, the torch name it stands for, and its form; what that assumes."""
 
     node: ast.AST
     name: str
     form: Form
+    assumption: str = ""
 
 
 def find(scene: Scene) -> list[Reference]:
@@ -238,8 +239,16 @@ def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[R
     """
     if name := unknown_receivers.of_training(scene, node):
         return [Reference(node, name, Form.MEMBER)]
+    if node.attr == forward_names.NAME:
+        return _some_forward(scene, node)
     name = unknown_receivers.method(scene, node, atoms)
     return [Reference(node, name, Form.UNSURE)] if name else []
+
+
+def _some_forward(scene: Scene, node: ast.Attribute) -> list[Reference]:
+    """``forward`` of something unknown: read, called or bound anew."""
+    name, assumed = unknown_receivers.forward(scene, node.value)
+    return [Reference(node, name, Form.MEMBER, assumed)] if name else []
 
 
 def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
@@ -252,6 +261,8 @@ def _stored(scene: Scene, node: ast.Attribute) -> list[Reference]:
     names = {name for atom in atoms if (name := _member(scene, atom, node.attr))}
     if some := module_members.of_some_layer(scene, node, names):
         return [Reference(node, some, Form.MEMBER)]
+    if not names and node.attr == forward_names.NAME:
+        return _some_forward(scene, node)
     if len(names) != 1:
         return []
     name = next(iter(names))
@@ -264,7 +275,8 @@ def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
 
 
 def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
-    return [Reference(text, FORWARD, Form.FORWARD) for text in forward_names.by_text(scene, node)]
+    found = forward_names.by_text(scene, node)
+    return [Reference(found[0], FORWARD, Form.FORWARD, found[1])] if found else []
 
 
 def _package(scene: Scene, node: ast.Call) -> list[Reference]:

@@ -29,6 +29,9 @@ OF_OPTIMIZERS = {
 _ASKING = {("hasattr", 2): "torch2ms.has_reset", ("getattr", 3): "torch2ms.reset_of"}
 
 
+FORWARD = "torch.nn.Module.forward"
+SOME_FORWARD = "torch2ms.forward"  # of a Module, or of something else that has one
+
 # what is converted already imports torch no longer
 _IMPORTS = (b"import torch", b"from torch ", b"from torch.")
 
@@ -48,6 +51,25 @@ def of_training(scene: Scene, node: ast.Attribute) -> str:
             return "torch.nn.Module.parameters"
         around = scene.parent(around)
     return ""
+
+
+def forward(scene: Scene, holder: ast.expr) -> tuple[str, str]:
+    """Return what ``forward`` of something unknown is, and what is assumed in it.
+
+    A Module or its class, where no other class of the program has such a method; else a helper
+    looks which of the two it is.
+    """
+    kinds = scene.kind_names(holder)
+    if (kinds and "unknown" not in kinds) or not scene.inference.has_modules():
+        return "", ""
+    if not any(map(scene.inference.program.mentions, _IMPORTS)):
+        return "", ""
+    inference = scene.inference
+    owners = inference.program.holders.get("forward", ())
+    if all(inference.is_module(c.key) or inference.is_function(c.key) for c in owners):
+        text = ast.unparse(holder)
+        return FORWARD, f"{text} is taken for a Module: nothing else has forward"
+    return SOME_FORWARD, ""
 
 
 def asking_for_reset(scene: Scene, node: ast.Call) -> str:

@@ -1,9 +1,14 @@
 """In: a layer of some class. Out: its Parameter that torch calls weight, bias or running_*."""
 
+from mindspore import nn
+
 
 def other_names(cell, name):
     """What MindSpore's layers call the Parameter that torch calls ``name``; other Cells have their
-    own names for what they hold."""
+    own names for what they hold. What torch calls forward is construct of any Cell."""
+    if name == "forward":
+        kind = cell if isinstance(cell, type) else type(cell)
+        return ("construct",) if issubclass(kind, nn.Cell) else ()
     if not any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(cell).__mro__):
         return ()
     if name == "weight":
@@ -23,7 +28,8 @@ def layer_part(cell, name):
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
     held = getattr(cell, "_params", {})
-    names = [own for own in other_names(cell, name) if own in held and name not in held]
+    others = other_names(cell, name)
+    names = [own for own in others if name == "forward" or (own in held and name not in held)]
     setattr(cell, (*names, name)[0], value)
 
 

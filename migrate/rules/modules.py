@@ -9,12 +9,13 @@ from migrate.module_members import ENTRY, RENAMED
 from migrate.outcomes import Edit, Outcome, Refusal
 from migrate.scene import Scene
 from migrate.templates import Renderer, piece
+from migrate.unknown_receivers import FORWARD, SOME_FORWARD
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
-    if name in ("torch.nn.Module.forward", ENTRY) or (
+    if name in (FORWARD, SOME_FORWARD, ENTRY) or (
         owner == "torch.nn.Module" and last in RENAMED
     ):
         return True
@@ -25,6 +26,10 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     """``m.forward`` is ``m.construct``; ``bn.weight`` is ``bn.gamma``."""
     site = scene.site(name, node)
     owner, _, last = name.rpartition(".")
+    if name == SOME_FORWARD:
+        return _by_helper(scene, node, name) or Refusal(
+            site, "API109", "nothing tells whether it is a Module", "test with isinstance"
+        )
     if last == "forward":
         return _renamed(scene, node, name, "construct")
     if name == ENTRY:  # a ModuleDict is a dict to graph mode, which has no attributes

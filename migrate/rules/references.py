@@ -155,11 +155,26 @@ def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Ref
     if found is not None:
         return _renamed(scene, site, node, found[0], found[1])
     for row in scene.table.rows(name):
+        if row.flag and _is_never_made(scene, node, name, row):
+            return Edit(site, Outcome.CONVERTED, ("()",), row.key, note="nothing makes one here")
         if row.flag:
             return Refusal(site, row.flag, row.reason, row.next_step)
         if constant_target(scene, row):
             return _value(scene, site, name, node)
     return _no_row(scene.table, site, name)
+
+
+def _is_never_made(scene: Scene, node: ast.expr, name: str, row: Row) -> bool:
+    """Return whether ``isinstance(x, C)`` asks for a class of torch's machinery.
+
+    All that would make an object of such a class is flagged: there are none.
+    """
+    if row.flag != "API104" or scene.table.kind(name) != "class" or "ensor" in name:
+        return False
+    child: ast.AST = node
+    while isinstance(parent := scene.parent(child), ast.Tuple):
+        child = parent
+    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "isinstance"
 
 
 def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
