@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 Passed = Mapping[str, Kind]
 _MORE = "*"  # what goes into *args
 _NAMED = "**"  # what goes into **kwargs, with the name behind it
-_UNSEEN = "?"  # there if some call unpacks, or code out of sight passes, what is not known
+# there if some call unpacks, or code out of sight passes, what is not known: by place, by name
+_UNSEEN = "?"
+_UNSEEN_NAMES = "??"
 # foreign functions that only hand on what they are given, or give it back
 _HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
 _ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
@@ -355,7 +357,7 @@ class Parameters:
                 continue
             extras = self._own_extras(keyword)
             if extras is None:
-                found |= dict.fromkeys((*(known - found.keys()), _UNSEEN), UNKNOWN)
+                found |= dict.fromkeys((*(known - found.keys()), _UNSEEN_NAMES), UNKNOWN)
                 continue
             for extra, value in extras.items():
                 if extra.startswith(_NAMED):
@@ -385,11 +387,13 @@ class Parameters:
         some = arguments.vararg if isinstance(node, ast.Starred) else arguments.kwarg
         if some is None or some.arg != node.value.id or unit in self.world._open:
             return None
-        effects = self.world.effects(unit)
-        if some.arg in unit.stores or some.arg in effects.mutated:
+        if some.arg in unit.stores:
             return None
+        if isinstance(node, ast.keyword) and some.arg in self.world.effects(unit).mutated:
+            return None  # the dict; a tuple stays what it is
         passed: Passed = self.world._ask(("passed", unit), dict)
-        return None if _UNSEEN in passed else passed
+        unseen = _UNSEEN if isinstance(node, ast.Starred) else _UNSEEN_NAMES
+        return None if unseen in passed else passed
 
     # -- functions that are called out of sight -------------------------------------------------
 
@@ -511,7 +515,7 @@ def _open(function: Function) -> list[ast.arg]:
 
 def _anything(function: Function) -> dict[str, Kind]:
     """What code out of sight may pass to a function."""
-    return {**{a.arg: UNKNOWN for a in _open(function)}, _UNSEEN: UNKNOWN}
+    return {**{a.arg: UNKNOWN for a in _open(function)}, _UNSEEN: UNKNOWN, _UNSEEN_NAMES: UNKNOWN}
 
 
 def _joined(old: Passed, new: Passed) -> Passed:

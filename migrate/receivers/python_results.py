@@ -92,7 +92,17 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
         return found - BOOL | INT if found >= BOOL else found
     if name == "super" or name == "getattr":
         return UNKNOWN
+    if name == "type" and len(args) == 1:
+        return class_of(first)
     return kind("instance", name) if hasattr(builtins, name) else UNKNOWN
+
+
+def class_of(value: Kind) -> Kind:
+    """Return what ``type(x)`` gives: the classes of the project that ``x`` may be of."""
+    objects = [a for a in value if a.kind in ("Module", "Object") and "::" in a.name]
+    if not objects or len(objects) < len(value):
+        return UNKNOWN if "unknown" in {a.kind for a in value} else kind("instance", "type")
+    return frozenset(Atom("class", a.name) for a in objects)
 
 
 def _tuple(*places: Kind) -> Kind:

@@ -138,6 +138,8 @@ def _of_tensor(name: str, world: World) -> Kind:
 
 def _of_instance(atom: Atom, name: str, world: World) -> Kind:
     if "::" in atom.name:
+        if name == "__class__":
+            return kind("class", atom.name)
         found = world.member(atom.name, name)
         if any(a.kind == "method" and a.name.startswith("torch.nn.Module.") for a in found):
             return frozenset(_bound_to(a, atom) for a in found)  # ``net.eval()`` gives the net

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
 from migrate.buffer_gradients import registered
 from migrate.program import Function
-from migrate.receivers.kinds import Atom
+from migrate.receivers.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
@@ -71,6 +71,14 @@ class Calls(Writes):
     def __init__(self, scene: Scene, summary: Callable[[Function], Summary]) -> None:
         super().__init__(scene)
         self.summary = summary
+        self._asked: ast.AST | None = None  # the call whose alternatives are gone through
+        self._one: Refs = NO_REFS  # what they make, made once for all of them
+
+    def made(self, node: ast.AST) -> Refs:
+        if node is not self._asked:
+            return super().made(node)
+        self._one = self._one or super().made(node)
+        return self._one
 
     def _Call(self, node: ast.Call) -> Refs:
         mark = len(self.flight)
@@ -92,7 +100,7 @@ class Calls(Writes):
             found = self._container_call(node, func.attr, receiver, args)
             if found is not None:
                 return found
-        atoms = [a for a in self.scene.kind(func) if a.kind != "None"]
+        atoms = [a for a in ordered(self.scene.kind(func)) if a.kind != "None"]
         if isinstance(func, ast.Attribute) and func.attr in _HELD:  # only a Module has these
             atoms = [a for a in atoms if a.kind != "unknown"]
             if not atoms:
@@ -101,7 +109,9 @@ class Calls(Writes):
             given = NO_REFS.union(*args, *named.values())
             viewed = isinstance(func, ast.Attribute) and shares(func.attr)
             return self._unknown(node, given) | (made_as(receiver, VIEW) if viewed else NO_REFS)
+        self._asked, self._one = node, NO_REFS
         results = [self._called(a, node, receiver, args, named) for a in atoms]
+        self._asked = None
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
         if len(layers) == len(atoms) and any(layers) and not all(layers):
             results = [made_as(r, MAYBE) if any(x.how for x in r) else r for r in results]
@@ -231,7 +241,7 @@ class Calls(Writes):
         change is the caller's argument only if it is read later.
         """
         handed = NO_REFS.union(*args, *named.values())
-        inner = [a for kind in atom.items for a in kind]
+        inner = [a for kind in atom.items for a in ordered(kind)]
         before = self.found.given.get(id(node))
         results = {
             a: self._called(a, node, NO_REFS, args, named)

@@ -117,7 +117,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         place = top[1] if len(top) > 1 else 0
         added |= place in found.added
         for name, how in found.given.get(place, {}).items():  # type: ignore[call-overload]
-            shares[name] = how
+            shares[name] = min(how, shares.get(name, MAYBE))
         if top == ("param", own):
             name = _field(ref.region)
             fields[name] = min(max(ref.how, VIEW), fields.get(name, MAYBE))
