@@ -8,9 +8,11 @@ from migrate.program import Function
 from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, Kind, having, without_none
+from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, having, without_none
+from migrate.receivers.world import World
 
 _NAMED = (ast.Name, ast.Attribute)
+_OF_MODULES = "torch.nn.Module."
 # methods that others may have, but of what can be called only Modules: optimizers cannot
 _CALLED_ONES = frozenset({"train", "eval", "state_dict", "load_state_dict"})
 
@@ -39,7 +41,7 @@ class Given(Binding):
 
     def _chained(self, node: ast.Call, func: ast.Attribute) -> None:
         """``x.reshape(2, -1).permute(1, 0)``: what gives a Tensor here is asked of a Tensor."""
-        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN), func.attr):
+        if not _may_be_tensor(self.world, func):
             return
         question = Question(func.attr, node, True, False, self.names_of, chained=True)
         why = self.world.only_tensors_have(question)
@@ -50,7 +52,7 @@ class Given(Binding):
 
     def _only_a_tensor(self, node: ast.Call, func: ast.Attribute) -> bool:
         """A call that nothing but a Tensor would take, on a receiver of unknown kind."""
-        if not _may_be_tensor(self.world.kinds.get(id(func.value), UNKNOWN), func.attr):
+        if not _may_be_tensor(self.world, func):
             return False
         if _is_tried(self, node):
             return False
@@ -118,11 +120,14 @@ class Given(Binding):
             self.saw_tensor(node)
 
 
-def _may_be_tensor(value: Kind, asked: str) -> bool:
+def _may_be_tensor(world: World, asked: ast.Attribute) -> bool:
     """Something of it is unknown, or some object gave it when it was called; no other kind that
     has the attribute which is asked for."""
-    rest = having(value, asked)
-    return rest <= UNKNOWN | GIVEN | TENSOR and rest != TENSOR
+    value = having(world.kinds.get(id(asked.value), UNKNOWN), asked.attr)
+    rest = value
+    if not (world.program.holders.get(asked.attr) or world.table.kind(_OF_MODULES + asked.attr)):
+        rest = frozenset(a for a in value if a.kind != "Module")  # none of them has it
+    return bool(rest) and rest <= UNKNOWN | GIVEN | TENSOR and value != TENSOR
 
 
 def _is_tried(frame: Given, call: ast.Call) -> bool:

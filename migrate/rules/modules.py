@@ -15,9 +15,7 @@ from migrate.unknown_receivers import FORWARD, SOME_FORWARD
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
-    if name in (FORWARD, SOME_FORWARD, ENTRY) or (
-        owner == "torch.nn.Module" and last in RENAMED
-    ):
+    if name in (FORWARD, SOME_FORWARD, ENTRY) or (owner == "torch.nn.Module" and last in RENAMED):
         return True
     return any(last in row.weights or last in row.attrs for row in scene.table.rows(owner))
 
