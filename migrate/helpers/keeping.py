@@ -35,6 +35,17 @@ def refuse(reason):
     raise NotImplementedError(reason)
 
 
+def random_number(draw, *bounds):
+    """``draw(*bounds)``, of numbers between the bounds, or 0 and 1.
+
+    Graph mode would ask Python once, when it compiles; MindSpore draws at each call.
+    """
+    if is_pynative():
+        return draw(*bounds)
+    number = ops.rand(1)
+    return number if len(bounds) == 0 else bounds[0] + (bounds[1] - bounds[0]) * number
+
+
 def compile_anew():
     """Make graph mode compile again: what has just changed is a constant of its graphs."""
     ms.ms_memory_recycle()

@@ -64,6 +64,20 @@ def call_sites(scene: Scene, function: Function) -> list[CallSite]:
     return found.get(function.key, [])
 
 
+def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
+    """Return what a call passes for a parameter; None where it is left out or unpacked."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    places = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+    if function.owner is not None and not function.decorated("staticmethod"):
+        places = places[1:]
+    at = places.index(name) if name in places else len(call.args)
+    before = call.args[: at + 1]
+    unpacked = any(isinstance(a, ast.Starred) for a in before)
+    return before[at] if at < len(before) and not unpacked else None
+
+
 def _all_sites(scene: Scene) -> dict[str, list[CallSite]]:
     inference = scene.inference
     found: dict[str, list[CallSite]] = {}

@@ -13,8 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Outcome, Piece, Span
-from migrate.program import Function
+from migrate.program import File, Function
+from migrate.receivers import contents
+from migrate.receivers.contents import Sites
+from migrate.receivers.kinds import ARRAY, Site
 from migrate.rules import graph_scope, graph_silent, graph_state
+from migrate.rules.called_from import call_sites, passed
 from migrate.rules.graph_memo import constructing
 from migrate.scene import Scene
 from migrate.syntax import all_parameters, within
@@ -25,6 +29,7 @@ _GROWS = frozenset(("append", "extend", "insert", "pop", "add_module", "register
 _APART = frozenset(("data", "grad", "requires_grad", "training"))  # they have rules of their own
 _ANY = "?"
 _ENVIRONMENT = "os.environ"
+_OPEN = ("unknown", "project", "instance")  # what nobody knows, and objects of other libraries
 # methods of a Module that run no forward
 _QUIET = frozenset(
     "to cuda cpu half float double bfloat16 train eval parameters named_parameters modules children"
@@ -103,7 +108,7 @@ def _reads(scene: Scene) -> frozenset[tuple[str, str]]:
                     held = _instance(node.value)
                     atoms = inference.kinds.get(id(held), ())
                     keys = {a.name for a in atoms if "::" in a.name} or {
-                        _ANY for a in atoms if a.kind in ("unknown", "project")
+                        _ANY for a in atoms if a.kind in _OPEN
                     }
                     found |= {(node.attr, key) for key in keys}
                     if any(a.kind == "foreign" and a.name == "os" for a in atoms):
@@ -111,6 +116,55 @@ def _reads(scene: Scene) -> frozenset[tuple[str, str]]:
         notes["compiled reads"] = frozenset(found)
     known: frozenset[tuple[str, str]] = notes["compiled reads"]
     return known
+
+
+def _sites(scene: Scene) -> Sites:
+    """Return the sites of the containers that compiled code finds: on objects, and outside."""
+    inference = scene.inference
+    notes = inference.program.notes
+    if "compiled sites" not in notes:
+        found: set[Site] = set()
+        made: set[int] = set()
+        for function in graph_scope.compiled(inference).values():
+            made |= {id(n) for n in function.nodes}
+            own = function.locals | {a.arg for a in all_parameters(function.node.args)}
+            for node in function.nodes:
+                outer = isinstance(node, ast.Attribute) or (
+                    isinstance(node, ast.Name) and node.id not in own - function.globals
+                )
+                if outer and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+                    found |= contents.all_sites(inference.kinds.get(id(node), frozenset()))
+        found |= _stored(scene, {s.rstrip("[]") for s in found if isinstance(s, str)})
+        notes["compiled sites"] = frozenset(s for s in found if s not in made)
+    sites: Sites = notes["compiled sites"]
+    return sites
+
+
+def _stored(scene: Scene, names: set[str]) -> Sites:
+    """Return the sites of what is stored under ``=name`` of a file, or ``.name`` of an object."""
+    waiting: list[tuple[File, ast.expr]] = []
+    for file in scene.inference.program.files.values():
+        for bound in file.of(ast.Assign):
+            texts = {f"={t.id}" for t in bound.targets if isinstance(t, ast.Name)}
+            texts |= {f".{t.attr}" for t in bound.targets if isinstance(t, ast.Attribute)}
+            waiting += [(file, bound.value)] if texts & names else []
+    return _made(scene, waiting)
+
+
+def _made(scene: Scene, waiting: list[tuple[File, ast.expr]]) -> Sites:
+    """Return the sites that may have made the containers in some values, through parameters."""
+    found: set[Site] = set()
+    for file, value in waiting:
+        sites = contents.all_sites(scene.inference.kinds.get(id(value), frozenset()))
+        found |= {s for s in sites if not isinstance(s, tuple)}
+        function = file.function_at(value)
+        given = {s[0][0] for s in sites if isinstance(s, tuple) and isinstance(s[0], tuple)}
+        for name in given if function is not None else ():
+            for other, call, _ in call_sites(scene, function):  # type: ignore[arg-type]
+                argument = passed(function, call, str(name))  # type: ignore[arg-type]
+                if argument is not None and all(argument is not v for _, v in waiting):
+                    waiting.append((other, argument))
+    return frozenset(found)
 
 
 def _instance(node: ast.expr) -> ast.expr:
@@ -148,8 +202,19 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, 
     grows = (
         isinstance(node, ast.Subscript) or getattr(getattr(node, "func", 0), "attr", "") in _GROWS
     )
-    kinds = {atom.kind for atom in scene.kind(held)} - {"None"} if held is not None else set()
-    if held is None or not kinds or not kinds <= {"list", "dict", "set", *(["Module"] * grows)}:
+    if held is None:
+        return False
+    inside = _members(node, held)
+    if inside is not None:
+        return called_before(scene, node, inside)
+    known = scene.kind(held)
+    shared = _made(scene, [(scene.file, held)]) & _sites(scene) if known else ()
+    if any(not (isinstance(s, str) and s[0] == ".") for s in shared):
+        return called_before(scene, node, None)
+    if isinstance(node, ast.Subscript) and known == ARRAY and isinstance(held, ast.Name):
+        return _is_global(scene, held, reads) and called_before(scene, node, None)
+    kinds = {atom.kind for atom in known} - {"None"}
+    if not kinds or not kinds <= {"list", "dict", "set", *(["Module"] * grows)}:
         return False
     while isinstance(held, ast.Subscript):
         held = held.value
@@ -162,6 +227,14 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: frozenset[tuple[str, 
         and _is_global(scene, held, reads)
         and called_before(scene, node, None)
     )
+
+
+def _members(node: ast.AST, held: ast.expr) -> ast.expr | None:
+    """Return ``net`` of ``net.__dict__["depth"] = 1`` and ``vars(net)["depth"] = 1``."""
+    if isinstance(held, ast.Attribute) and held.attr == "__dict__":
+        return held.value
+    called = isinstance(held, ast.Call) and getattr(held.func, "id", "") == "vars"
+    return held.args[0] if called and held.args else None  # type: ignore[attr-defined]
 
 
 def _sets_environment(scene: Scene, node: ast.AST, held: ast.expr | None) -> bool:
@@ -196,7 +269,7 @@ def _is_read(scene: Scene, node: ast.Attribute, reads: frozenset[tuple[str, str]
         family = graph_state.family(scene, owner.key)
         return bool(classes & family) or (_ANY in classes and scene.is_module_class(owner))
     for atom in scene.kind(node.value):
-        if atom.kind in ("unknown", "project"):
+        if atom.kind in _OPEN:
             return True
         known = "::" in atom.name and atom.kind in ("Module", "Object", "class")
         if known and (_ANY in classes or classes & graph_state.family(scene, atom.name)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from migrate.outcomes import Edit, Piece
+from migrate.outcomes import Edit, Outcome, Piece
 from migrate.program import Class
 from migrate.receivers.kinds import is_all
 from migrate.rules import graph_scope
@@ -14,6 +15,8 @@ from migrate.scene import Scene
 from migrate.templates import piece
 
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
+_BETWEEN = ("random.uniform", "numpy.random.uniform")
 _INDEXED = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
@@ -31,9 +34,10 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
             made = _held(scene, node) or _same(scene, node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             made = _method(scene, node, node.func) or _library(scene, node)
+            made = made or random_drawn(scene, node)
         elif isinstance(node, ast.Call):
             made = _dict(scene, node) or _next(scene, node) or _library(scene, node)
-            made = made or _rounded(scene, node)
+            made = made or _rounded(scene, node) or random_drawn(scene, node)
         if made is not None:
             yield Rewriting(node, (made,))
 
@@ -79,6 +83,20 @@ def _same(scene: Scene, node: ast.Compare) -> Edit | None:
 def _is_enum(scene: Scene, owner: Class) -> bool:
     names = ("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag")
     return any(foreign(scene, base, *names) for base in owner.node.bases)
+
+
+def random_drawn(scene: Scene, node: ast.Call) -> Edit | None:
+    """``random.random() < p`` is ``random_number(random.random) < p``, a draw at each call."""
+    unit = foreign(scene, node.func, *_UNIT) and not node.args
+    bounds = foreign(scene, node.func, *_BETWEEN) and len(node.args) == 2
+    if node.keywords or not (unit or bounds) or graph_scope.only_tells(scene, node):
+        return None
+    text, root = scene.spelling.local("helpers.random_number")
+    parts: list[str | Piece] = [f"{text}(", _inside(scene, node.func)]
+    for argument in node.args:
+        parts += [", ", _inside(scene, argument)]
+    made = _whole(scene, node, *parts, ")")
+    return replace(made, outcome=Outcome.HELPER, needs=frozenset((root,)))
 
 
 def _rounded(scene: Scene, node: ast.Call) -> Edit | None:

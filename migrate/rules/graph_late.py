@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.receivers.kinds import is_all
+from migrate.rules import graph_expressions
 from migrate.rules.graph_scope import Found, Silent, builtin, only_tells
 from migrate.scene import Scene
 from migrate.selections import is_selection
@@ -87,6 +88,8 @@ class Asked:
             )
         if isinstance(node, ast.Call):
             func = node.func
+            if graph_expressions.random_drawn(self.scene, node) is not None:
+                return True
             if isinstance(func, ast.Attribute) and func.attr == "item":
                 return is_all(self.scene.kind(func.value), "Tensor")
             return _passes(node, node) and any(self.late(a) for a in node.args)
@@ -161,16 +164,26 @@ class Asked:
             held = self.scene.parent(held)
         return held is around
 
+    def is_open(self, loop: ast.For | ast.While) -> bool:
+        """Return whether the data decide how often a loop runs."""
+        over = self.is_range(loop.iter) if isinstance(loop, ast.For) else self.late(loop.test)
+        return over or self._broken(loop)
+
     def _broken(self, loop: ast.AST) -> bool:
         """Return whether the data decide when a loop breaks."""
-        for node in ast.walk(loop):
-            if isinstance(node, (ast.Break, ast.Continue)):
-                around = self.scene.parent(node)
-                while around is not None and around is not loop:
-                    if isinstance(around, ast.If) and self.late(around.test):
-                        return True
-                    around = self.scene.parent(around)
-        return False
+        return any(
+            isinstance(node, ast.If) and self.late(node.test) and _leaves(node)
+            for node in ast.walk(loop)
+        )
+
+
+def _leaves(node: ast.stmt) -> bool:
+    """Return whether a statement holds a ``break`` or ``continue`` of a loop around it."""
+    inner = [s for s in ast.iter_child_nodes(node) if isinstance(s, ast.stmt)]
+    return any(
+        isinstance(s, (ast.Break, ast.Continue)) or (not isinstance(s, _LOOPS) and _leaves(s))
+        for s in inner
+    )
 
 
 def _sized(node: ast.expr) -> ast.expr:
@@ -296,7 +309,7 @@ def _grown(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     if isinstance(branch, ast.If):
         if not asked.late(branch.test) or _grows(branch.body, name) == _grows(branch.orelse, name):
             return None
-    elif not isinstance(branch, ast.For) or not asked.is_range(branch.iter):
+    elif not isinstance(branch, _LOOPS) or not asked.is_open(branch):
         return None
     why = "the data decide how long the list is: graph mode has lists of one length alone"
     return "GRF618", name, why, "append something in both branches"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.program import Function
-from migrate.rules.called_from import call_sites
+from migrate.rules.called_from import call_sites, passed
 from migrate.rules.graph_scope import compiled_here, nodes
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
@@ -82,8 +82,8 @@ def _missed_by(
     parameters = [a.arg for a in all_parameters(function.node.args)]
     places = [b.place for b in reach.bindings]
     if name.id in parameters and any(isinstance(p, ast.arg) for p in places):
-        at = parameters.index(name.id)
-        if by := _caller(scene, function, name.id, at, _adds(node), frozenset()):
+        by = _caller(scene, function, name.id, _adds(node), frozenset())
+        if by:
             return by
     if reach.outside or not any(id(p) in function.own for p in places):
         outer = function.parent is not None and name.id in function.parent.locals
@@ -184,36 +184,43 @@ def _holder(scene: Scene, read: ast.Name) -> str:
     return ""
 
 
-def _caller(
-    scene: Scene, function: Function, name: str, at: int, adds: bool, seen: frozenset[str]
-) -> str:
+def _caller(scene: Scene, function: Function, name: str, adds: bool, seen: frozenset[str]) -> str:
     """Whether a caller reads the container that it has passed; who does."""
     if function.key in seen:
         return ""
-    bound = function.owner is not None and not function.decorated("staticmethod")
     for file, call, caller in call_sites(scene, function):
-        given = next((k.value for k in call.keywords if k.arg == name), None)
-        place = at - int(bound)
-        if given is None and 0 <= place < len(call.args):
-            given = call.args[place]
+        given = passed(function, call, name)
         if isinstance(given, ast.Attribute):
             return ast.unparse(given)
         root = _root(given) if given is not None else None
-        if root is None or caller is None:
+        if root is None:
+            continue
+        there = replace(scene, file=file, _memo={})
+        if caller is None:
+            if _read_at_head(there, call, root.id, adds and given is root):
+                return f"{root.id} of the module"
             continue
         statement = file.parents.get(id(call))
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         if any(isinstance(n, ast.Name) and n.id == root.id for t in targets for n in ast.walk(t)):
             continue
-        there = replace(scene, file=file, _memo={})
         if _reads_after(there, caller, call, root.id, adds and given is root):
             return f"{root.id} of {caller.name}()"
-        passed = [a.arg for a in all_parameters(caller.node.args)]
-        if root.id in passed:
-            at_, inner = passed.index(root.id), seen | {function.key}
-            if more := _caller(scene, caller, root.id, at_, adds, inner):
+        if root.id in [a.arg for a in all_parameters(caller.node.args)]:
+            more = _caller(scene, caller, root.id, adds, seen | {function.key})
+            if more:
                 return more
     return ""
+
+
+def _read_at_head(there: Scene, call: ast.Call, name: str, adds: bool) -> bool:
+    """Return whether the code of a module reads a container after a call."""
+    reads = [n for n in there.file.of(ast.Name) if n.id == name and there.function(n) is None]
+    return any(
+        not _inside(there, n, call) and _is_later(there, n, call)
+        and not (adds and _in_front(there, n))
+        for n in reads
+    )  # fmt: skip
 
 
 def _reads_after(there: Scene, caller: Function, call: ast.Call, name: str, adds: bool) -> bool:

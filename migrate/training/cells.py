@@ -114,7 +114,7 @@ def written(
             ):
                 body.append(f"        first_{n} = {n}\n")
     results = _result_names(region, names)
-    dicts = {r: keys for r in results[1:] if (keys := _keys(source, region, r))}
+    dicts = {r: keys for r in results[1:] if (keys := _keys(view, region, r))}
     returned = [new.get(r, r) for r in results[1:]]
     returned = [f"tuple({n}.values())" if r in dicts else n
                 for r, n in zip(results[1:], returned, strict=True)]  # fmt: skip
@@ -128,11 +128,14 @@ def written(
     return LossCell(text, build, given, results, renames, tuple(dicts.items()))
 
 
-def _keys(source: Source, region: Region, name: str) -> tuple[str, ...]:
-    """Return the keys of a result that is a dict display, or filled by name, in their order."""
+def _keys(view: View, region: Region, name: str) -> tuple[str, ...]:
+    """Return the keys of a result that is a dict display, filled by name, or what a function of
+    the program returns, in their order."""
     keys: list[str] = []
     for item in region.inside:
-        bound = isinstance(item, ast.Assign) and any(_root(t) == name for t in item.targets)
+        bound = isinstance(item, ast.Assign) and any(
+            _root(part) == name for t in item.targets for part in getattr(t, "elts", [t])
+        )
         if not bound and name in binds([item]):
             return ()
         for node in ast.walk(item):  # a method may change it, and so may whom it is handed to
@@ -146,12 +149,50 @@ def _keys(source: Source, region: Region, name: str) -> tuple[str, ...]:
             places: list[ast.expr | None] = list(item.value.keys)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and keys:
             places = [target.slice]
+        elif not keys and isinstance(item.value, ast.Call):
+            places = list(_returned_keys(view, item.value, target, name))
         else:
             return ()
         if len(item.targets) > 1 or not all(isinstance(k, ast.Constant) for k in places):
             return ()
-        keys += [t for k in places if k and (t := source.text_of(k)) not in keys]
+        plain = isinstance(item.value, ast.Call)
+        texts = [_quoted(k) if plain else view.file.source.text_of(k) for k in places if k]
+        keys += [t for t in dict.fromkeys(texts) if t not in keys]
     return tuple(keys)
+
+
+def _quoted(key: ast.expr) -> str:
+    """Return the text of a constant, which may stand in another file."""
+    text = ast.unparse(key)
+    return f'"{text[1:-1]}"' if text[:1] == "'" and '"' not in text else text
+
+
+def _returned_keys(
+    view: View, call: ast.Call, target: ast.expr, name: str
+) -> Sequence[ast.expr | None]:
+    """Return the keys of the dict that a call gives for a name: ``loss, parts = loss_fn(x)``."""
+    program, atoms = view.inference.program, view.kind(call.func)
+    found = [program.functions.get(a.name) for a in atoms if a.kind in ("function", "method")]
+    for atom in atoms:
+        if atom.kind == "Module" and "::" in atom.name:
+            members = view.inference.member(atom.name, "forward")
+            found += [program.functions.get(m.name) for m in members]
+    function = found[0] if len(found) == len(atoms) == 1 else None
+    own = [n for n in function.nodes if isinstance(n, ast.Return)] if function else []
+    value = own[0].value if len(own) == 1 else None
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        if len(target.elts) != len(value.elts):
+            return ()
+        names = [getattr(e, "id", "") for e in target.elts]
+        value = value.elts[names.index(name)] if name in names else None
+    elif not isinstance(target, ast.Name):
+        return ()
+    if isinstance(value, ast.Name) and function is not None:
+        bound = [n for n in function.nodes if isinstance(n, ast.Assign)
+                 and any(_root(t) == value.id for t in n.targets)]  # fmt: skip
+        used = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == value.id]
+        value = bound[0].value if len(bound) == 1 and len(used) == 2 else None
+    return value.keys if isinstance(value, ast.Dict) else ()
 
 
 def _root(node: ast.expr) -> str:

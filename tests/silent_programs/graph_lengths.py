@@ -2,6 +2,7 @@
 #: model Range() <- A(3, 4)
 #: model Times() <- A(3, 4)
 #: model Grown() <- A(3, 4)
+#: model Broken() <- A(3, 4)
 import torch
 import torch.nn as nn
 
@@ -22,3 +23,13 @@ class Grown(nn.Module):
         for i in range(int((x > 0).sum())):
             parts.append(x * i)
         return torch.stack(parts).sum(0)
+
+
+class Broken(nn.Module):
+    def forward(self, x):
+        parts = []
+        for i in range(3):
+            if x[i].sum() < 0:
+                continue
+            parts.append(x[i])
+        return torch.stack(parts)
