@@ -42,7 +42,8 @@ def holding(value: Kind, tested: Kind, world: World) -> Kind:
     if not found:
         return NOTHING
     sure = {k for n in names for k in _INSTANCES.get(n, ())}
-    known = names <= _INSTANCES.keys()  # of an abstract class lists and texts may be instances
+    # of an abstract class lists and texts may be instances, of a Module's they are not
+    known = names <= _INSTANCES.keys() or all(a.kind == "Module" for a in found)
     kept = [frozenset((a,)) for a in value if a.kind in _PLAIN and (a.kind in sure or not known)]
     if any(a.kind not in _PLAIN for a in value):
         kept.append(found)
