@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from migrate.source import Source
@@ -155,3 +155,15 @@ def _expression(source: Source, node: ast.Constant) -> ast.expr | None:
             part.col_offset += column
             part.end_col_offset = (part.end_col_offset or 0) + column
     return unquoted(source, tree.body)
+
+
+def unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets of an assignment with the values that they get, where those are written."""
+    if not isinstance(target, ast.Tuple):
+        yield target, value
+        return
+    if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
+        return
+    if not any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts)):
+        for one, held in zip(target.elts, value.elts, strict=True):
+            yield from unpacked(one, held)

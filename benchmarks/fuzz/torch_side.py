@@ -28,7 +28,13 @@ torch.set_num_threads(1)
 
 
 def fill(model: Any) -> Any:
-    """Give every Parameter numbers that its name decides."""
+    """Give every Parameter numbers that its name decides.
+
+    The count of batches is left out: MindSpore keeps none, by design (docs/weights.md).
+    """
+    for module in model.modules():
+        if getattr(module, "momentum", None) is not None and hasattr(module, "num_batches_tracked"):
+            module.num_batches_tracked = None
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(torch.from_numpy(filling(name, parameter.shape)).to(parameter.dtype))

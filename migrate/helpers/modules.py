@@ -94,6 +94,17 @@ def buffers(cell, recurse=True):
         yield tensor
 
 
+def state_values(cell):
+    """``state_dict().values()`` of torch.nn.Module: of each Cell weights, then buffers."""
+    return [
+        tensor
+        for _, one in cell.cells_and_names()
+        for buffers in (False, True)
+        for name, tensor in one._params.items()
+        if tensor is not None and is_buffer(one, name) == buffers
+    ]
+
+
 def get_parameter(cell, target):
     """torch.nn.Module.get_parameter: by torch's dotted name. Raises AttributeError."""
     found = dict(named_parameters(cell, remove_duplicate=False))

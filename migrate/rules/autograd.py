@@ -16,6 +16,7 @@ from migrate.rules.dedent import dedented, first_start
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.source import Source
+from migrate.syntax import unpacked
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
@@ -204,12 +205,7 @@ def _same_objects(block: ast.With) -> set[int]:
     given: dict[int, str] = {}
     for item in (n for n in ast.walk(block) if isinstance(n, ast.Assign)):
         for target in item.targets:
-            pairs = [(target, item.value)]
-            if isinstance(target, ast.Tuple) and isinstance(item.value, ast.Tuple):
-                every = (*target.elts, *item.value.elts)
-                spread = any(isinstance(one, ast.Starred) for one in every)
-                pairs = [] if spread else list(zip(target.elts, item.value.elts, strict=False))
-            for one, value in pairs:
+            for one, value in unpacked(target, item.value):
                 if isinstance(one, ast.Name) and isinstance(value, ast.Name):
                     given[id(one)] = value.id
     stores = [

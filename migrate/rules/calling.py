@@ -53,6 +53,24 @@ def decide_call(
     return optimizers.too_fine(scene, site, call) or optimizers.unfrozen(scene, call, edits[0])
 
 
+def decide_method(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
+    """The edit of a method that is called by its class, with its receiver as first argument."""
+    receiver, *rest = call.args
+    func = ast.copy_location(ast.Attribute(receiver, name.rpartition(".")[2], ast.Load()), call)
+    method = ast.copy_location(ast.Call(func, rest, call.keywords), call)
+    chosen = choose(
+        scene.table, name, rest, call.keywords, scene.kind_names, scene.target,
+        lambda row, bound: _selects(scene, row, bound, method, receiver),
+    )  # fmt: skip
+    if isinstance(chosen, NotChosen) or len(chosen) != 1 or chosen[0].row.rule:
+        return None
+    row, rendering = chosen[0].row, render(scene, method, receiver, chosen[0])
+    helped = any(n.startswith("helpers.") for n in rendering.needs)
+    outcome = Outcome.HELPER if helped else Outcome.CONVERTED
+    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    return Edit(place, outcome, rendering.parts, row.key, rendering.needs, row.note)
+
+
 def _selects(
     scene: Scene, row: Row, bound: BoundCall, call: ast.Call, receiver: ast.expr | None
 ) -> bool:

@@ -6,12 +6,14 @@ import ast
 from dataclasses import replace
 
 from migrate.choice import Chosen
-from migrate.outcomes import Refusal, Site
+from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.receivers.kinds import is_all
 from migrate.scene import Scene
+from migrate.templates import piece
 
 _SUFFIX = ".ckpt"
 _NATIVE = ":checkpoint"
+STATE = "torch.nn.Module.state_dict"
 
 
 def chosen_for(
@@ -83,3 +85,20 @@ def _is_named(file: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(attr="join"), args=[_, *_, last]):
             return _is_named(last)
     return False
+
+
+def values(scene: Scene, site: Site, node: ast.Attribute) -> Edit | None:
+    """``net.state_dict().values()`` is ``state_values(net)``: MindSpore has another order."""
+    call = scene.parent(node)
+    if not isinstance(call, ast.Call) or call.args or call.keywords:
+        return None
+    taken = scene.parent(call)
+    if not isinstance(taken, ast.Attribute) or taken.attr != "values":
+        return None
+    whole = scene.parent(taken)
+    if not isinstance(whole, ast.Call) or whole.func is not taken:
+        return None
+    text, root = scene.spelling.local("helpers.state_values")
+    place = Site(site.name, scene.source.span(whole), site.line, site.column)
+    parts = (f"{text}(", piece(scene.source, node.value, False), ")")
+    return Edit(place, Outcome.HELPER, parts, STATE, frozenset((root,)))

@@ -9,7 +9,7 @@ from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
 from migrate.receivers.recorded import is_plain
-from migrate.rules import asked_gradient, data_attribute, inplace
+from migrate.rules import asked_gradient, checkpoints, data_attribute, inplace
 from migrate.rules.calling import decide_call, template_of
 from migrate.scene import Scene
 from migrate.syntax import dotted
@@ -57,6 +57,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     site = scene.site(name, node)
     parent = scene.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
+        if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
+            return ordered
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
         found = decide_call(scene, site, name, parent, node.value)

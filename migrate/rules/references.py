@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Refusal, Site
+from migrate.receivers.kinds import is_all
 from migrate.row import POLICY_REFUSE
 from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
-from migrate.rules.calling import decide_call, template_of
+from migrate.rules.calling import decide_call, decide_method, template_of
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.scene import Scene
@@ -29,7 +30,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     gone = decorators.decide(scene, site, called or node, name)
     if gone is not None:
         return gone
-    if called is not None and (unbound := _unbound(scene, site, name)) is not None:
+    if called is not None and (unbound := _unbound(scene, site, node, name)) is not None:
         return unbound
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
@@ -54,13 +55,25 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     return _value(scene, site, name, node)
 
 
-def _unbound(scene: Scene, site: Site, name: str) -> Refusal | None:
+def _unbound(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | Refusal | None:
     """``torch.Tensor.add(x, y)``: no row for a method has its receiver among the arguments."""
     rows = scene.table.rows(name)
     if not any("self" in names(template_of(scene, row)) for row in rows):
         return None
+    if (found := _as_method(scene, site, node, name)) is not None:
+        return found
     why = "a method is called as a function of its class"
     return Refusal(site, "API104", why, "call it as a method of the object")
+
+
+def _as_method(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | None:
+    """``torch.Tensor.sum(x, 0)`` is ``x.sum(0)``."""
+    call = scene.parent(node)
+    if not isinstance(call, ast.Call) or call.func is not node or not call.args:
+        return None
+    if not is_all(scene.kind(call.args[0]), "Tensor") or inplace.applies(scene, name):
+        return None
+    return decide_method(scene, site, name, call)
 
 
 def _undecided(scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal) -> Edit | Refusal:

@@ -18,6 +18,7 @@ from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.scene import Scene
 from migrate.sites import direct_name
+from migrate.syntax import unpacked
 from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
@@ -213,7 +214,7 @@ def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]
     if item.value is None:
         return {}
     if len(targets) == 1 and isinstance(targets[0], ast.Tuple):
-        pairs = [(t, v) for t, v in _unpacked(targets[0], item.value) if isinstance(t, ast.Name)]
+        pairs = [(t, v) for t, v in unpacked(targets[0], item.value) if isinstance(t, ast.Name)]
     else:
         pairs = [(t, item.value) for t in targets if isinstance(t, ast.Name)]
         if len(pairs) != len(targets):
@@ -230,18 +231,6 @@ def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]
     first = targets[0]
     alike = isinstance(first, ast.Name) and is_all(scene.kind(item.value), "Tensor")
     return {t.id: first for t, _ in pairs[1:]} if alike else {}
-
-
-def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the targets of an assignment with the values that they get, where those are written."""
-    if not isinstance(target, ast.Tuple):
-        yield target, value
-        return
-    if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
-        return
-    if not any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts)):
-        for one, held in zip(target.elts, value.elts, strict=True):
-            yield from _unpacked(one, held)
 
 
 def bound(part: ast.AST) -> set[str]:
