@@ -22,6 +22,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.written import (
     Holder,
     Target,
+    is_shared_array,
     may_be_tensor,
     target_of,
     written_by,
@@ -36,10 +37,18 @@ _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript]:
     """Yield writes into what may be a Tensor that somebody else holds, where nothing tells."""
     for node in scene.file.of(ast.AugAssign):
-        if _may_be_missed(scene, node):
+        if is_shared_array(scene, _owner(node)):
+            missed = fate(scene, node).missed is not None
+        else:
+            missed = _may_be_missed(scene, node)
+        if missed:
             yield node
     for place in scene.file.of(ast.Subscript):
         item = scene.parent(place)
+        set_alone = isinstance(place.ctx, ast.Store) and not isinstance(item, ast.AugAssign)
+        if set_alone and is_shared_array(scene, place.value) and fate(scene, place).missed:
+            yield place
+            continue
         stored = isinstance(item, ast.Assign) and item.targets == [place] and through_data(place)
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
@@ -93,6 +102,8 @@ def decide(
     expr = _changed(node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
+        if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(node)):
+            return missed(site, expr, found.missed)
         return _guarded(scene, node, missed(site, expr, found.missed))
     quiet = is_stopped(scene, scene.file, node)
     if (quiet or through_data(expr)) and data_attribute.keeps_gradient(scene, expr):

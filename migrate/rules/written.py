@@ -164,6 +164,25 @@ def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
     return "Tensor" in names or not names & _NO_TENSOR
 
 
+def is_shared_array(scene: Scene, node: ast.expr) -> bool:
+    """Return whether an array is the memory of a Tensor: ``x.numpy()``, or a name for it.
+
+    What comes from another device is an array of its own.
+    """
+    if isinstance(node, ast.Name):
+        held = scene.facts.values(node)
+        return bool(held) and all(
+            value is not None and not isinstance(value, ast.Name) and is_shared_array(scene, value)
+            for value in held
+        )
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr != "numpy" or not is_all(scene.kind(node.func.value), "Tensor"):
+        return False
+    moved = ("cpu", "to", "float", "contiguous", "clone", "type")
+    return not any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
+
+
 def may_be_tensor(kinds: frozenset[str]) -> bool:
     """Return whether a value of these kinds may be a Tensor that nobody recognised."""
     return not kinds or "unknown" in kinds
