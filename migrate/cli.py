@@ -44,7 +44,7 @@ def convert(
     strict: o.Strict = False,
     helpers: o.HelperStyle = None,
     train_style: o.TrainStyle = None,
-    target: o.TargetStyle = o.Target.portable,
+    target: o.TargetStyle = "portable",
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
     follow: o.Follow = None,
@@ -72,8 +72,8 @@ def convert(
     from migrate.commands.own import given
 
     own = given(source, exclude, mappings, (follow, no_follow, follow_path))
-    style = train_style.value if train_style else own.train_style
-    request = own.request(source, out, target.value, helpers.value if helpers else "", jobs, style)
+    style = train_style or own.train_style
+    request = own.request(source, out, target, helpers or "", jobs, style)
     runs = (tuple(trace or ()), tuple(input or ()), torch_python)
     raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
 
@@ -82,7 +82,7 @@ def convert(
 def scan(
     source: o.Input,
     format: o.ScanFormat = "text",
-    target: o.TargetStyle = o.Target.portable,
+    target: o.TargetStyle = "portable",
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
     every: o.Every = False,
@@ -103,7 +103,7 @@ def scan(
     from migrate.commands.questions import scan as run
 
     own = given(source, exclude, mappings)
-    options = Options(target.value, format, own.exclude, own.mappings, jobs, every)
+    options = Options(target, format, own.exclude, own.mappings, jobs, every)
     raise typer.Exit(run(source, options))
 
 
@@ -164,10 +164,10 @@ def verify(
     from migrate.commands.verify import Given, run
 
     given = Given(
-        tuple(build or ()), tuple(input or ()), mode.value if mode else None,
+        tuple(build or ()), tuple(input or ()), mode,
         jobs, timeout, k, rtol, atol, torch_python,
         steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
-        device.value if device else None, memory, cluster, tuple(magnitude or ()),
+        device, memory, cluster, tuple(magnitude or ()),
     )  # fmt: skip
     if other is not None:
         from migrate.commands.verify_pair import run as run_pair

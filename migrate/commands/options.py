@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,43 +14,6 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"torch2ms {__version__}")
         raise typer.Exit
-
-
-class Target(str, Enum):
-    """What the output is written in."""
-
-    portable = "portable"
-    mint = "mint"
-
-
-class Loops(str, Enum):
-    """How training loops are written."""
-
-    cells = "cells"
-    model = "model"
-
-
-class Helpers(str, Enum):
-    """Where helpers stand."""
-
-    inline = "inline"
-    module = "module"
-
-
-class Device(str, Enum):
-    """Where MindSpore computes."""
-
-    cpu = "CPU"
-    gpu = "GPU"
-    ascend = "Ascend"
-
-
-class Mode(str, Enum):
-    """Which mode of MindSpore is verified."""
-
-    both = "both"
-    pynative = "pynative"
-    graph = "graph"
 
 
 Version = Annotated[
@@ -74,21 +36,22 @@ Strict = Annotated[
     ),
 ]
 HelperStyle = Annotated[
-    Helpers | None,
+    Literal["inline", "module"] | None,
     typer.Option(
         help="Where helpers stand: in each file that uses them, or in one torch_helpers.py "
         "(default: inline for a file, module for a folder)."
     ),
 ]
 TrainStyle = Annotated[
-    Loops | None,
+    Literal["cells", "model"] | None,
     typer.Option(
         help="Training loops: calls of Cells (default), or mindspore.train.Model with callbacks "
         "where that does the same."
     ),
 ]
 TargetStyle = Annotated[
-    Target, typer.Option(help="mindspore.nn/ops (CPU, Ascend), or mindspore.mint (Ascend).")
+    Literal["portable", "mint"],
+    typer.Option(help="mindspore.nn/ops (CPU, Ascend), or mindspore.mint (Ascend)."),
 ]
 Exclude = Annotated[
     list[str] | None,
@@ -150,7 +113,7 @@ Spec = Annotated[
     list[str] | None,
     typer.Option(metavar="SPEC", help="An input: 2x3x64x64, 2x16:int64<100, py:None. Repeatable."),
 ]
-Modes = Annotated[Mode | None, typer.Option(help="Default: both.")]
+Modes = Annotated[Literal["both", "pynative", "graph"] | None, typer.Option(help="Default: both.")]
 Json = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the result to FILE as well.")
 ]
@@ -184,7 +147,8 @@ Cluster = Annotated[
     ),
 ]
 DeviceName = Annotated[
-    Device | None, typer.Option(help="Where MindSpore computes; tested on CPU only.")
+    Literal["CPU", "GPU", "Ascend"] | None,
+    typer.Option(help="Where MindSpore computes; tested on CPU only."),
 ]
 Steps = Annotated[
     int | None,
