@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.hand.partners import NO, aligned
 from migrate.parity.session import Session
 from migrate.parity.tolerance import relative_error
 from migrate.parity.worker import WorkerError, WorkerLost
@@ -163,26 +164,15 @@ def parting(
 def _aligned(same: Sequence[Sequence[bool]]) -> list[int]:
     """For each result of torch its partner among MindSpore's, -1 for none, in the same order.
 
-    Needleman and Wunsch's alignment; of equal numbers those pair that lie equally far in the code.
+    Of equal numbers those pair that lie equally far in the code.
     A result without a partner of its own, like that of a dropout in eval mode, shares one.
     """
     rows, columns = len(same), len(same[0]) if same else 0
-    scores = [[3 - abs(i / rows - j / columns) for j in range(columns)] for i in range(rows)]
-    table = [[0.0] * (columns + 1) for _ in range(rows + 1)]
-    for i in range(rows - 1, -1, -1):
-        for j in range(columns - 1, -1, -1):
-            pair = table[i + 1][j + 1] + scores[i][j] if same[i][j] else 0.0
-            table[i][j] = max(table[i + 1][j], table[i][j + 1], pair)
-    partner = [-1] * rows
-    i = j = 0
-    while i < rows and j < columns:
-        if same[i][j] and table[i][j] == table[i + 1][j + 1] + scores[i][j]:
-            partner[i] = j
-            i, j = i + 1, j + 1
-        elif table[i][j] == table[i + 1][j]:
-            i += 1
-        else:
-            j += 1
+    scores = [
+        [3 - abs(i / rows - j / columns) if equal else NO for j, equal in enumerate(line)]
+        for i, line in enumerate(same)
+    ]
+    partner = aligned(scores)
     for i, at in enumerate(partner):
         if at < 0:
             first = max(partner[:i], default=-1)

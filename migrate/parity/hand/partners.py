@@ -21,23 +21,36 @@ def align(
     if not one or not other or len(one) * len(other) > LONGEST:
         return {}
     back = {cell: path for path, cell in paired.items()}
-    table = [[0.0] * (len(other) + 1) for _ in range(len(one) + 1)]
     scores = [[_score(torch, mindspore, a, b, paired, back) for b in other] for a in one]
-    for i in range(len(one) - 1, -1, -1):
-        row, below, score = table[i], table[i + 1], scores[i]
-        for j in range(len(other) - 1, -1, -1):
-            row[j] = max(below[j], row[j + 1], below[j + 1] + score[j])
     pairs: dict[str, set[str]] = {}
+    for call, at in zip(one, aligned(scores), strict=True):
+        if at >= 0:
+            pairs.setdefault(call.path, set()).add(other[at].path)
+    return _consistent(torch, mindspore, pairs, paired)
+
+
+def aligned(scores: Sequence[Sequence[float]]) -> list[int]:
+    """Return for each row its column, -1 for none, in the same order and with the highest sum.
+
+    Needleman and Wunsch's alignment; what scores no more than 0 does not pair.
+    """
+    rows, columns = len(scores), len(scores[0]) if scores else 0
+    table = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        row, below, score = table[i], table[i + 1], scores[i]
+        for j in range(columns - 1, -1, -1):
+            row[j] = max(below[j], row[j + 1], below[j + 1] + score[j])
+    partner = [-1] * rows
     i = j = 0
-    while i < len(one) and j < len(other):
+    while i < rows and j < columns:
         if scores[i][j] > 0 and table[i][j] == table[i + 1][j + 1] + scores[i][j]:
-            pairs.setdefault(one[i].path, set()).add(other[j].path)
+            partner[i] = j
             i, j = i + 1, j + 1
         elif table[i][j] == table[i + 1][j]:
             i += 1
         else:
             j += 1
-    return _consistent(torch, mindspore, pairs, paired)
+    return partner
 
 
 def _consistent(
