@@ -30,7 +30,6 @@ from migrate.receivers.kinds import (
     sequence,
 )
 from migrate.receivers.results import OF_STEPS
-from migrate.receivers.world import Contents
 from migrate.syntax import is_super
 from migrate.table import Signature, Table
 
@@ -187,7 +186,7 @@ class Calling(Given):
             return
         holder = node.func.value if isinstance(node.func, ast.Attribute) else None
         owner = self.world.kinds[id(holder)] if holder is not None else NOTHING
-        at = contents.all_sites(owner).union(*map(contents.all_sites, given))
+        at = contents.all_sites(owner).union(*map(contents.all_sites, _handed(node, given)))
         if not (at or self.paths or self.links):
             return
         for atom in join(*given):  # ``map(items.append, others)``
@@ -197,6 +196,8 @@ class Calling(Given):
         if changes.attributes and self.paths:
             gone = self.paths.keys() if ANY in changes.attributes else changes.attributes
             self.paths = {p: v for p, v in self.paths.items() if not {p, p[1]} & gone}
+        if not at and not self._held_by(changes.attributes):
+            return
         functions, all_known = self._run_by(callee)
         flows = list(map(self.world.contents, functions))
         for flow in flows:
@@ -206,23 +207,21 @@ class Calling(Given):
                     self.links.setdefault(name, set()).add(site)
         if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
             self.grow(at, join(*(f.put_into_given for f in flows)) if all_known else UNKNOWN)
-        if changes.attributes and (not all_known or any(f.grown for f in flows)):
-            self._attributes_changed(changes.attributes, flows, all_known)
+        held = self._held_by(changes.attributes)
+        if held and not all_known:
+            self.grow(held, UNKNOWN)
+        elif held:
+            for flow in flows:
+                for site in held & flow.grown.keys():
+                    self.grow(frozenset((site,)), flow.grown[site][0])
 
-    def _attributes_changed(
-        self, names: frozenset[str], flows: list[Contents], all_known: bool
-    ) -> None:
-        """Put into what attributes hold what the functions that run put there."""
+    def _held_by(self, names: frozenset[str]) -> contents.Sites:
+        """Return the sites of what attributes of these names hold, as far as variables see it."""
+        if not names:
+            return contents.NO_SITES
         here = contents.NO_SITES.union(*map(contents.all_sites, self.env.values()))
-        sites = {s for s in here.union(self.links) if isinstance(s, str) and s[0] == "."}
-        if ANY not in names:
-            sites = {s for s in sites if s[1:].rstrip("[]") in names}
-        if not all_known:
-            self.grow(frozenset(sites), UNKNOWN)
-            return
-        for flow in flows:
-            for site in sites & flow.grown.keys():
-                self.grow(frozenset((site,)), flow.grown[site][0])
+        sites = (s for s in here.union(self.links) if isinstance(s, str) and s[0] == ".")
+        return frozenset(s for s in sites if ANY in names or s[1:].rstrip("[]") in names)
 
     def _run_by(self, callee: Kind) -> tuple[list[Function], bool]:
         """Return the functions of the project that a call runs; whether these are all."""
@@ -444,6 +443,14 @@ def _of_numbers(dtype: ast.expr) -> bool:
 
 def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
+
+
+def _handed(node: ast.Call, given: list[Kind]) -> list[Kind]:
+    """Return what the callee gets; of what is unpacked into arguments, what it holds."""
+    whole = [not isinstance(a, ast.Starred) for a in node.args]
+    whole += [k.arg is not None for k in node.keywords]
+    inside = (join(*(i for a in kind for i in a.items)) for kind in given)
+    return [k if is_whole else i for k, i, is_whole in zip(given, inside, whole, strict=True)]
 
 
 def _keyed(value: Kind, key: str) -> Kind:
