@@ -12,12 +12,17 @@ from migrate.syntax import LEAVES, FunctionNode, all_parameters, children, last_
 
 
 def build(
-    sources: Mapping[str, Source], followed: Followed | None = None, root: str = ""
+    sources: Mapping[str, Source],
+    followed: Followed | None = None,
+    root: str = "",
+    known: Mapping[str, File] | None = None,
 ) -> Program:
     """Index the files, those of packages that are converted along included; nothing is decided.
 
     ``root``: the name of the package whose folder is the root of the paths, if it is one.
+    ``known``: files of an earlier program, which are taken over where their source is the same.
     """
+    known = known or {}
     followed = followed or Followed()
     files: dict[str, File] = {}
     functions: dict[str, Function] = {}
@@ -25,7 +30,9 @@ def build(
     modules: dict[str, str] = {}
     for path in sorted(sources):
         module = _module_name(path)
-        file = _Indexer(File(path, module, sources[path])).run()
+        file = known.get(path)
+        if file is None or file.source is not sources[path]:
+            file = _Indexer(File(path, module, sources[path])).run()
         files[path] = file
         if path not in followed.origins:  # they are imported under their own names
             modules[module] = path

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from migrate import accounts, census, flags, helper_copy, import_edits, index, plan, selfcheck
+from migrate.analysis.facts import Facts
 from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
 from migrate.following.follow import Followed
@@ -84,17 +85,22 @@ def analyse(
     if not inference.has_torch:
         return Analysed(inference, {})
     deeply(inference.everything)
+    written = inference.program.files
     staged = restructure(inference, train_style, apart)
     places: dict[str, int] = {}
     if staged:
         names = census.members(table)
         for path in staged:
-            file = inference.program.files[path]
-            places[path] = len(census.places(file, inference.facts(path), names))
+            file = written[path]
+            facts = Facts(file.source.tree, file.parents)
+            places[path] = len(census.places(file, facts, names))
         renewed = {**sources, **{path: s.source for path, s in staged.items()}}
-        program = index.build(renewed, followed, root)
-        inference = Inference(program, table, moved(recorded, staged))
-        deeply(inference.everything)
+        program = index.build(renewed, followed, root, inference.program.files)
+        if recorded.places:
+            inference = Inference(program, table, moved(recorded, staged))
+            deeply(inference.everything)
+        else:
+            deeply(lambda: inference.renew(program))
     return Analysed(inference, staged, places)
 
 

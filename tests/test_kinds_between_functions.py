@@ -13,7 +13,7 @@ from textwrap import dedent
 
 import pytest
 
-from migrate import rewrite, table
+from migrate import index, rewrite, table
 from migrate.receivers.inference import Inference
 from migrate.source import read
 
@@ -332,6 +332,36 @@ def kinds_by_text(inference: Inference) -> dict[str, set[str]]:
                     key = f"{function.key} {ast.unparse(node)}"
                     found.setdefault(key, set()).update(a.kind for a in inference.kinds[id(node)])
     return found
+
+
+_USES = (
+    "f0(torch.ones(1))", "f1([1])", "f2(None)", "net.G = [1]", "net.G = torch.ones(2)",
+    "A().a = 1", "C().b = torch.ones(1)", "run(B())", "A().m0([1])", "C().m1(torch.ones(1))",
+    "class D(A):\n    def m1(self, x):\n        self.a = x\n        return [x]",
+    "class D(C):\n    def m0(self, x):\n        return torch.ones(3)",
+    "def f(x):\n    net.G = x\n    return f0(x)", "def f(x):\n    return C().m2(x)", "f(2)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_file_that_does_more_than_before(seed: int) -> None:
+    draw = random.Random(seed)
+    head = "import torch\nimport net\nfrom net import A, B, C, f0, f1, f2, run\n"
+    net = "import torch\nfrom torch import nn\n" + "\n".join(random_program(seed))
+    sources = {"net.py": read("net.py", net.encode())}
+    before = draw.sample(_USES, draw.randrange(7))
+    after = [*draw.sample(_USES, draw.randrange(4)), *reversed(before)]
+    texts = (head + "\n".join(uses) for uses in (before, after))
+    first, second = ({**sources, "use.py": read("use.py", text.encode())} for text in texts)
+    inference = Inference(index.build(first), rows())
+    inference.everything()
+    inference.renew(index.build(second, known=inference.program.files))
+    assert not inference.stale()
+    anew = Inference(inference.program, rows())
+    anew.everything()
+    for key, kinds in kinds_by_text(anew).items():
+        found = kinds_by_text(inference)[key]
+        assert kinds <= found or "unknown" in found, (key, found, kinds)
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -325,7 +325,7 @@ class Binding(Frame):
         if not may_be_any_module(value):
             return
         layers = sorted(class_texts.meant(tests, table, program))
-        own = [c for c in program.classes.values() if any(a.meets(c.name) for a in tests)]
+        own = [c for c in self.world.classes() if any(a.meets(c.name) for a in tests)]
         bases = [row for c in own for b in self.world.torch_bases(c.key) for row in table.rows(b)]
         keeping = any("weight" in c.stores for c in own)
         renaming = any(row.weights for name in layers for row in table.rows(name))

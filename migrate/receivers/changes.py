@@ -25,7 +25,11 @@ def of_call(call: ast.Call, world: World, summaries: Summaries) -> Changes:
     )
     changed = Changes()
     for atom in callee:
-        changed |= summaries.bound(call, _targets(atom, bound, world, summaries))
+        targets = _targets(atom, bound, world, summaries)
+        effects = [world.effects(f) for f in targets.functions]
+        if targets.unseen or any(e.unknown for e in effects):
+            world.unseen()
+        changed |= summaries.bound(call, targets)
     for value in (*call.args, *(k.value for k in call.keywords)):
         changed |= _called_back(call, value, callee, world, summaries)
     return changed
@@ -69,13 +73,14 @@ def _called_back(
     for atom in world.kinds.get(id(value), UNKNOWN):
         function = world.function_of(atom.name) if atom.kind in ("function", "method") else None
         if function is not None:
-            effects = summaries.of(function)
-            seen = summaries.unseen if effects.unknown else effects
+            effects = world.effects(function)
+            seen = world.unseen() if effects.unknown else effects
             changed |= Changes(
                 effects.written | seen.written, rebound=effects.rebound | seen.rebound
             )
         owner = world.class_of(atom.name) if atom.kind in ("Module", "Object") else None
         if owner is not None and any(_is_foreign(a) for a in callee):
+            world.classes()
             changed |= Changes(frozenset((*owner.stores, ANY)))
     return changed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -320,6 +320,13 @@ class Classes:
                 known[unit] = new
                 self.world.invalidate("outside", name)
 
+    def renewed(self, gone: Collection[Unit]) -> Classes:
+        """Return the same for a program without some units."""
+        for unit in gone:
+            for name in self._names.pop(unit, ()):
+                self._outside[name].pop(unit, None)
+        return Classes(self.world, self._outside, self._names)
+
     def outside(self, name: str) -> tuple[Stored, ...]:
         """Return all stores of an attribute into something that is not ``self``."""
         return tuple(s for some in self._outside.get(name, {}).values() for s in some)
@@ -394,8 +401,9 @@ class Classes:
             return (MODULE if told else UNKNOWN), ""
         if atom.kind != "Module" or atom.name not in ("", "torch.nn.Module"):
             return UNKNOWN, ""
-        holders = self.world.program.holders.get(name, ())
-        owners = [c for c in holders if name in c.stores and self.world.is_module(c.key)]
+        owners = [
+            c for c in self.world.holders(name) if name in c.stores and self.world.is_module(c.key)
+        ]
         found = join(*(self.world.member(c.key, name) for c in owners))
         if not found or any(a.kind != "Module" or not a.name for a in found):
             return UNKNOWN, ""

@@ -158,6 +158,11 @@ class Elimination:
                     found.add(text.value)
         return frozenset(found)
 
+    @property
+    def rivals(self) -> tuple[object, ...]:
+        """What the whole program tells: an answer to `why` holds as long as it is the same."""
+        return self.libraries, self.multiplied, self._registered
+
     # -- what is imported -----------------------------------------------------------------------
 
     @cached_property

@@ -112,6 +112,19 @@ class Fixpoint:
         for reader in self._readers.pop(cell, ()):
             self.invalidate(reader)
 
+    def renew(self, gone: Callable[[Cell], bool]) -> None:
+        """Drop some cells, and have what has read them and all derived cells computed again."""
+        dropped = [cell for cell in self.values if gone(cell)]
+        for cell in dropped:
+            for known in (self.values, self._changes):
+                known.pop(cell, None)
+            self._stale.discard(cell)
+        for cell in dropped:
+            self.changed(cell)
+        for cell in list(self.values):
+            if not self.rank(cell):
+                self.invalidate(cell)
+
     def _run(self, cell: Cell) -> None:
         first = cell not in self.values
         if first:

@@ -12,8 +12,8 @@ from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.facts import Facts
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.names import covered_roots
-from migrate.program import Class, Function, Program
-from migrate.receivers import changes, importing, values
+from migrate.program import Class, File, Function, Program
+from migrate.receivers import changes, class_texts, importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.captured import Captured, captured
 from migrate.receivers.classes import Classes
@@ -61,6 +61,8 @@ class Inference:
     _names: dict[str, dict[str, Kind]] = field(default_factory=dict)
     _bodies: dict[str, Mapping[str, Kind]] = field(default_factory=dict)
     _open: set[Function] = field(default_factory=set)
+    _never: set[Function] = field(default_factory=set)
+    _before: list[dict[str, File]] = field(default_factory=list)
     _ranks: dict[Function, int] = field(default_factory=dict)
     _naming: bool = False
     _facts: dict[str, Facts] = field(default_factory=dict)
@@ -70,16 +72,51 @@ class Inference:
     def __post_init__(self) -> None:
         self.results = Results(self.table)
         self.roots = covered_roots(self.table)
+        self._parameters = Parameters(self)
+        self._classes = Classes(self)
+        self._cells = Fixpoint(self._compute, combined, widened, self._rank, self._start)
+        self._read_program()
+
+    def _read_program(self) -> None:
         self.has_torch = has_torch(self.program, self.table, self.roots)
         self.summaries = Summaries(self.program)
         self.index = UnitIndex(self.program)
         self._elimination = Elimination(self)
-        self._parameters = Parameters(self)
-        self._classes = Classes(self)
-        self._cells = Fixpoint(self._compute, combined, widened, self._rank, self._start)
 
     def everything(self) -> None:
         """Solve the whole program: no answer depends on what is read first."""
+        self._settle()
+
+    def renew(self, program: Program) -> None:
+        """Solve the program anew after some of its files became others that do the same.
+
+        What was found stays, but for the files that are gone and all that has read of them: what
+        flowed round a cycle flows still. What a walk reads of the text of other files is a cell as
+        well, so that a change is seen.
+        """
+        files = self.program.files
+        gone = {path: file for path, file in files.items() if program.files.get(path) is not file}
+        self._before.append(gone)  # no other node gets the id of one that was seen
+        functions = {f for file in gone.values() for f in file.functions.values()}
+        keys = {c.key for file in gone.values() for c in file.classes.values()}
+        units: set[Unit] = {*gone, *functions}
+        self.program = program
+        for path in gone:
+            for known in (self._facts, self._captured, self._names):
+                known.pop(path, None)
+        for key in keys:
+            self._bodies.pop(key, None)
+        for unit in units:
+            self._flows.pop(unit, None)
+            self._proofs.pop(unit, None)
+        self._read_program()
+        self._parameters = self._parameters.renewed(units)
+        self._classes = self._classes.renewed(units)
+        lost = {*functions, *(keys - program.classes.keys())}
+        self._cells.renew(lambda c: c[-1] in units if c[0] == "walk" else not lost.isdisjoint(c))
+        self._settle()
+
+    def _settle(self) -> None:
         self._naming = True
         for path in self.program.files:
             self._named(path)
@@ -87,7 +124,11 @@ class Inference:
         parts = self.summaries.components()
         order = [function for part in parts for function in sorted(part, key=lambda f: f.key)]
         self._ranks = {f: i + 2 for i, part in enumerate(parts) for f in part}
-        self._open.update(f for f in order if not self._parameters.may_be_called(f))
+        before, never = self._open, self._never
+        self._never = {f for f in order if not self._parameters.may_be_called(f)}
+        self._open = self._never | ((before - never) & self._ranks.keys())
+        for function in before ^ self._open:
+            self.invalidate("walk", function)
         for path in sorted(self.program.files):
             self._cells.ensure(("walk", path))
         # what makes objects comes first, callers before callees, then what uses them
@@ -330,7 +371,7 @@ class Inference:
 
     def overriding(self, function: Function) -> tuple[Function, ...]:
         """The definitions that a call of a method on an instance may run."""
-        return self.summaries.graph.overriding(function)
+        return self._ask(("overriding", function), tuple)
 
     def _result(self, function: Function) -> Kind:
         node = function.node
@@ -427,13 +468,29 @@ class Inference:
 
     def effects(self, function: Function) -> Effects:
         """Return what calling a function of the project may write, mutate, rebind and keep."""
-        return self.summaries.of(function)
+        return self._ask(("effects", function), Effects)
+
+    def unseen(self) -> Effects:
+        """Return the effects of code out of sight."""
+        return self._ask(("unseen",), Effects)
 
     def changes(self, call: ast.Call) -> Changes:
         """Return what a call, whose parts were evaluated, may change where it stands."""
         return changes.of_call(call, self, self.summaries)
 
     # -- classes --------------------------------------------------------------------------------
+
+    def classes(self) -> tuple[Class, ...]:
+        """Return all classes of the program; what it spells depends on them as well."""
+        return self._ask(("classes",), tuple)[0]  # type: ignore[no-any-return]
+
+    def _spelled(self) -> tuple[tuple[Class, ...], frozenset[str]]:
+        named = class_texts.named(self.table, self.program)
+        return tuple(self.program.classes.values()), named
+
+    def holders(self, name: str) -> tuple[Class, ...]:
+        """Return the classes that have a method, or store an attribute, of a name."""
+        return self._ask(("holders", name), tuple)
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None:
         """The variables that a walk of the class's body has found."""
@@ -476,6 +533,7 @@ class Inference:
 
     def only_tensors_multiply(self) -> bool:
         """Whether ``a @ b`` can only be of Tensors in this program."""
+        self._ask(("rivals",), tuple)
         return self._elimination.multiplied
 
     def only_modules_have(self, attribute: str) -> bool:
@@ -495,6 +553,8 @@ class Inference:
 
     def only_tensors_have(self, asked: Question) -> str:
         """Why nothing but a Tensor can be meant by the call of a method, or ""."""
+        self._ask(("rivals",), tuple)
+        self.holders(asked.name)
         return self._elimination.why(asked)
 
     def assumptions(self, path: str) -> dict[int, str]:
@@ -513,6 +573,8 @@ _STARTS: Mapping[str, Callable[[], object]] = {
     "walk": lambda: NOT_WALKED,
     **dict.fromkeys(("parameters", "passed", "shown", "star"), dict),
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
+    **dict.fromkeys(("overriding", "classes", "holders", "rivals"), tuple),
+    **dict.fromkeys(("effects", "unseen"), Effects),
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
     "delegate": str,
     "contents": Contents,
@@ -531,6 +593,13 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "inner": lambda self, path, name: self.found(path).inner.get(name, NOTHING),
     "binds": lambda self, function, name: self.found(function).variables.get(name, NOTHING),
     "contents": Inference._contents,
+    # what the text of the program tells
+    "overriding": lambda self, function: self.summaries.graph.overriding(function),
+    "effects": lambda self, function: self.summaries.of(function),
+    "unseen": lambda self: self.summaries.unseen,
+    "classes": Inference._spelled,
+    "holders": lambda self, name: self.program.holders.get(name, ()),
+    "rivals": lambda self: self._elimination.rivals,
     "above": lambda self, key: self._classes.above(key),
     "stored": lambda self, key, name: self._classes.stored(key, name),
     "set by any name": lambda self, key: self._classes.set_by_any_name(key),

@@ -19,7 +19,7 @@ def given(atom: Atom, node: ast.Call, path: str, world: World) -> Kind:
     """The kind of what the call gives, or nothing where the result is used as a Tensor may be."""
     if atom.name not in ("", "torch.nn.Module") or not _is_asked(node, path, world):
         return frozenset()
-    classes = [key for key in world.program.classes if world.is_module(key)]
+    classes = [c.key for c in world.classes() if world.is_module(c.key)]
     forwards = [a for key in classes for a in ordered(world.member(key, "forward"))]
     functions = [world.function_of(a.name) for a in forwards if a.kind == "method"]
     results = [world.returns(f) for f in functions if f is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -60,6 +60,7 @@ class Parameters:
     _passes: dict[Function, dict[Unit, Passed]] = field(default_factory=dict)
     _passing: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
     _given: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
+    _finished: dict[Unit, dict[Function, None]] = field(default_factory=dict)
 
     # -- what a function gets -------------------------------------------------------------------
 
@@ -269,9 +270,17 @@ class Parameters:
             self._put(unit, function, given)
         self._finished[unit] = dict.fromkeys(found)
 
-    @cached_property
-    def _finished(self) -> dict[Unit, dict[Function, None]]:
-        return {}
+    def renewed(self, gone: Collection[Unit]) -> Parameters:
+        """Return the same for a program without some units; who has passed to them is invalid."""
+        for unit in gone:
+            for function in self._finished.pop(unit, ()):
+                self._passes.get(function, {}).pop(unit, None)
+        for unit, functions in self._finished.items():
+            if not functions.keys().isdisjoint(gone):
+                self.world.invalidate("walk", unit)
+                self._finished[unit] = {f: None for f in functions if f not in gone}
+        passes = {f: some for f, some in self._passes.items() if f not in gone}
+        return Parameters(self.world, passes, _finished=self._finished)
 
     # -- calls ----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from migrate.emit import emit
 from migrate.outcomes import Edit, Outcome, Site, Span
 from migrate.program import File, Function
 from migrate.receivers.inference import Inference
+from migrate.receivers.recorded import Recorded
 from migrate.source import Source, read
 from migrate.training import by_hand, placing
 from migrate.training.apart import apart
@@ -53,7 +54,7 @@ def restructure(
     ``style`` "model": Model runs the epochs.
     """
     found: dict[str, Staged] = dict(separated or {})
-    together, inference = _together(inference)
+    together = _together(inference)
     for path, first in found.items():
         together[path] = together[path].behind(first) if path in together else first
     changed = _plain_or_by_hand(inference)
@@ -102,8 +103,8 @@ def _by_model(view: View, staged: Staged | None) -> Staged | None:
     return run_by_model(evaluated_by_model(staged, OWN, TORCH), OWN)
 
 
-def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:
-    """The files in which a step was spread over functions, and the program without that."""
+def _together(inference: Inference) -> dict[str, Staged]:
+    """The files in which a step was spread over functions; the program is one without that."""
     files = inference.program.files
     found = {}
     for path, file in files.items():
@@ -115,12 +116,13 @@ def _together(inference: Inference) -> tuple[dict[str, Staged], Inference]:
         if changes:
             found[path] = _rewritten(file.source, changes)
     if not found:
-        return {}, inference
+        return {}
     sources = {path: found[path].source if path in found else f.source for path, f in files.items()}
     program = inference.program
-    renewed = Inference(index.build(sources, program.followed, program.root), inference.table)
-    deeply(renewed.everything)
-    return found, renewed
+    inference.recorded = Recorded()  # its places are those of the files as they were
+    renewed = index.build(sources, program.followed, program.root, files)
+    deeply(lambda: inference.renew(renewed))
+    return found
 
 
 def _rewritten(source: Source, changes: list[Edit]) -> Staged:
