@@ -10,10 +10,10 @@ from typing import TypeVar, cast
 from migrate.analysis import cfg
 from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.facts import Facts
-from migrate.analysis.summaries import Changes, Effects, Summaries
+from migrate.analysis.summaries import Effects, Summaries
 from migrate.names import covered_roots
 from migrate.program import Class, File, Function, Program
-from migrate.receivers import changes, class_texts, importing, values
+from migrate.receivers import importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.captured import Captured, captured
 from migrate.receivers.classes import Classes
@@ -36,6 +36,7 @@ from migrate.receivers.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
+from migrate.receivers.told import TOLD, Told
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
 from migrate.receivers.world import Contents
@@ -46,7 +47,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
-class Inference:
+class Inference(Told):
     """Answers questions about kinds across files; every function is walked when first asked for.
 
     ``kinds`` maps the id of an expression node to its kind.
@@ -83,10 +84,6 @@ class Inference:
         self.index = UnitIndex(self.program)
         self._elimination = Elimination(self)
 
-    def everything(self) -> None:
-        """Solve the whole program: no answer depends on what is read first."""
-        self._settle()
-
     def renew(self, program: Program) -> None:
         """Solve the program anew after some of its files became others that do the same.
 
@@ -114,9 +111,10 @@ class Inference:
         self._classes = self._classes.renewed(units)
         lost = {*functions, *(keys - program.classes.keys())}
         self._cells.renew(lambda c: c[-1] in units if c[0] == "walk" else not lost.isdisjoint(c))
-        self._settle()
+        self.everything()
 
-    def _settle(self) -> None:
+    def everything(self) -> None:
+        """Solve the whole program: no answer depends on what is read first."""
         self._naming = True
         for path in self.program.files:
             self._named(path)
@@ -352,12 +350,6 @@ class Inference:
 
     # -- functions ------------------------------------------------------------------------------
 
-    def function_of(self, key: str) -> Function | None:
-        return self.program.functions.get(key)
-
-    def class_of(self, key: str) -> Class | None:
-        return self.program.classes.get(key)
-
     def returns(self, function: Function) -> Kind:
         """What calling a function of the project gives."""
         return self.kind_of("result", function)
@@ -368,10 +360,6 @@ class Inference:
 
     def _any_result(self, function: Function) -> Kind:
         return join(*map(self.returns, self.overriding(function)))
-
-    def overriding(self, function: Function) -> tuple[Function, ...]:
-        """The definitions that a call of a method on an instance may run."""
-        return self._ask(("overriding", function), tuple)
 
     def _result(self, function: Function) -> Kind:
         node = function.node
@@ -464,33 +452,7 @@ class Inference:
         """Pass the arguments of a call, whose parts were evaluated, to what it may run."""
         self._parameters.note(call)
 
-    # -- effects --------------------------------------------------------------------------------
-
-    def effects(self, function: Function) -> Effects:
-        """Return what calling a function of the project may write, mutate, rebind and keep."""
-        return self._ask(("effects", function), Effects)
-
-    def unseen(self) -> Effects:
-        """Return the effects of code out of sight."""
-        return self._ask(("unseen",), Effects)
-
-    def changes(self, call: ast.Call) -> Changes:
-        """Return what a call, whose parts were evaluated, may change where it stands."""
-        return changes.of_call(call, self, self.summaries)
-
     # -- classes --------------------------------------------------------------------------------
-
-    def classes(self) -> tuple[Class, ...]:
-        """Return all classes of the program; what it spells depends on them as well."""
-        return self._ask(("classes",), tuple)[0]  # type: ignore[no-any-return]
-
-    def _spelled(self) -> tuple[tuple[Class, ...], frozenset[str]]:
-        named = class_texts.named(self.table, self.program)
-        return tuple(self.program.classes.values()), named
-
-    def holders(self, name: str) -> tuple[Class, ...]:
-        """Return the classes that have a method, or store an attribute, of a name."""
-        return self._ask(("holders", name), tuple)
 
     def class_body(self, key: str, variables: dict[str, Kind]) -> None:
         """The variables that a walk of the class's body has found."""
@@ -593,13 +555,7 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "inner": lambda self, path, name: self.found(path).inner.get(name, NOTHING),
     "binds": lambda self, function, name: self.found(function).variables.get(name, NOTHING),
     "contents": Inference._contents,
-    # what the text of the program tells
-    "overriding": lambda self, function: self.summaries.graph.overriding(function),
-    "effects": lambda self, function: self.summaries.of(function),
-    "unseen": lambda self: self.summaries.unseen,
-    "classes": Inference._spelled,
-    "holders": lambda self, name: self.program.holders.get(name, ()),
-    "rivals": lambda self: self._elimination.rivals,
+    **TOLD,
     "above": lambda self, key: self._classes.above(key),
     "stored": lambda self, key, name: self._classes.stored(key, name),
     "set by any name": lambda self, key: self._classes.set_by_any_name(key),
