@@ -25,6 +25,8 @@ _BOXES = (
 _IN_BOXES = (
     "for t in ({0},): t.mul_(2)", "[t.add_(1) for t in [{0}]]", "box = [{0}, {0} + 1]; box[0] += 1",
     "{0}[..., 0].fill_(2)", "{0}.mul_(2).add_(1)", "{0}.eq_(0)", "{0}[...] = {0} * 2",
+    "{0}.unsqueeze(0).add_(1)", "{0}[None][0] += 1", "{0}.select(0, 0).mul_(2)",
+    "{0}.T.add_(2)", "{0}.unsqueeze(0)[0][..., 0] = 7", "{0}.chunk(2)[0].mul_(3)",
 )  # fmt: skip
 _CALLS = ("same({0})", "grown({0})", "flat({0})", "either({0}, {0} * 2)")
 _CALLED = ("raised({0})", "grown({0})", "first({0})", "part({0})", "{0} = grown({0})")
