@@ -31,8 +31,9 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
     elif isinstance(node, ast.BinOp):
         found.append((node, _binary(scene, node)))
     elif isinstance(node, ast.Subscript):
-        if isinstance(node.ctx, ast.Load) and _tensor(scene, node.value):
-            if _is_odd_index(scene, node.slice):
+        unknown = scene.kind_names(node.value) <= {"unknown"} and _tensor(scene, node.slice)
+        if isinstance(node.ctx, ast.Load) and (_tensor(scene, node.value) or unknown):
+            if not unknown and _is_odd_index(scene, node.slice):
                 found.append((node, "__getitem__"))
             elif _may_count_from_the_end(scene, node):
                 found.append((node, "__getitem__:negative"))

@@ -68,6 +68,8 @@ def _decays(scene: Scene, call: ast.Call) -> bool:
 def _held(scene: Scene, owner: Class) -> Iterator[str]:
     """The members that hold parameters: Modules and nn.Parameters that __init__ assigns."""
     for node in ast.walk(owner.methods["__init__"].node) if "__init__" in owner.methods else ():
+        if (name := _registered(node)) and name not in RENAMED:
+            yield name
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
             if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
@@ -79,12 +81,25 @@ def _held(scene: Scene, owner: Class) -> Iterator[str]:
                 yield target.attr
 
 
+def _registered(node: ast.AST) -> str:
+    """The name of ``self.register_parameter("w", nn.Parameter(...))``; "" for other calls."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "register_parameter":
+        return ""
+    if len(node.args) != 2 or not isinstance(node.args[1], ast.Call):
+        return ""
+    name = node.args[0]
+    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+
+
 def _untrained(scene: Scene, owner: Class, name: str) -> bool:
     stored = 0
     for file in scene.neighbours:
         for node in file.nodes:
             if isinstance(node, ast.Constant) and node.value == name:
-                return False
+                call = file.parents.get(id(node))
+                if call is None or _registered(call) != name:
+                    return False
+                stored += 1
             if isinstance(node, ast.Attribute) and node.attr == name:
                 stored += isinstance(node.ctx, ast.Store)
                 if isinstance(node.ctx, ast.Load) and not (
