@@ -72,6 +72,7 @@ class Values:
     def __init__(self, scene: Scene) -> None:
         self.scene, self.state, self.found = scene, State(), Findings()
         self.flight: list[tuple[str, Refs]] = []
+        self.waiting: list[tuple[str, Refs]] = []  # values of an unpacking, not yet bound
         self.closures: dict[Region, tuple[str, ...]] = {}
 
     def value(self, node: ast.expr) -> Refs:
@@ -321,8 +322,15 @@ class Values:
         return self.contents(refs) if self._maybe_tensor(node) else self.elements(refs)
 
     def _Yield(self, node: ast.Yield) -> Refs:
-        if node.value is not None:
-            self.state.put(frozenset((Ref(("escaped",)),)), ELEMENTS, self.value(node.value))
+        return self._yielded(self.value(node.value)) if node.value is not None else NO_REFS
+
+    def _YieldFrom(self, node: ast.YieldFrom) -> Refs:
+        return self._yielded(self.contents(self.value(node.value)))
+
+    def _yielded(self, refs: Refs) -> Refs:
+        """An element of what the caller goes through, who may keep it while this goes on."""
+        self.state.put(frozenset((Ref(("escaped",)),)), ELEMENTS, refs)
+        self.found.returned |= made_as(self.state.reach(refs), VIEW)
         return NO_REFS
 
     def bind(self, target: ast.expr, refs: Refs) -> None:

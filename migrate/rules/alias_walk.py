@@ -204,6 +204,7 @@ class _Walk(Calls, Forward[State]):
             return before
         self.state = before.copy()
         self.flight.clear()
+        self.waiting = []
         part = node.part
         if node.role is Role.EXIT:
             self._leave()
@@ -283,8 +284,10 @@ class _Walk(Calls, Forward[State]):
             and len(one.elts) == len(value.elts)
             and not any(isinstance(e, ast.Starred) for e in (*one.elts, *value.elts))
         ):  # fmt: skip
-            for target, refs in zip(one.elts, [self.value(v) for v in value.elts], strict=True):
-                self._store(target, refs)
+            values = [(ast.unparse(v), self.value(v)) for v in value.elts]
+            for index, target in enumerate(one.elts):
+                self.waiting = values[index + 1 :]  # views of what is written here
+                self._store(target, values[index][1])
             return
         refs = self.value(value)
         for target in item.targets:
@@ -314,7 +317,7 @@ class _Walk(Calls, Forward[State]):
         refs = self.target_refs(target)
         self.value(place.slice)
         del self.flight[mark:]
-        self.flight.clear()
+        self.flight[:] = self.waiting
         self.write(by, place, refs, "item")
 
     def _set_array(self, by: ast.AST, array: ast.expr) -> None:
