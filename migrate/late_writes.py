@@ -138,12 +138,24 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
             return BUFFER
     else:
         return late_child(scene, node)
+    if attribute == "bias":
+        return _bias(scene, node, held)
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
     if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
         return ""
     if len(names) > 1:  # the helper is for a Conv2d alone
         names -= _CONVOLUTION
     return min(names, default="") or late_child(scene, node)
+
+
+def _bias(scene: Scene, node: ast.Attribute | ast.Call, held: ast.expr) -> str:
+    """Return ``torch.nn.Conv2d.bias`` for ``conv.bias = None``: a Cell goes on adding it."""
+    value = _assigned(scene, node) if isinstance(node, ast.Attribute) else node.args[2]
+    if not isinstance(value, ast.Constant) or value.value is not None:
+        return ""
+    layers = scene.module_classes(held)
+    weighted = layers and all(n.startswith(("torch.nn.Linear", "torch.nn.Conv")) for n in layers)
+    return f"{layers[0]}.bias" if weighted else ""
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
@@ -191,6 +203,7 @@ def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
         return decide_child(scene, node, name)
     helper = "helpers.set_convolution" if name in _CONVOLUTION else ""
     helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
+    helper = "helpers.set_bias" if name.endswith(".bias") else helper
     if name.startswith(_NORMS) and name.endswith((".eps", ".momentum")):
         helper = "helpers.set_norm"
     if helper and (made := as_call(scene, node, name, helper)):

@@ -30,6 +30,7 @@ from migrate.rules import (
     global_settings,
     graph_flags,
     graph_forms,
+    integers,
     items,
     lambdas,
     launch,
@@ -98,6 +99,8 @@ def _decided(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Decisi
     try:
         made = _dead(scene, reference, dead) or _apart(scene, reference)
         told = advised(scene, made or decide(scene, reference))
+        if isinstance(told, Edit):
+            told = integers.cast(scene, reference.node, told)
         return fitted(scene, reference.node, told)
     except Exception as error:
         site = scene.site(reference.name, reference.node)

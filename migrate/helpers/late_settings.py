@@ -39,6 +39,15 @@ def set_convolution(conv, name, value):
     compile_anew()
 
 
+def set_bias(layer, name, value):
+    """``layer.bias = None`` as in torch: a Dense or convolution adds it where has_bias says so."""
+    if value is None:
+        delattr(layer, name)  # a graph takes what stays among the Parameters for one
+    layer.has_bias = value is not None
+    setattr(layer, name, value)
+    compile_anew()
+
+
 def set_ceil_mode(pool, name, value):
     """``pool.ceil_mode = value`` as in torch: a MaxPool2d of MindSpore gets a primitive for it.
 

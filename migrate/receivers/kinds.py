@@ -65,7 +65,7 @@ MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "na
 # what torch's layers hold that normalize, and hardly anything else
 STATISTICS = frozenset({"running_mean", "running_var"})
 
-_NAMES = ("class", "ref", "function")
+_NAMES = ("class", "ref", "function", "Module")
 
 _SIMPLE = {
     "Tensor": TENSOR,
@@ -110,7 +110,7 @@ def _normal(merged: Kind) -> Kind:
 def _merge_modules(alternatives: Kind) -> Kind:
     """Modules of too many classes are some Module."""
     modules = frozenset(a for a in alternatives if a.kind == "Module")
-    return alternatives - modules | MODULE if len(modules) > MAX_ALTERNATIVES else alternatives
+    return alternatives - modules | MODULE if len(modules) > MAX_NAMES else alternatives
 
 
 def _merge_lists(alternatives: Kind) -> Kind:

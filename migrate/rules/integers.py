@@ -1,0 +1,213 @@
+"""Cast integer and bool Tensors before functions whose kernels take floats alone, as torch does.
+
+Kinds carry no dtype. It is found here from what makes a Tensor, along the bindings that reach a
+use; where any of them does not tell, the code stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Piece, Span
+from migrate.receivers.kinds import is_all
+from migrate.scene import Scene
+
+_FLOATING = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos arctan"
+    " sinh cosh asinh acosh atanh tanh sigmoid erf erfc expit".split()
+)
+_INTEGERS = frozenset("long int int8 int16 int32 int64 short uint8 byte".split())
+_FLOATS = frozenset("float double half bfloat16 float16 float32 float64".split())
+# the result has the dtype of the first operand
+_KEEPING = frozenset(
+    "view reshape permute transpose t flatten unflatten squeeze unsqueeze expand expand_as repeat"
+    " contiguous clone detach abs neg negative clamp flip roll index_select gather take tile"
+    " masked_fill movedim swapaxes narrow select repeat_interleave broadcast_to cpu"
+    " cuda triu tril diagonal view_as reshape_as zeros_like ones_like empty_like new_zeros"
+    " new_ones".split()
+)
+_SUMS = frozenset(("sum", "prod", "cumsum", "cumprod"))
+_LARGEST = frozenset(("max", "min", "amax", "amin"))  # without an axis: max and min give pairs
+_PLACES = frozenset(("argmax", "argmin", "argsort", "nonzero", "bincount", "randint", "randperm"))
+_TRUTHS = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_not any all isin".split())
+_JOINING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_ORDER = ("bool", "int", "float")
+
+
+def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+    """Return the decision for a function of torch, with ``.float()`` behind its operand where
+    that surely is a Tensor of integers or bools."""
+    call = scene.parent(node)
+    last = getattr(node, "attr", getattr(node, "id", ""))
+    if last not in _FLOATING or not isinstance(call, ast.Call) or call.func is not node:
+        return made
+    operand = _operand(scene, call)
+    if operand is None or Dtypes(scene).of(operand) not in ("int", "bool"):
+        return made
+    source, span = scene.source, scene.source.span(operand)
+    loose = not isinstance(operand, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    parts: list[str | Piece] = []
+    for part in made.parts or ():
+        held = isinstance(part, Piece) and part.span == span
+        parts += [Piece(span, loose), ".float()"] if held else [part]
+    if made.parts is None and isinstance(node, ast.Attribute) and operand is node.value:
+        end = source.span(node).end
+        dot = source.data.rindex(b".", span.end, end)
+        before = Piece(Span(source.span(node).start, dot))
+        parts = [before, ".float()", source.data[dot:end].decode()]
+    if ".float()" not in parts:
+        return made
+    site = made.site
+    if made.parts is None:
+        site = replace(site, span=source.span(node))
+    return replace(made, site=site, parts=tuple(parts))
+
+
+def _operand(scene: Scene, call: ast.Call) -> ast.expr | None:
+    """Return what a call of such a function of torch computes from."""
+    if call.keywords:
+        return None
+    refs = [a for a in scene.kind(call.func) if a.kind == "ref"]
+    if refs and len(refs) == len(scene.kind(call.func)):
+        torchs = all(a.name.startswith(("torch.", "torch.special.")) for a in refs)
+        return call.args[0] if torchs and len(call.args) == 1 else None
+    if not isinstance(call.func, ast.Attribute) or call.args:
+        return None
+    held = call.func.value
+    return held if is_all(scene.kind(held), "Tensor") else None
+
+
+class Dtypes:
+    """Tell int, bool and float Tensors and numbers of one file apart; "" is unknown."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._known: dict[int, str] = {}
+
+    def of(self, node: ast.expr) -> str:
+        """Return the sort of the elements of a Tensor, or of a number."""
+        if id(node) not in self._known:
+            self._known[id(node)] = ""  # under way: a loop settles nothing
+            self._known[id(node)] = self._of(node)
+        return self._known[id(node)]
+
+    def _of(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Constant):
+            kind = type(node.value).__name__
+            return kind if kind in _ORDER else ""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return _joined([self.of(e) for e in node.elts])
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            reach = self.scene.facts.reach(node)
+            values = self.scene.facts.values(node)
+            if reach.outside or not values or len(values) != len(reach.bindings):
+                return self._number(node)
+            sorts = {self.of(v) if v is not None else "" for v in values}
+            return (sorts.pop() if len(sorts) == 1 else "") or self._number(node)
+        if isinstance(node, ast.BinOp):
+            both = _joined([self.of(node.left), self.of(node.right)])
+            if isinstance(node.op, ast.Div):
+                return "float" if both else ""
+            return max(both, "int", key=_ORDER.index) if both in _ORDER and isinstance(
+                node.op, _JOINING
+            ) else ""  # fmt: skip
+        if isinstance(node, ast.UnaryOp):
+            return "bool" if isinstance(node.op, ast.Not) else self.of(node.operand)
+        if isinstance(node, ast.Compare):
+            return "bool" if is_all(self.scene.kind(node), "Tensor") else ""
+        if isinstance(node, ast.IfExp):
+            sorts = {self.of(node.body), self.of(node.orelse)}
+            return sorts.pop() if len(sorts) == 1 else ""
+        if isinstance(node, ast.Subscript):
+            held = is_all(self.scene.kind(node.value), "Tensor")
+            return self.of(node.value) if held else self._number(node)
+        if isinstance(node, ast.Attribute):
+            same = node.attr in ("T", "mT", "data") and is_all(
+                self.scene.kind(node.value), "Tensor"
+            )
+            return self.of(node.value) if same else self._number(node)
+        return self._called(node) if isinstance(node, ast.Call) else ""
+
+    def _number(self, node: ast.expr) -> str:
+        """Return the sort of a number of Python's."""
+        kinds = self.scene.kind(node)
+        return next((s for s in _ORDER if is_all(kinds, s)), "")
+
+    def _called(self, call: ast.Call) -> str:
+        named = {k.arg: k.value for k in call.keywords if k.arg}
+        if len(named) < len(call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+            return ""
+        if "dtype" in named:
+            return self._named(named["dtype"])
+        kinds = self.scene.kind(call.func)
+        refs = {a.name for a in kinds if a.kind == "ref"}
+        if len(refs) == len(kinds) == 1:
+            return self._made(refs.pop(), list(call.args), named)
+        if isinstance(call.func, ast.Attribute) and is_all(
+            self.scene.kind(call.func.value), "Tensor"
+        ):
+            return self._method(call.func, call.args)
+        return self._number(call)
+
+    def _made(self, name: str, given: list[ast.expr], named: dict[str, ast.expr]) -> str:
+        """Return the sort of what a function of torch gives."""
+        own, _, last = name.rpartition(".")
+        if own != "torch":
+            return ""
+        if last == "arange":
+            bounds = [*given, *(v for k, v in named.items() if k in ("start", "end", "step"))]
+            return _joined([self.of(g) for g in bounds])
+        if last in ("tensor", "as_tensor"):
+            return self.of(given[0]) if given and not self._is_array(given[0]) else ""
+        if last == "full":
+            return self.of(given[1]) if len(given) > 1 else ""
+        if last in ("zeros", "ones", "empty", "rand", "randn", "linspace", "eye"):
+            return "float"
+        if last in ("cat", "stack", "concat"):
+            return self.of(given[0]) if given else ""
+        return self._kept(last, given)
+
+    def _is_array(self, node: ast.expr) -> bool:
+        return not is_all(self.scene.kind(node), "int", "float", "bool", "list", "tuple", "Tensor")
+
+    def _method(self, func: ast.Attribute, given: list[ast.expr]) -> str:
+        name = func.attr
+        if name in _INTEGERS:
+            return "int"
+        if name in _FLOATS or name == "bool":
+            return "bool" if name == "bool" else "float"
+        if name in ("to", "type", "type_as"):
+            only = given[0] if len(given) == 1 else None
+            if only is None:
+                return ""
+            if is_all(self.scene.kind(only), "device"):
+                return self.of(func.value)
+            return self.of(only) if is_all(self.scene.kind(only), "Tensor") else self._named(only)
+        return self._kept(name, [func.value, *given])
+
+    def _kept(self, name: str, given: list[ast.expr]) -> str:
+        if name in _PLACES:
+            return "int"
+        if name in _TRUTHS:
+            return "bool"
+        sort = self.of(given[0]) if given else ""
+        if name in _SUMS:
+            return "int" if sort == "bool" else sort
+        if name in _KEEPING or (name in _LARGEST and len(given) == 1):
+            return sort
+        return ""
+
+    def _named(self, node: ast.expr) -> str:
+        """Return the sort of a dtype that is written: ``torch.long``."""
+        names = {a.name.rpartition(".")[2] for a in self.scene.kind(node) if a.kind == "ref"}
+        if not names and isinstance(node, ast.Attribute) and node.attr in _INTEGERS | _FLOATS:
+            names = {node.attr} if is_all(self.scene.kind(node), "dtype") else set()
+        if names and names <= _INTEGERS:
+            return "int"
+        return "bool" if names == {"bool"} else "float" if names and names <= _FLOATS else ""
+
+
+def _joined(sorts: list[str]) -> str:
+    """Return the sort of what several make together; "" where one of them is unknown."""
+    return max(sorts, key=_ORDER.index) if sorts and "" not in sorts else ""
