@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from migrate.following.follow import Followed
 from migrate.source import Source
-from migrate.syntax import FUNCTIONS, LEAVES, FunctionNode, children, last_name, within
+from migrate.syntax import FUNCTIONS, LEAVES, ByClass, FunctionNode, children, last_name, within
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -40,6 +40,14 @@ class Function:
         """The function and every node in it, contexts and operators apart; found once, since a
         tree does not change after it is indexed."""
         return tuple(within(self.node))
+
+    @cached_property
+    def _by_class(self) -> ByClass:
+        return ByClass(self.nodes)
+
+    def of(self, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
+        """Return the function and the nodes in it that are of some classes, in their order."""
+        return self._by_class.of(*kinds)
 
     @cached_property
     def own(self) -> frozenset[int]:
@@ -169,6 +177,15 @@ class File:
         return found
 
     @cached_property
+    def bound(self) -> dict[str, list[ast.Name]]:
+        """The places that bind or delete a variable, by its name."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.of(ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
     def loads(self) -> dict[str, list[ast.Name]]:
         """The places that read a variable, by its name."""
         found: dict[str, list[ast.Name]] = {}
@@ -217,6 +234,7 @@ class Program:
     notes: dict[str, Any] = field(default_factory=dict)  # what rules found out about the whole
     followed: Followed = field(default_factory=Followed)
     root: str = ""
+    _found: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
 
     @cached_property
     def calls(self) -> dict[str, list[tuple[File, ast.Call, Function | None]]]:
@@ -245,6 +263,12 @@ class Program:
 
     def find_module(self, importer: str, name: str, level: int = 0) -> str | None:
         """The path of the file that an import means, when it is part of the conversion."""
+        asked = importer, name, level
+        if asked not in self._found:
+            self._found[asked] = self._find_module(*asked)
+        return self._found[asked]
+
+    def _find_module(self, importer: str, name: str, level: int) -> str | None:
         if not level and (package := self.followed.package_of(importer)):
             own = name.partition(".")[0] == package
             return self.followed.modules.get(name) if own else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from migrate.source import Source
@@ -84,6 +84,19 @@ def within(node: ast.AST) -> list[ast.AST]:
         if type(one) not in LEAVES:
             found += children(one)
     return found
+
+
+class ByClass:
+    """Some nodes by their class; those of several classes are given in the order of all."""
+
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+        self._found: dict[type[ast.AST], list[tuple[int, ast.AST]]] = {}
+        for place, node in enumerate(nodes):
+            self._found.setdefault(type(node), []).append((place, node))
+
+    def of(self, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
+        """Return the nodes of some classes."""
+        return tuple(n for _, n in sorted(p for kind in kinds for p in self._found.get(kind, ())))
 
 
 def all_parameters(arguments: ast.arguments) -> list[ast.arg]:

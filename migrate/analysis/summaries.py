@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
 from migrate.program import File, Function, Program
-from migrate.syntax import all_parameters, children, is_super
+from migrate.syntax import FUNCTIONS, all_parameters, children, is_super
 
 ANY = "*"  # an attribute whose name is not written out
 _Roots = Callable[[ast.AST], frozenset[str]]
@@ -298,7 +298,8 @@ class Summaries:
     def _scanned(self, file: File, function: Function) -> _Unit:
         """Collect what the body of a function does itself."""
         unit = _Unit(function)
-        nodes = list(own_nodes(function))
+        kinds = (*_TELLING, ast.Name) if function.globals else _TELLING
+        nodes = [n for n in own_nodes(function) if type(n) in kinds]
         parameters = {a.arg for a in all_parameters(function.node.args)}
         unit.roots = {name: frozenset((name,)) for name in parameters}
         unit.roots[_SUPER] = frozenset(a.arg for a in function.parameters[:1])
@@ -413,6 +414,10 @@ class Summaries:
         return found
 
 
+# the nodes that say what a function does; names do where some are global
+_TELLING = (ast.Call, ast.Attribute, ast.Assign, ast.Subscript, ast.Return, ast.AugAssign,
+            ast.AnnAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
+            ast.Yield, ast.YieldFrom, *FUNCTIONS)  # fmt: skip
 _NONE: frozenset[str] = frozenset()
 
 

@@ -44,6 +44,8 @@ def edits(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
     ``made``: the nodes of compiled code that get another form; they read no member any more.
     """
     reads = _reads(scene) if graph_scope.compiled(scene.inference) else frozenset()
+    if not reads:
+        return
     inside = [n for f in graph_scope.compiled_here(scene) for n in f.nodes]
     local = {n.attr for n in inside if isinstance(n, ast.Attribute) and id(n) in made}
     local -= {n.attr for n in inside if isinstance(n, ast.Attribute) and id(n) not in made}

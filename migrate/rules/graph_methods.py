@@ -28,7 +28,7 @@ _WHY = "graph mode takes super() for that of the object's class: another method 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """Yield ``super(Net, self)``, static methods, and ``is_full(self.layers)``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call):
         if is_super(node):
             yield from _super(scene, node)
     for node in scene.file.nodes:
@@ -44,7 +44,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 def flags(scene: Scene) -> Iterator[Silent]:
     """Yield each ``super()`` that means another class in graph mode, and cannot name its own."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, ast.Call):
         if is_super(node) and _differs(scene, node) and not _spelled(scene, node):
             yield Silent(node, ("GRF620", "super()", _WHY, "define the class at the head"))
 

@@ -184,10 +184,9 @@ def _is_given_part(inference: Inference, file: File, name: ast.Name, depth: int)
 def _is_passed(inference: Inference, function: Function) -> bool:
     """Return whether a function is handed on as a value: ``net.apply(f)``."""
     for file in inference.program.files.values():
-        for name in file.of(ast.Name):
+        for name in file.loads.get(function.name, ()):
             parent = file.parents.get(id(name))
-            called = isinstance(parent, ast.Call) and parent.func is name
-            if name.id == function.name and isinstance(name.ctx, ast.Load) and not called:
+            if not (isinstance(parent, ast.Call) and parent.func is name):
                 return True
     return False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.forward_names import line
@@ -14,7 +13,7 @@ from migrate.receivers.inference import Inference
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.scene import Scene
-from migrate.syntax import is_super, within
+from migrate.syntax import ByClass, is_super, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
@@ -103,7 +102,7 @@ def compiled_here(scene: Scene) -> tuple[Function, ...]:
 def _called(inference: Inference, function: Function, guess: bool) -> list[Function]:
     program = inference.program
     called: list[Function] = []
-    for node in function.nodes:
+    for node in function.of(ast.Call, ast.Attribute):
         if isinstance(node, ast.Call):
             kind = inference.kinds.get(id(node.func), ())
             for atom in kind:
@@ -191,8 +190,11 @@ def _methods(inference: Inference) -> dict[str, list[Function]]:
 def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
     """The nodes of a file that are compiled, in the order of the file; those of some classes."""
     if kinds:
-        places = _places(scene)
-        return tuple(n for _, n in sorted(p for kind in kinds for p in places.get(kind, ())))
+        if "graph nodes by class" not in scene._memo:
+            scene._memo["graph nodes by class"] = ByClass(nodes(scene))
+        by_class = scene._memo["graph nodes by class"]
+        assert isinstance(by_class, ByClass)
+        return by_class.of(*kinds)
     if "graph nodes" not in scene._memo:
         inside: set[int] = set()
         for function in compiled_here(scene):
@@ -207,18 +209,6 @@ def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
         )
     found = scene._memo["graph nodes"]
     assert isinstance(found, tuple)
-    return found
-
-
-def _places(scene: Scene) -> Mapping[type[ast.AST], list[tuple[int, ast.AST]]]:
-    """Return the nodes that are compiled by their class, with their place among all of them."""
-    if "graph nodes by class" not in scene._memo:
-        by_class: dict[type[ast.AST], list[tuple[int, ast.AST]]] = {}
-        for place, node in enumerate(nodes(scene)):
-            by_class.setdefault(type(node), []).append((place, node))
-        scene._memo["graph nodes by class"] = by_class
-    found = scene._memo["graph nodes by class"]
-    assert isinstance(found, dict)
     return found
 
 

@@ -45,7 +45,7 @@ def kept(scene: Scene) -> Iterator[tuple[str, Function, list[ast.Attribute]]]:
             continue
         first = function.parameters[0].arg if function.parameters else ""
         found: dict[str, list[ast.Attribute]] = {}
-        for node in function.nodes if first else ():
+        for node in function.of(ast.Attribute) if first else ():
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
                 found.setdefault(node.attr, []).append(node)
         for name, uses in found.items():

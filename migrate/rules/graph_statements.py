@@ -18,10 +18,13 @@ from migrate.rules.graph_scope import Rewriting, begins_line, foreign
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
+_REWRITTEN = (ast.Delete, ast.For, ast.While, ast.FunctionDef, ast.With, ast.Import,
+              ast.ImportFrom, *([ast.Match] if sys.version_info >= (3, 10) else ()))  # fmt: skip
+
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``del``, ``for ... else``, ``while a and b``, ``nullcontext()``, ``import``, ``match``."""
-    for node in graph_scope.nodes(scene):
+    for node in graph_scope.nodes(scene, *_REWRITTEN):
         made: tuple[Edit, ...] = ()
         if isinstance(node, ast.Delete):
             made = _delete(scene, node)
@@ -58,7 +61,8 @@ def _outer_defaults(scene: Scene, node: ast.FunctionDef) -> Iterator[Rewriting]:
     plain = [*args.posonlyargs, *args.args]
     pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
     pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
-    anew = {n for n in scene.file.names if _is_bound_anew(scene, n)} if pairs else set()
+    names = {n.id for _, d in pairs for n in ast.walk(d) if isinstance(n, ast.Name)}
+    anew = {n for n in names & scene.file.names if _is_bound_anew(scene, n)}
     late = [(a, d) for a, d in pairs
             if any(isinstance(n, ast.Name) and n.id in anew for n in ast.walk(d))]  # fmt: skip
     if not late:
@@ -74,9 +78,7 @@ def _is_bound_anew(scene: Scene, name: str) -> bool:
     """Return whether a global of the file is bound more than once, or by a function."""
     if any(name in f.globals for f in scene.file.functions.values()):
         return True
-    bound = [n for n in scene.file.of(ast.Name) if n.id == name
-             and not isinstance(n.ctx, ast.Load) and scene.function(n) is None]  # fmt: skip
-    return len(bound) > 1
+    return len([n for n in scene.file.bound.get(name, ()) if scene.function(n) is None]) > 1
 
 
 def _delete(scene: Scene, node: ast.Delete) -> tuple[Edit, ...]:

@@ -165,7 +165,7 @@ def _assigned(scene: Scene) -> frozenset[str]:
 
 def _stores(function: Function) -> Iterator[str]:
     """Yield the names of attributes that are stored to, or that a method in place is called of."""
-    for node in function.nodes:
+    for node in function.of(ast.Attribute, ast.Subscript, ast.Call):
         held: ast.AST | None = None
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             held = node

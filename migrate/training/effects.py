@@ -106,6 +106,8 @@ def leaves(item: ast.stmt) -> bool:
 
 def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The lists of statements right below a statement or module."""
+    if isinstance(node, (ast.Assign, ast.Expr, ast.Return)):
+        return
     for name in ("body", "orelse", "finalbody"):
         value = getattr(node, name, None)
         if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
