@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class Outcome(str, Enum):
@@ -51,8 +52,7 @@ class Why(str, Enum):
     STOPPED = "the run ends here: it receives another shape than its torch partner"
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range of byte offsets in the UTF-8 text of a module."""
 
     start: int

@@ -71,8 +71,8 @@ def find(scene: Scene) -> list[Reference]:
     found += [
         Reference(call, "torch.nn", Form.EVALUATED) for call in forward_names.evaluated(scene)
     ]
-    for node in scene.file.nodes:
-        for finder in _FINDERS.get(type(node), ()):
+    for node in [n for n in scene.file.nodes if type(n) in _FINDERS]:
+        for finder in _FINDERS[type(node)]:
             found += finder(scene, node)
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from migrate.analysis.cfg import Graph, Node, Role, Unit, evaluated, graph_of
 from migrate.syntax import all_parameters, children
@@ -158,8 +159,7 @@ def _close(scope: Scope) -> None:
     scope.outward_deletions = (unbound - scope.deleted) | own
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(NamedTuple):
     """A syntax node that waits.
 
     ``hidden`` are the variables of the comprehensions around it; ``certain``: it is evaluated

@@ -47,6 +47,7 @@ from migrate.rules import (
 from migrate.rules.graph_scope import Rewriting
 from migrate.scene import Scene
 from migrate.sites import Form, Reference
+from migrate.syntax import LEAVES
 
 Found = tuple[str, str, str, str]  # code, name, reason, next step
 _RULES = (
@@ -207,7 +208,13 @@ def _goes(scene: Scene, node: ast.Import | ast.ImportFrom) -> bool:
     )
 
 
+_PLAIN = (*LEAVES, ast.Attribute, ast.Assign, ast.Expr, ast.keyword, ast.Return, ast.Tuple,
+          ast.arg, ast.arguments)  # fmt: skip
+
+
 def _special(scene: Scene, node: ast.AST) -> Found | None:
+    if type(node) in _PLAIN:
+        return None
     if isinstance(node, (ast.For, ast.While)) and node.orelse:
         return (
             "GRF601",

@@ -198,18 +198,18 @@ def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
     if "graph nodes" not in scene._memo:
         inside: set[int] = set()
         for function in compiled_here(scene):
-            body = function.node.body
-            for part in body if isinstance(body, list) else [body]:
-                inside |= {id(n) for n in within(part)}
+            head = [function.node.args, *getattr(function.node, "decorator_list", ())]
+            head += [r for r in [getattr(function.node, "returns", None)] if r is not None]
+            apart = {id(function.node), *(id(n) for part in head for n in within(part))}
+            inside |= {*map(id, function.nodes)} - apart
         dead = dead_spans(scene) if inside else ()
+        found = [n for n in scene.file.nodes if id(n) in inside]
         scene._memo["graph nodes"] = tuple(
-            n
-            for n in scene.file.nodes
-            if id(n) in inside and not _within(scene, n, dead) and not dead_branches.goes(scene, n)
+            n for n in found if not _within(scene, n, dead) and not dead_branches.goes(scene, n)
         )
-    found = scene._memo["graph nodes"]
-    assert isinstance(found, tuple)
-    return found
+    every = scene._memo["graph nodes"]
+    assert isinstance(every, tuple)
+    return every
 
 
 def _within(scene: Scene, node: ast.AST, spans: tuple[Span, ...]) -> bool:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.outcomes import Piece, Span
+from migrate.program import Function
 from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
 from migrate.rules.graph_scope import Rewriting, begins_line, compiled, compiled_here
 from migrate.scene import Scene
-from migrate.syntax import children, within
+from migrate.syntax import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -30,9 +31,9 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """``y = None`` above ``if has: y = f(x)``, where ``if has: g(y)`` follows."""
     for function in compiled_here(scene):
         body = function.node.body
-        if not isinstance(body, list) or _catches(body):
+        if not isinstance(body, list) or _catches(function):
             continue
-        given = {a.arg for a in ast.walk(function.node.args) if isinstance(a, ast.arg)}
+        given = {a.arg for a in all_parameters(function.node.args)}
         walk = _Walk(frozenset(function.locals - given - function.globals))
         walk.block(body, frozenset())
         for statement in body if walk.missing else ():
@@ -207,13 +208,8 @@ def _is_own(test: ast.expr) -> bool:
     )
 
 
-def _catches(body: list[ast.stmt]) -> bool:
+def _catches(function: Function) -> bool:
     """Whether the function wants to know that a name has no value."""
-    names = {
-        getattr(n, "id", "")
-        for statement in body
-        for handler in within(statement)
-        if isinstance(handler, ast.ExceptHandler) and handler.type is not None
-        for n in ast.walk(handler.type)
-    }
+    types = (h.type for h in function.of(ast.ExceptHandler) if isinstance(h, ast.ExceptHandler))
+    names = {getattr(n, "id", "") for t in types if t is not None for n in within(t)}
     return bool(names & {"NameError", "UnboundLocalError"})

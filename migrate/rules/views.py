@@ -18,7 +18,7 @@ from migrate.rules.graph_scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.scene import Scene
 from migrate.sites import direct_name
-from migrate.syntax import unpacked
+from migrate.syntax import unpacked, within
 from migrate.templates import piece
 
 Parts = tuple["str | Piece", ...]
@@ -167,7 +167,7 @@ def _numbers(nodes: list[ast.expr]) -> list[int]:
 
 def _is_simple(node: ast.expr) -> bool:
     """Return whether an argument gives the same value as long as its names keep theirs."""
-    return all(isinstance(n, _SIMPLE) for n in ast.walk(node))
+    return all(isinstance(n, _SIMPLE) for n in within(node))
 
 
 def _is_contiguous(scene: Scene, node: ast.expr) -> bool:
@@ -219,12 +219,12 @@ def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]
         pairs = [(t, item.value) for t in targets if isinstance(t, ast.Name)]
         if len(pairs) != len(targets):
             return {}
-    stored = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+    stored = [n.id for t in targets for n in within(t) if isinstance(n, ast.Name)]
     found = {
         t.id: v for t, v in pairs
         if is_all(scene.kind(v), "Tensor")
         and (isinstance(v, ast.Name) or viewed(scene, v) is not None)
-        and all(n.id not in stored for n in ast.walk(v) if isinstance(n, ast.Name))
+        and all(n.id not in stored for n in within(v) if isinstance(n, ast.Name))
     }  # fmt: skip
     if found or len(targets) == 1 or len(set(stored)) < len(stored):
         return found
@@ -236,7 +236,7 @@ def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]
 def bound(part: ast.AST) -> set[str]:
     """Return the names that a program point may bind or unbind."""
     found: set[str] = set()
-    for node in ast.walk(part):
+    for node in within(part):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
         elif isinstance(node, ast.alias):
