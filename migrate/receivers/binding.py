@@ -262,6 +262,8 @@ class Binding(Frame):
                     self._narrow_type(test.left, test.comparators[0])
                 elif isinstance(test.ops[0], ast.In):
                     self._narrow_member(test.left, test.comparators[0])
+        elif isinstance(test, ast.Call) and getattr(test.func, "id", "") == "callable":
+            possible = self._narrow_callable(test, holds)
         elif isinstance(test, ast.Call):
             self._narrow_isinstance(test, holds)
         elif isinstance(test, (ast.Name, ast.NamedExpr)) and holds:
@@ -292,6 +294,19 @@ class Binding(Frame):
             self.pruned = True
             return False
         self.assign(node.id, rest or UNKNOWN)
+        return True
+
+    def _narrow_callable(self, test: ast.Call, holds: bool) -> bool:
+        """Narrow a name by ``callable(x)``; False where the test cannot come out so."""
+        subject = test.args[0] if len(test.args) == 1 else None
+        if not isinstance(subject, ast.Name) or subject.id not in self.env:
+            return True
+        value = self.env[subject.id]
+        rest = narrowing.called(value, holds)
+        if value and not rest and self.prunes:
+            self.pruned = True
+            return False
+        self._narrow(subject.id, rest or value)
         return True
 
     def _narrow_isinstance(self, test: ast.Call, holds: bool) -> None:

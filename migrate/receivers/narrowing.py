@@ -31,6 +31,9 @@ _INSTANCES = {
     "torch.Tensor": ("Tensor",), "torch.Size": ("Size",), "functools.partial": ("partial",),
     "types.FunctionType": ("function",),
 }  # fmt: skip
+_CALLED = frozenset({"class", "function", "method", "partial", "callable", "builtin", "Module"})
+_NEVER_CALLED = frozenset({"str", "int", "float", "bool", "None", "list", "tuple", "dict", "Tensor",
+                           "Size", "device", "dtype", "iterator"})  # fmt: skip
 _BUILTINS = {"int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "list": kind("list"),
              "tuple": kind("tuple"), "dict": kind("dict")}  # fmt: skip
 
@@ -56,6 +59,12 @@ def failing(value: Kind, tested: Kind, world: World) -> Kind:
         return value
     sure = {k for a in _each(tested) for k in _INSTANCES.get(a.name, ())}
     return frozenset(a for a in value if a.kind not in sure) or UNKNOWN
+
+
+def called(value: Kind, holds: bool) -> Kind:
+    """Return what may be, or may not be, ``callable``."""
+    apart = _NEVER_CALLED if holds else _CALLED
+    return frozenset(a for a in value if a.kind not in apart)
 
 
 def _each(tested: Kind) -> list[Atom]:
