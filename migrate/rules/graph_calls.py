@@ -36,7 +36,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
         elif isinstance(node, ast.Call):
             made = _callable(scene, node) or _reduce(scene, node) or _pairs(scene, node)
             made = made or _set_default(scene, node) or _stored_partial(scene, node)
-            made = made or _partial(scene, node)
+            made = made or _partial(scene, node) or _of_math(scene, node)
         if made and not graph_scope.only_tells(scene, node):
             yield Rewriting(node, made)
     inside = {id(n) for n in graph_scope.nodes(scene)}
@@ -228,3 +228,27 @@ def _stored_partial(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
     inside = Piece(scene.source.span(func))
     made = graph_scope.edit(scene, node, Span(start, end + between + 1), f"{text}(", inside, comma)
     return (replace(made, outcome=Outcome.HELPER, needs=frozenset((root,))),)
+
+
+def _of_math(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
+    """``sqrt(x.shape[-1])``, imported by its name, is ``math.sqrt(...)``.
+
+    Graph mode takes ``math.sqrt`` for a function of its own. One that is bound to a name of its own
+    is Python's, which it runs for constants only: a call with a Tensor anywhere in it is refused.
+    """
+    names = {a.name for a in scene.kind(node.func) if a.kind == "foreign"}
+    if not isinstance(node.func, ast.Name) or len(names) != 1 or len(scene.kind(node.func)) != 1:
+        return ()
+    module, _, function = names.pop().partition(".")
+    if module != "math" or not any(_holds_tensor(scene, given) for given in node.args):
+        return ()
+    text, root = scene.spelling.local(f"math.{function}")
+    made = graph_scope.edit(scene, node, scene.source.span(node.func), text)
+    return (replace(made, needs=frozenset((root,))),)
+
+
+def _holds_tensor(scene: Scene, given: ast.expr) -> bool:
+    """Return whether a variable in it may be a Tensor."""
+    names = [n for n in ast.walk(given) if isinstance(n, ast.Name)]
+    kinds = [a.kind for n in names for a in scene.kind(n)]
+    return any(kind in ("Tensor", "unknown") for kind in kinds)
