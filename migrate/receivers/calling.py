@@ -13,6 +13,7 @@ from migrate.receivers.annotations import annotated
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     ARRAY,
+    GIVEN,
     MODULE,
     NOTHING,
     SCALAR,
@@ -100,6 +101,8 @@ class Calling(Given):
         if atom.name in ("typing.cast", "typing_extensions.cast") and len(node.args) == 2:
             written = values.resolved(annotated(node.args[0], world.kinds), world)
             return args[1] if written == UNKNOWN else written
+        if atom.kind == "foreign" and world.table.needs_torch(atom.name):
+            return GIVEN  # a Tensor, mostly
         if atom.kind == "foreign":
             return _of_numpy(python_results.foreign(atom.name, args), node)
         given = python_results.given(atom.name, args) if atom.kind == "instance" else UNKNOWN
