@@ -43,7 +43,7 @@ class Run:
     """All calls in the order in which they ended.
 
     ``error`` is what broke the run off, ``inside`` the Cells that ran then, innermost last, and
-    ``received`` the shapes that the innermost was given.
+    ``received`` the input shapes of the innermost Cell.
     """
 
     calls: tuple[Seen, ...]
@@ -222,7 +222,7 @@ def replay_port(net: Net, request: Payload, emit: Emit) -> Payload:
 
 
 def _raised(index: Spec, job: Job, run: Run) -> Measure:
-    """SHAPE where the Cell that raised was given another shape than its partner, else BLOCKED."""
+    """Return SHAPE where the raising Cell got other input shapes than its partner, else BLOCKED."""
     innermost = run.inside[-1] if run.inside else ""
     for entry in index["calls"]:
         if innermost and job.paths.get(entry["path"]) == innermost:
