@@ -8,7 +8,7 @@ from functools import lru_cache
 from migrate import calls
 from migrate.analysis.summaries import ANY
 from migrate.program import Function
-from migrate.receivers import contents, datasets, delegation, looked_up, python_results, values
+from migrate.receivers import contents, datasets, looked_up, parametric, python_results, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
@@ -25,6 +25,7 @@ from migrate.receivers.kinds import (
     element,
     fixed_tuple,
     from_text,
+    indirect,
     join,
     kind,
     ordered,
@@ -111,7 +112,7 @@ class Calling(Given):
     def _called_through(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         """What ``map`` or a partial gives: it does not get the arguments of the node."""
         if atom.kind == "Module" or self.world.function_of(atom.name) is not None:
-            return delegation.given_by(frozenset((atom,)), self.world)
+            return parametric.given_by(frozenset((atom,)), self.world)
         return self._called(atom, node, args)
 
     def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
@@ -122,11 +123,8 @@ class Calling(Given):
         """The result of a function of the project, whose body shows what it was given."""
         found = self._given_back(function, node)
         self._shown_by(function, node)
-        name = self.world.delegate(function)
-        given = delegation.passed(function, node, name) if name else None
-        callee = self.world.kinds.get(id(given), UNKNOWN)
-        precise = delegation.given_by(callee, self.world) if given is not None else UNKNOWN
-        found = found if precise == UNKNOWN else precise
+        if len(self.world.overriding(function)) == 1:
+            found = self._of_arguments(function, node) or found
         if not any(a.items or contents.is_container(a) for a in found):
             return found
         also: contents.Sites = frozenset()
@@ -135,6 +133,25 @@ class Calling(Given):
             passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
         return contents.received(found, id(node), also)
+
+    def _of_arguments(self, function: Function, node: ast.Call) -> Kind:
+        """Return what a function gives for the arguments of one call; nothing if for all alike."""
+        found: list[Kind] = []
+        for result in self.world.results_of(function):
+            if not result.parameter:
+                found.append(result.kind)
+                continue
+            given = parametric.passed(function, node, result.parameter)
+            if given is not None:
+                value = indirect(self.world.kinds[id(given)])
+            elif any(isinstance(a, ast.Starred) for a in node.args) or any(
+                k.arg is None for k in node.keywords
+            ):
+                return NOTHING
+            else:
+                value = self.world.argument(function, result.parameter)
+            found.append(parametric.of_argument(result, value, self.world))
+        return join(*found)
 
     def _given_back(self, function: Function, node: ast.Call) -> Kind:
         """The result of a method: of any that overrides it, unless it is called by its class."""
@@ -286,10 +303,10 @@ class Calling(Given):
         dataset = datasets.made(name, named, args, self.world)
         if dataset is not None:
             return dataset
-        if name in delegation.WRAPPING or name in delegation.CHANGING:
-            return delegation.given_back(name, args)
-        if name in delegation.CALLERS:
-            return delegation.given_by(args[0] if args else UNKNOWN, self.world)
+        if name in parametric.WRAPPING or name in parametric.CHANGING:
+            return parametric.given_back(name, args)
+        if name in parametric.CALLERS:
+            return parametric.given_by(args[0] if args else UNKNOWN, self.world)
         if table.kind(name) == "class" and name.startswith("torch.nn."):
             made = values.instance_of(Atom("ref", name), args, self.world)
             made = _keyed(made, "inplace") if self._works_inplace(name, node, args) else made

@@ -17,7 +17,6 @@ from migrate.receivers import importing, values
 from migrate.receivers.annotations import annotated
 from migrate.receivers.captured import Captured, captured
 from migrate.receivers.classes import Classes
-from migrate.receivers.delegation import called_parameter
 from migrate.receivers.elimination import Elimination, Question
 from migrate.receivers.fixpoint import Cell, Fixpoint
 from migrate.receivers.flow import Flow
@@ -34,12 +33,13 @@ from migrate.receivers.kinds import (
 )
 from migrate.receivers.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.receivers.parameters import Parameters
+from migrate.receivers.parametric import results
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.receivers.told import TOLD, Told
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
-from migrate.receivers.world import Contents
+from migrate.receivers.world import Contents, Result
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
@@ -218,12 +218,14 @@ class Inference(Told):
             flow = self._function(unit, given)
         self._parameters.finish(unit)
         self._classes.finish(unit)
-        delegate = "" if isinstance(unit, str) else called_parameter(unit, self.kinds)
+        given_back: tuple[Result, ...] = ()
+        if not isinstance(unit, str):
+            given_back = results(unit, self.facts(unit.path), self.kinds)
         bodies = {c.key: dict(self._bodies.get(c.key, {})) for c in self.index.classes(unit)}
         shown = self._still_shown(unit, flow, {} if isinstance(unit, str) else given)
         return Outcome(
             dict(flow.variables), dict(flow.stores), flow.result, shown, bodies,
-            self._exposed(unit), delegate, dict(flow.inner), dict(flow.grown),
+            self._exposed(unit), given_back, dict(flow.inner), dict(flow.grown),
             frozenset(flow.kept), flow.put_into_given,
         )  # fmt: skip
 
@@ -396,13 +398,23 @@ class Inference(Told):
         found = self.found(function)
         return dict(found.shown) if isinstance(found, Outcome) else {}
 
-    def delegate(self, function: Function) -> str:
-        """The parameter whose call a function returns, or ""."""
-        return self._ask(("delegate", function), str)
+    def results_of(self, function: Function) -> tuple[Result, ...]:
+        """Return what a function gives, where some of it is what one call passes."""
+        return self._ask(("results", function), tuple)
 
-    def _delegate(self, function: Function) -> str:
-        found = self.found(function)
-        return found.delegate if isinstance(found, Outcome) else ""
+    def _results_of(self, function: Function) -> tuple[Result, ...]:
+        node = function.node
+        if isinstance(node, ast.Lambda) or not (node.decorator_list or node.returns):
+            found = self.found(function)
+            return found.results if isinstance(found, Outcome) else ()
+        return ()  # a decorator or an annotation says what it is
+
+    def argument(self, function: Function, name: str) -> Kind:
+        """Return what a parameter is that a call does not pass: its default."""
+        default = self._parameters.default(function, name)
+        if default is None:
+            return NOTHING
+        return self.node_kind(self.index.around(function), default) or NOTHING
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """What a function gives that is called out of sight, with these parameters."""
@@ -535,10 +547,9 @@ _STARTS: Mapping[str, Callable[[], object]] = {
     "walk": lambda: NOT_WALKED,
     **dict.fromkeys(("parameters", "passed", "shown", "star"), dict),
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
-    **dict.fromkeys(("overriding", "classes", "holders", "rivals"), tuple),
+    **dict.fromkeys(("overriding", "classes", "holders", "rivals", "results"), tuple),
     **dict.fromkeys(("effects", "unseen"), Effects),
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
-    "delegate": str,
     "contents": Contents,
 }
 _COMPUTE: Mapping[str, Callable[..., object]] = {
@@ -548,7 +559,7 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "result": Inference._result,
     "any result": Inference._any_result,
     "shown": Inference._shown,
-    "delegate": Inference._delegate,
+    "results": Inference._results_of,
     "global": Inference._global,
     "star": Inference._star,
     "outer": Inference._outer,

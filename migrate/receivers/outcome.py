@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from migrate.receivers.fixpoint import Cell
 from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, Site, join
-from migrate.receivers.world import Contents, Grown
+from migrate.receivers.world import Contents, Grown, Result
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -18,9 +18,9 @@ class Outcome:
     """What a walk has found that others may read.
 
     ``nodes`` are the kinds of expressions that the rest of the program reads by node (defaults,
-    annotations, bases, decorators); ``bodies`` the variables of class bodies; ``delegate`` the
-    parameter whose call the function returns; ``inner`` the variables of comprehensions. The rest
-    is what a call puts into containers, see `Contents`.
+    annotations, bases, decorators); ``bodies`` the variables of class bodies; ``results``
+    what the function gives, where that is other for each call; ``inner`` the variables of
+    comprehensions. The rest is what a call puts into containers, see `Contents`.
     """
 
     variables: Mapping[str, Kind] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Outcome:
     shown: Mapping[str, Kind] = field(default_factory=dict)
     bodies: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
     nodes: Mapping[int, Kind] = field(default_factory=dict)
-    delegate: str = ""
+    results: tuple[Result, ...] = ()
     inner: Mapping[str, Kind] = field(default_factory=dict)
     grown: Mapping[Site, tuple[Kind, frozenset[str]]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ def combined(cell: Cell, old: object, new: object) -> object:
             _agreed(old.shown, new.shown),
             {k: _joined(old.bodies.get(k, {}), v) for k, v in new.bodies.items()},
             {k: join(old.nodes.get(k, NOTHING), v) for k, v in new.nodes.items()},
-            new.delegate if new.delegate == old.delegate else "",
+            tuple(dict.fromkeys((*old.results, *new.results))),
             _joined(old.inner, new.inner),
             _grown(old.grown, new.grown),
             old.kept | new.kept,
@@ -77,7 +77,7 @@ def widened(cell: Cell, value: object) -> object:
             {},
             {k: dict.fromkeys(v, UNKNOWN) for k, v in value.bodies.items()},
             dict.fromkeys(value.nodes, UNKNOWN),
-            "",
+            (),
             dict.fromkeys(value.inner, UNKNOWN),
             {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()},
             value.kept,

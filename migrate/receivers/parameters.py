@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis import callgraph
 from migrate.analysis.callgraph import CONSTRUCTORS, own_nodes
 from migrate.program import Function
-from migrate.receivers import delegation, values
+from migrate.receivers import parametric, values
 from migrate.receivers.kinds import (
     MODULE,
     NOTHING,
@@ -52,6 +52,14 @@ class _Target:
     arguments: Sequence[ast.expr]
 
 
+def _defaults(function: Function) -> dict[str, ast.expr]:
+    arguments = function.node.args
+    names = [a.arg for a in function.parameters]
+    found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found | {arg.arg: default for arg, default in named if default is not None}
+
+
 @dataclass(eq=False)
 class Parameters:
     """What the units pass to functions: each unit's last walk replaces what it passed before."""
@@ -68,12 +76,7 @@ class Parameters:
         """Return the kinds of the parameters; nothing for what no call has passed so far."""
         arguments = function.node.args
         positional = function.parameters
-        defaults = dict(
-            zip([a.arg for a in positional][::-1], arguments.defaults[::-1], strict=False)
-        )
-        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            if default is not None:
-                defaults[arg.arg] = default
+        defaults = _defaults(function)
         passed: Passed = self.world._ask(("passed", function), dict)
         found: dict[str, Kind] = {}
         for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
@@ -89,6 +92,10 @@ class Parameters:
         if arguments.kwarg is not None:
             found[arguments.kwarg.arg] = kind("dict", "", UNKNOWN)
         return found
+
+    def default(self, function: Function, name: str) -> ast.expr | None:
+        """Return the default of a parameter."""
+        return _defaults(function).get(name)
 
     def passed(self, function: Function) -> dict[str, Kind]:
         """Return what all calls pass together, by parameter."""
@@ -288,7 +295,7 @@ class Parameters:
         """Yield the functions of the project that an evaluated call may run."""
         for atom in self.world.kinds.get(id(call.func), NOTHING):
             if atom.kind == "ref":
-                if atom.name in delegation.CALLERS and call.args:
+                if atom.name in parametric.CALLERS and call.args:
                     handed = self.world.kinds.get(id(call.args[0]), NOTHING)
                     for inner in handed:
                         yield from self._run(inner, call, call.args[1:], handed=True)
@@ -433,7 +440,7 @@ class Parameters:
         """Whether what is called only keeps or gives back the function."""
         return all(
             (a.kind == "foreign" and a.name.startswith(_HANDING_ON))
-            or (a.kind == "ref" and a.name in (*delegation.WRAPPING, *delegation.CALLERS))
+            or (a.kind == "ref" and a.name in (*parametric.WRAPPING, *parametric.CALLERS))
             or (a.kind == "builtin" and a.name not in _ON_ELEMENTS)
             or (a.kind == "method" and a.name.startswith(("list.", "dict.")))
             for a in callee

@@ -30,6 +30,19 @@ class Contents:
     put_into_given: Kind = NOTHING
 
 
+@dataclass(frozen=True)
+class Result:
+    """One value that a function may return.
+
+    ``parameter``: the parameter that it is, or whose call it is (``called``); "" for anything else.
+    ``kind``: what the expression is over all calls: the value, or what is called.
+    """
+
+    kind: Kind
+    parameter: str = ""
+    called: bool = False
+
+
 class World(Protocol):
     """The whole-program side of the analysis; see ``inference``."""
 
@@ -60,7 +73,9 @@ class World(Protocol):
 
     def overriding(self, function: Function) -> tuple[Function, ...]: ...
 
-    def delegate(self, function: Function) -> str: ...
+    def results_of(self, function: Function) -> tuple[Result, ...]: ...
+
+    def argument(self, function: Function, name: str) -> Kind: ...
 
     def shown(self, function: Function) -> Mapping[str, Kind]: ...
 
