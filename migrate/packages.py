@@ -56,8 +56,12 @@ _ANSWERS = {
 
 def asked(scene: Scene, node: ast.Call) -> str:
     """Return the full name of the function that asks, where it may ask about torch; else ""."""
-    names = {a.name for a in scene.kind(node.func) if a.kind == "foreign"}
-    if len(names) != 1 or not names <= _ANSWERS.keys() or not node.args:
+    atoms = scene.kind(node.func)
+    names = {a.name for a in atoms if a.kind == "foreign" and a.name in _ANSWERS}
+    # a backport under the name of the module: both answer alike
+    if not names or len(names) != len(atoms) or len({_ANSWERS[n] for n in names}) > 1:
+        return ""
+    if not node.args:
         return ""
     package = node.args[0]
     if isinstance(package, ast.Constant):
@@ -66,7 +70,7 @@ def asked(scene: Scene, node: ast.Call) -> str:
     else:  # a parameter, an element of a list: torch may be one of those that the program names
         program = scene.inference.program
         about = program.mentions(b'"torch"') or program.mentions(b"'torch'")
-    return names.pop() if about else ""
+    return min(names) if about else ""
 
 
 def decide(scene: Scene, node: ast.AST, name: str) -> Edit:
