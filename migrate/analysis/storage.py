@@ -146,15 +146,32 @@ class State:
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
         region: Region = ("new", place)
-        if region not in self.made:
-            self.made.add(region)
-            return Ref(region)
+        if region in self.made:
+            self._age(region)
+        self.made.add(region)
+        return Ref(region)
+
+    def next_round(self, inside: frozenset[int]) -> None:
+        """Age what an earlier round of a loop made, at the places of these syntax nodes.
+
+        Two branches of one round make new tensors; what they made in the round before is neither.
+        """
+        for region in sorted(self.made & self._held_regions(), key=str):
+            place = region[1][0] if isinstance(region[1], tuple) else region[1]
+            if place in inside:
+                self._age(region)
+
+    def _held_regions(self) -> set[Region]:
+        """Return the outermost regions that anything holds, or that hold anything."""
+        held = {root(r) for r, _ in self.inside}
+        return held.union(*map(self._roots, (*self.names.values(), *self.inside.values())))
+
+    def _age(self, region: Region) -> None:
         self._replace(lambda r: _aged(r, region), region)
         moved = [(r, f) for r, f in self.inside if root(r) == region]
         for where, name in moved:
             old = (_old(where), name)
             self.inside[old] = self.inside.get(old, NO_REFS) | self.inside.pop((where, name))
-        return Ref(region)
 
     def write(self, target: Refs, by: int, assigned: bool = False) -> None:
         """Everything that may share storage with the target goes stale.

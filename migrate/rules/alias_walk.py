@@ -181,6 +181,7 @@ class _Walk(Calls, Forward[State]):
     def __init__(self, scene: Scene, function: Function | None) -> None:
         super().__init__(scene, lambda f: summary(scene, f))
         self.function = function
+        self._rounds: dict[int, frozenset[int]] = {}
         owner = function.owner if function is not None else None
         bases = scene.inference.torch_bases(owner.key) if owner is not None else ()
         self.apart = "torch2ms.OptimizerWithStep" in bases
@@ -214,6 +215,7 @@ class _Walk(Calls, Forward[State]):
         elif node.role is Role.BIND:
             assert isinstance(part, ast.expr)
             assert isinstance(node.statement, (ast.For, ast.AsyncFor))
+            self.state.next_round(self._made_in(node.statement))
             self.bind(part, self.each(node.statement.iter))
         elif node.role is Role.ENTER:
             assert isinstance(part, ast.withitem)
@@ -230,6 +232,8 @@ class _Walk(Calls, Forward[State]):
             assert isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             self.state.names[part.name] = self.closure(part)
         elif isinstance(part, ast.expr):
+            if node.role is Role.TEST and isinstance(node.statement, ast.While):
+                self.state.next_round(self._made_in(node.statement))
             refs = self.value(part)
             if self.function is not None and isinstance(self.function.node, ast.Lambda):
                 self.found.returned |= self.state.reach(refs)
@@ -239,6 +243,12 @@ class _Walk(Calls, Forward[State]):
         if part is not None:
             self._views(part, node.role)
         return self.state
+
+    def _made_in(self, loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[int]:
+        """Return the syntax nodes of which each round of a loop makes something anew."""
+        if id(loop) not in self._rounds:
+            self._rounds[id(loop)] = frozenset(id(n) for s in loop.body for n in ast.walk(s))
+        return self._rounds[id(loop)]
 
     def _views(self, part: ast.AST, role: Role) -> None:
         """Note the names that surely hold a view of another name from here on."""
