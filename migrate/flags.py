@@ -29,9 +29,9 @@ from itertools import pairwise
 from migrate import caught
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.rules import graph_unbound
 from migrate.rules.dedent import first_start
-from migrate.rules.graph_scope import begins_line
+from migrate.rules.graph import unbound
+from migrate.rules.graph.scope import begins_line
 from migrate.rules.inside_text import fitted
 from migrate.scene import Scene
 from migrate.sites import Reference
@@ -375,7 +375,7 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
     span = scene.source.span(statement)
     site = _at(mark, span)
     if begins_line(scene, statement):
-        yield Stop(site, Outcome.FLAGGED, graph_unbound.raising(scene, statement, text))
+        yield Stop(site, Outcome.FLAGGED, unbound.raising(scene, statement, text))
     else:
         made, root = _called(scene, STOP, mark)
         yield Stop(site, Outcome.FLAGGED, (made,), needs=frozenset((root,)))

@@ -28,8 +28,6 @@ from migrate.rules import (
     first_mode,
     full_slices,
     global_settings,
-    graph_flags,
-    graph_forms,
     integers,
     items,
     lambdas,
@@ -43,6 +41,8 @@ from migrate.rules import (
     strided,
 )
 from migrate.rules.along import advised, decide_along
+from migrate.rules.graph import flags as graph_flags
+from migrate.rules.graph import sequences
 from migrate.rules.imports import decide_import
 from migrate.rules.inside_text import fitted
 from migrate.scene import Scene
@@ -185,7 +185,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     classes.first_parameters,
     autograd.contexts,
     autograd_function.bodies,
-    graph_forms.rewrites,
+    sequences.forms,
     graph_flags.rewrites,
     bookkeeping.calls,
     dead_branches.edits,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from migrate.emit import in_order, within
 from migrate.layout import above, removed_span
 from migrate.outcomes import Edit, Outcome, Removal, Site, Span
-from migrate.rules.graph_state import answers
+from migrate.rules.graph.state import answers
 from migrate.scene import Scene
 from migrate.source import Source
 

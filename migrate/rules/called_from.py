@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from migrate.program import File, Function
+from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import Atom
 from migrate.scene import Scene
 
@@ -56,11 +57,16 @@ def is_for_effect(scene: Scene, function: Function, seen: frozenset[str] = froze
 
 
 def call_sites(scene: Scene, function: Function) -> list[CallSite]:
-    """The calls in the project that surely or possibly mean a function."""
-    program = scene.inference.program
-    if "sites" not in program.notes:
-        program.notes["sites"] = _all_sites(scene)
-    found: dict[str, list[CallSite]] = program.notes["sites"]
+    """Return the calls in the project that surely or possibly mean a function."""
+    return sites_of(scene.inference, function)
+
+
+def sites_of(inference: Inference, function: Function) -> list[CallSite]:
+    """Return the calls in the project that surely or possibly mean a function."""
+    notes = inference.program.notes
+    if "sites" not in notes:
+        notes["sites"] = _all_sites(inference)
+    found: dict[str, list[CallSite]] = notes["sites"]
     return found.get(function.key, [])
 
 
@@ -78,8 +84,7 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
     return before[at] if at < len(before) and not unpacked else None
 
 
-def _all_sites(scene: Scene) -> dict[str, list[CallSite]]:
-    inference = scene.inference
+def _all_sites(inference: Inference) -> dict[str, list[CallSite]]:
     found: dict[str, list[CallSite]] = {}
     forwards: dict[str, str] = {}
     for sites in inference.program.calls.values():

@@ -18,7 +18,7 @@ from migrate.program import Function
 from migrate.receivers.kinds import is_all
 from migrate.rules.buffers import evaluated_behind
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
-from migrate.rules.graph_scope import begins_line
+from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.scene import Scene

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Piece
 from migrate.receivers.kinds import is_all
-from migrate.rules.graph_scope import begins_line
+from migrate.rules.graph.scope import begins_line
 from migrate.scene import Scene
 from migrate.selections import is_found, is_selection
 

@@ -14,10 +14,10 @@ from migrate.buffer_gradients import is_parameter, parameters, registered
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.program import Function
 from migrate.receivers.kinds import is_all
-from migrate.rules import graph_scope
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
-from migrate.rules.graph_scope import Silent
+from migrate.rules.graph import scope
+from migrate.rules.graph.scope import Silent
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.scene import Scene
@@ -156,7 +156,7 @@ def _assigned(scene: Scene) -> frozenset[str]:
     """Return the names of the Parameters that some compiled code assigns."""
     notes = scene.inference.program.notes
     if "assigned" not in notes:
-        reached = graph_scope.compiled(scene.inference).values()
+        reached = scope.compiled(scene.inference).values()
         stored = frozenset(name for function in reached for name in _stores(function))
         notes["assigned"] = stored & (parameters(scene) | registered(scene).keys())
     found: frozenset[str] = notes["assigned"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
-from migrate.rules.graph_scope import compiled
+from migrate.rules.graph.scope import compiled
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.syntax import all_parameters, last_name

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import Kind
-from migrate.rules.graph_scope import compiled
+from migrate.rules.graph.scope import compiled
 from migrate.rules.record_fields import Record, field_of, record_keys
 from migrate.syntax import all_parameters, within
 

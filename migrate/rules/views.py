@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.receivers.kinds import is_all
-from migrate.rules.graph_scope import begins_line
+from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.scene import Scene
 from migrate.sites import direct_name

@@ -1,4 +1,4 @@
-"""In: ``if self.c is None: self.c = f(n)`` in compiled code. Out: ``c = f(n)``, at each call.
+"""Compute what ``if self.c is None: self.c = f(n)`` keeps at each call: ``c = f(n)``.
 
 A member that only saves work is a local variable: graph mode keeps nothing on self, and computes
 what does not change once. The value has to depend on nothing but members and what the test
@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from migrate.program import Function
-from migrate.rules import graph_scope, graph_state
-from migrate.rules.called_from import call_sites
+from migrate.receivers.inference import Inference
+from migrate.rules.called_from import sites_of
 from migrate.rules.dedent import unwrapped
-from migrate.rules.graph_scope import Rewriting, begins_line
+from migrate.rules.graph import scope, state
+from migrate.rules.graph.scope import Rewriting, begins_line
 from migrate.scene import Scene
 
 NOTE = (
@@ -38,28 +39,27 @@ class Memo:
 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
-    """The test goes, the members are local variables."""
-    for node in graph_scope.nodes(scene, ast.If):
-        if not isinstance(node, ast.If) or node.orelse:
-            continue
-        if not all(isinstance(s, ast.Assign) for s in node.body):
+    """Yield the blocks without their tests, and local variables for the members."""
+    for node in scope.nodes(scene, ast.If):
+        assert isinstance(node, ast.If)
+        if node.orelse or not all(isinstance(s, ast.Assign) for s in node.body):
             continue
         function = scene.function(node)
         owner = function.owner if function is not None else None
         if function is None or owner is None or not scene.is_module_class(owner):
             continue
         memo = _memo(scene, function, node) if function.parameters else None
-        if memo is not None and not graph_state.by_other_names(function):
+        if memo is not None and not state.by_other_names(function):
             yield from _computed(scene, memo)
 
 
 def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
     spans = unwrapped(scene, memo.block, memo.block.body)
-    yield Rewriting(memo.block, tuple(graph_scope.edit(scene, memo.block, s) for s in spans))
+    yield Rewriting(memo.block, tuple(scope.edit(scene, memo.block, s) for s in spans))
     for member, places in memo.places.items():
-        local = graph_scope.free_local(scene, memo.function, member)
+        local = scope.free_local(scene, memo.function, member)
         for place in places:
-            made = graph_scope.edit(scene, place, scene.source.span(place), local)
+            made = scope.whole(scene, place, local)
             note = NOTE if place is places[0] else ""
             yield Rewriting(place, (made,), note, f"self.{member}")
 
@@ -99,23 +99,20 @@ def _renewing(scene: Scene, block: ast.If, own: str) -> frozenset[int]:
     """The nodes of methods that empty what the block fills: what they change is asked for again."""
     holders = [h for s in block.body if isinstance(s, ast.Assign) for h in _holders(s)]
     filled = [h.attr for h in holders if isinstance(h, ast.Attribute) and _is_member(h, own)]
-    known = _emptying(scene)
+    known = _emptying(scene.inference)
     return frozenset.intersection(*(known.get(m, frozenset()) for m in filled or ("",)))
 
 
-def _emptying(scene: Scene) -> dict[str, frozenset[int]]:
-    """By member: the nodes of all methods of the program that empty it."""
-    program = scene.inference.program
-    if "emptying" not in program.notes:
-        found: dict[str, set[int]] = {}
-        for method in (m for c in program.classes.values() for m in c.methods.values()):
-            stores = [n for n in method.nodes if isinstance(n, ast.Assign) and _is_empty(n.value)]
-            for target in (t for store in stores for t in store.targets):
-                if isinstance(target, ast.Attribute):
-                    found.setdefault(target.attr, set()).update(map(id, method.nodes))
-        program.notes["emptying"] = {member: frozenset(ids) for member, ids in found.items()}
-    known: dict[str, frozenset[int]] = program.notes["emptying"]
-    return known
+@scope.once
+def _emptying(inference: Inference) -> dict[str, frozenset[int]]:
+    """Return the nodes of all methods of the program that empty a member, by its name."""
+    found: dict[str, set[int]] = {}
+    for method in (m for c in inference.program.classes.values() for m in c.methods.values()):
+        stores = [n for n in method.nodes if isinstance(n, ast.Assign) and _is_empty(n.value)]
+        for target in (t for store in stores for t in store.targets):
+            if isinstance(target, ast.Attribute):
+                found.setdefault(target.attr, set()).update(map(id, method.nodes))
+    return {member: frozenset(ids) for member, ids in found.items()}
 
 
 def _holders(statement: ast.Assign) -> list[ast.expr]:
@@ -202,7 +199,7 @@ def _places(
 
     It is filled in the block and read after it, under the same key; other methods empty it.
     """
-    around = graph_scope.statements_after(scene, block)
+    around = scope.statements_after(scene, block)
     after = {id(n) for s in around for n in ast.walk(s)}
     inside = {id(n) for s in block.body for n in ast.walk(s)}
     tested = {id(n) for n in ast.walk(block.test)}
@@ -221,13 +218,13 @@ def _places(
         place = parent if isinstance(parent, ast.Subscript) and "[" in text else node
         if id(node) in tested:
             continue
-        if ast.unparse(place) != text or graph_state.changes(scene, place):
+        if ast.unparse(place) != text or state.changes(scene, place):
             return []
         if id(node) not in inside and (id(node) not in after or isinstance(place.ctx, ast.Store)):
             return []
         found.append(place)
     found.sort(key=lambda n: scene.source.span(n).start)
-    lone = graph_state.known_only(scene, function, member, uses, _is_emptied)
+    lone = state.known_only(scene, function, member, uses, _is_emptied)
     return found if lone else []
 
 
@@ -308,7 +305,7 @@ class Fixed:
         if getattr(node.value, "id", "") != self.own or owner is None:
             return self.holds(node.value)
         making = constructing(self.scene)
-        places = graph_state.known_places(self.scene.inference.program, node.attr)
+        places = state.known_places(self.scene.inference).get(node.attr, [])
         stores = [p for p in places if isinstance(getattr(p, "ctx", None), ast.Store)]
         return all(id(p) in making or id(p) in self.renewing for p in stores)
 
@@ -334,16 +331,17 @@ class Fixed:
 
 
 def constructing(scene: Scene) -> frozenset[int]:
-    """The nodes in constructors, and in methods that nothing but constructors calls."""
-    program = scene.inference.program
-    if "constructing" not in program.notes:
-        inside: set[int] = set()
-        for owner in program.classes.values():
-            for method in owner.methods.values():
-                callers = [caller for _, _, caller in call_sites(scene, method)]
-                called = bool(callers) and all(c and c.name == "__init__" for c in callers)
-                if method.name == "__init__" or called:
-                    inside |= {id(node) for node in method.nodes}
-        program.notes["constructing"] = frozenset(inside)
-    found: frozenset[int] = program.notes["constructing"]
-    return found
+    """Return the nodes in constructors, and in methods that nothing but constructors calls."""
+    return _constructing(scene.inference)
+
+
+@scope.once
+def _constructing(inference: Inference) -> frozenset[int]:
+    inside: set[int] = set()
+    for owner in inference.program.classes.values():
+        for method in owner.methods.values():
+            callers = [caller for _, _, caller in sites_of(inference, method)]
+            called = bool(callers) and all(c and c.name == "__init__" for c in callers)
+            if method.name == "__init__" or called:
+                inside |= {id(node) for node in method.nodes}
+    return frozenset(inside)

@@ -1,68 +1,185 @@
-"""Find the lists and dicts that compiled code changes under one name and reads by another.
+"""Find the lists and dicts that somebody else reads after compiled code has changed them.
 
 Graph mode has values, no objects: ``b = a; b.append(x)`` makes a new list that ``b`` alone has, and
 ``a`` stays as it was, without a word. The same holds for a list of the caller, of a function
-around, in another list or dict, and for the variable of a loop over lists.
+around, of the module or of an object, for mutable defaults, and for the variable of a loop.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from migrate.program import Function
-from migrate.rules.called_from import call_sites, passed
-from migrate.rules.graph_scope import compiled_here, nodes
+from migrate.rules.called_from import call_sites, passed, scene_of
+from migrate.rules.graph import scope
+from migrate.rules.graph.scope import Silent, compiled_here, nodes
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
-Found = tuple[str, str, str, str]
 _CHANGING = frozenset(
-    "append extend insert pop remove clear reverse sort update setdefault".split()
+    "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
+    " discard".split()
 )
-_OF_LISTS = frozenset(("append", "extend", "insert"))
+_OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
+_SIZING = _OF_LISTS | {"pop", "remove", "clear"}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
 
 
-def flags(scene: Scene) -> Iterator[tuple[ast.AST, Found]]:
-    """The changes that somebody misses."""
-    if not nodes(scene):
-        return
+def own_nodes(scene: Scene) -> Iterator[tuple[Function, list[ast.AST]]]:
+    """Yield the compiled functions of a file with the living nodes that are no inner function's."""
     alive = {id(n) for n in nodes(scene)}
-    for function in compiled_here(scene):
-        own = [n for n in function.nodes if id(n) in alive and id(n) in function.own]
+    for function in compiled_here(scene) if alive else ():
+        yield function, [n for n in function.nodes if id(n) in function.own and id(n) in alive]
+
+
+def flags(scene: Scene) -> Iterator[Silent]:
+    """Yield the changes of what is there before and after the call, or has another name."""
+    for function, own in own_nodes(scene):
+        yield from _outer(scene, function, own)
+
+
+def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Silent]:
+    """Yield changes of what is there before and after the call: graph mode keeps none of them."""
+    defaults = _mutable_defaults(function)
+    for node in own:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            if node.id in function.globals and _is_global(function, node.id):
+                why = "graph mode does not bind it: code outside keeps the old value"
+                yield Silent(node, ("GRF612", f"global {node.id}", why, "return the value"))
+            continue
+        held = changed(scene, node)
+        if held is None:
+            continue
+        base = scope.root(held)
+        if isinstance(base, ast.Name):
+            if base.id in defaults and held is base:
+                why = "graph mode makes the default anew at each call"
+                yield Silent(node, ("GRF612", base.id, why, "keep it where it is made"))
+            elif _is_global(function, base.id) and _contains(scene, node, held):
+                why = "graph mode changes a copy: code outside keeps the old contents"
+                yield Silent(node, ("GRF612", base.id, why, "return what is new"))
+            elif _member(held) is not None and _contains(scene, node, held):
+                yield from _of_object(scene, node, held)
+            elif _contains(scene, node, held):
+                if _is_looped(scene, node, base.id):
+                    why = "graph mode goes over what it held before the loop"
+                    yield Silent(node, ("GRF609", f"{base.id} is changed", why, "build another"))
+                owner = _alias(scene, function, own, base.id)
+                if owner:
+                    why = f"graph mode changes a copy: {owner} keeps the old contents"
+                    yield Silent(node, ("GRF612", base.id, why, "return what is new"))
+        elif _contains(scene, node, held):
+            yield from _of_object(scene, node, held)
+
+
+def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
+    """``self.losses.append(x)``; what is stored under a key of it is refused by the compiler."""
+    if not isinstance(node, ast.Call):
+        return
+    why = "graph mode changes a copy: the object keeps the old contents"
+    yield Silent(node, ("GRF612", ast.unparse(held), why, "return it beside the result"))
+
+
+def _is_looped(scene: Scene, node: ast.AST, name: str) -> bool:
+    """Return whether a list grows or shrinks in a loop over itself."""
+    sized = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _SIZING
+    around = scene.parent(node) if sized else None
+    while around is not None and not isinstance(around, _FUNCTIONS):
+        if isinstance(around, ast.For) and getattr(around.iter, "id", "") == name:
+            return True
+        around = scene.parent(around)
+    return False
+
+
+def _alias(scene: Scene, function: Function, own: list[ast.AST], name: str) -> str:
+    """Return what outlives the call and is bound to a local variable: ``items = self.items``."""
+    for bound in own:
+        if not isinstance(bound, ast.Name) or bound.id != name or isinstance(bound.ctx, ast.Load):
+            continue
+        parent = scene.parent(bound)
+        value: ast.expr | None = None
+        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            value = parent.value
+        elif isinstance(parent, ast.For):
+            value = parent.iter
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        outer = isinstance(value, ast.Name) and _is_global(function, value.id)
+        if value is not None and (outer or isinstance(value, ast.Attribute)):
+            return ast.unparse(value)
+    return ""
+
+
+def _mutable_defaults(function: Function) -> set[str]:
+    """Return the parameters whose default is a list, dict or set."""
+    pairs = scope.defaults(function.node.args)
+    return {a.arg for a, d in pairs if isinstance(d, _DISPLAYS) or _makes(d)}
+
+
+def _makes(node: ast.expr | None) -> bool:
+    func = node.func if isinstance(node, ast.Call) else None
+    return getattr(func, "attr", getattr(func, "id", "")) in _MAKERS
+
+
+def changed(scene: Scene, node: ast.AST) -> ast.expr | None:
+    """Return the expression whose contents a node changes."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr in _CHANGING else None
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value
+    return None
+
+
+def _member(node: ast.expr) -> ast.Attribute | None:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node if isinstance(node, ast.Attribute) else None
+
+
+def _is_global(function: Function, name: str) -> bool:
+    around: Function | None = function
+    while around is not None:
+        if name in around.globals and around.parent is None:
+            return True
+        given = {a.arg for a in all_parameters(around.node.args)}
+        if name in (around.locals | given | around.inner) - around.globals:
+            return False
+        around = around.parent
+    return True
+
+
+def _contains(scene: Scene, node: ast.AST, held: ast.expr) -> bool:
+    """Return whether it may be a list, dict or set of Python and, as far as is known, no more."""
+    kinds = {atom.kind for atom in scene.kind(held)} - {"None"}
+    if kinds <= {"unknown"}:
+        return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OF_LISTS
+    return kinds <= {"list", "dict", "set", "unknown"}
+
+
+# -- other names --------------------------------------------------------------------------------
+
+
+def shared(scene: Scene) -> Iterator[Silent]:
+    """Yield the changes of a container that is read by another name."""
+    for function, own in own_nodes(scene):
         for node, name in _changes(scene, own):
             by = _missed_by(scene, function, own, node, name)
             if by:
                 why = f"{by} keeps the old one: graph mode changes a copy, without a word"
-                yield node, ("GRF609", f"{name.id} is changed", why, "return it and bind it anew")
-
-
-# -- changes ------------------------------------------------------------------------------------
+                found = ("GRF609", f"{name.id} is changed", why, "return it and bind it anew")
+                yield Silent(node, found)
 
 
 def _changes(scene: Scene, own: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.Name]]:
     """What changes a container, and the variable that it is reached by."""
     for node in own:
-        held: ast.expr | None = None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _CHANGING and _contains(scene, node.func.value, node.func.attr):
-                held = node.func.value
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            held = node.value if _contains(scene, node.value) else None
-        elif isinstance(node, ast.AugAssign) and _contains(scene, node.target):
-            held = node.target
-        name = _root(held) if held is not None else None
+        held = node.target if isinstance(node, ast.AugAssign) else changed(scene, node)
+        name = _root(held) if held is not None and _contains(scene, node, held) else None
         if name is not None:
             yield node, name
-
-
-def _contains(scene: Scene, node: ast.expr, method: str = "") -> bool:
-    """Whether it may be a list or dict and, as far as is known, nothing else."""
-    kinds = {atom.kind for atom in scene.kind(node)} - {"None"}
-    if kinds <= {"unknown"}:
-        return method in _OF_LISTS
-    return kinds <= {"list", "dict", "unknown"}
 
 
 def _root(node: ast.expr) -> ast.Name | None:
@@ -195,7 +312,7 @@ def _caller(scene: Scene, function: Function, name: str, adds: bool, seen: froze
         root = _root(given) if given is not None else None
         if root is None:
             continue
-        there = replace(scene, file=file, _memo={})
+        there = scene_of(scene, file)
         if caller is None:
             if _read_at_head(there, call, root.id, adds and given is root):
                 return f"{root.id} of the module"

@@ -1,18 +1,28 @@
-"""Flag what the data decide while the graph runs, where graph mode decides it when it compiles.
+"""Judge what the data decide while the graph runs: graph mode decides it when it compiles.
 
 Measured: of a number that a branch on a Tensor chooses, a shape, an axis or the bound of a slice
 takes that of the other branch; of values of several sorts, and of texts, comes something else; a
 list of layers or functions gives its first one for any number that is read from a Tensor.
+
+Shapes that the numbers decide run as they are, but each new shape costs: graph mode compiles for
+shapes that change, and Ascend is slow with them. A note has the form of a fixed shape.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
+from migrate.outcomes import Edit, Outcome
 from migrate.receivers.kinds import is_all
-from migrate.rules import graph_expressions
-from migrate.rules.graph_scope import Found, Silent, builtin, only_tells
+from migrate.rules.graph import scope, values
+from migrate.rules.graph.scope import (
+    Checks,
+    Findings,
+    Found,
+    Rewriting,
+    builtin,
+    only_tells,
+)
 from migrate.scene import Scene
 from migrate.selections import is_selection
 
@@ -34,31 +44,8 @@ _LENGTH = "the data decide how long it is: graph mode has sequences of one lengt
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
-def flags(scene: Scene, own: tuple[ast.AST, ...]) -> Iterator[Silent]:
-    """Yield the places of compiled code that need such a value at compile time."""
-    asked = Asked(scene)
-    for node in own:
-        found: Found | None = None
-        if isinstance(node, (ast.IfExp, ast.Name)) and only_tells(scene, node):
-            continue
-        if isinstance(node, ast.IfExp):
-            found = _sorts(scene, asked, node) or _used(scene, asked, node)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if asked.joined(node):
-                found = _bound_sorts(scene, node) or _used(scene, asked, node)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            found = _chosen_call(scene, asked, node)
-        elif isinstance(node, ast.Call):
-            found = _grown(scene, asked, node) or _computed(scene, asked, node)
-            found = found or _counted(scene, asked, node)
-        elif isinstance(node, ast.BinOp):
-            found = _repeated(scene, asked, node)
-        if found is not None:
-            yield Silent(node, found)
-
-
 class Asked:
-    """Answers about the expressions of one file, each found once."""
+    """Answer questions about the expressions of one file, each once."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -88,7 +75,7 @@ class Asked:
             )
         if isinstance(node, ast.Call):
             func = node.func
-            if graph_expressions.random_drawn(self.scene, node) is not None:
+            if values.random_drawn(self.scene, node) is not None:
                 return True
             if isinstance(func, ast.Attribute) and func.attr == "item":
                 return is_all(self.scene.kind(func.value), "Tensor")
@@ -172,16 +159,22 @@ class Asked:
     def _broken(self, loop: ast.AST) -> bool:
         """Return whether the data decide when a loop breaks."""
         return any(
-            isinstance(node, ast.If) and self.late(node.test) and _leaves(node)
+            isinstance(node, ast.If) and self.late(node.test) and _leaves_loop(node)
             for node in ast.walk(loop)
         )
 
 
-def _leaves(node: ast.stmt) -> bool:
+@scope.once_a_file
+def asked_of(scene: Scene) -> Asked:
+    """Return the answers for one file."""
+    return Asked(scene)
+
+
+def _leaves_loop(node: ast.stmt) -> bool:
     """Return whether a statement holds a ``break`` or ``continue`` of a loop around it."""
     inner = [s for s in ast.iter_child_nodes(node) if isinstance(s, ast.stmt)]
     return any(
-        isinstance(s, (ast.Break, ast.Continue)) or (not isinstance(s, _LOOPS) and _leaves(s))
+        isinstance(s, (ast.Break, ast.Continue)) or (not isinstance(s, _LOOPS) and _leaves_loop(s))
         for s in inner
     )
 
@@ -203,14 +196,26 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return node.values if isinstance(node, ast.BoolOp) else []
 
 
+def _chosen(scene: Scene, node: ast.IfExp) -> Found | None:
+    if only_tells(scene, node):
+        return None
+    return _sorts(scene, node) or _used(scene, node)
+
+
+def _read(scene: Scene, node: ast.Name) -> Found | None:
+    if not isinstance(node.ctx, ast.Load) or not asked_of(scene).joined(node):
+        return None
+    return None if only_tells(scene, node) else _bound_sorts(scene, node) or _used(scene, node)
+
+
 def _sort(scene: Scene, node: ast.expr) -> str:
     """Return which sort of value an expression surely has; "" where it is not known."""
     sorts = {_SORTS.get(name, "") for name in scene.kind_names(node)}
     return sorts.pop() if len(sorts) == 1 else ""
 
 
-def _sorts(scene: Scene, asked: Asked, node: ast.IfExp) -> Found | None:
-    if not asked.late(node.test) or isinstance(scene.parent(node), ast.Assign):
+def _sorts(scene: Scene, node: ast.IfExp) -> Found | None:
+    if not asked_of(scene).late(node.test) or isinstance(scene.parent(node), ast.Assign):
         return None  # a variable is judged where it is read
     return _differ([_sort(scene, node.body), _sort(scene, node.orelse)], ast.unparse(node))
 
@@ -234,11 +239,11 @@ def _differ(sorts: list[str], name: str) -> Found | None:
     return "GRF618", name, why, "choose between Tensors alike, or keep the choice out of forward"
 
 
-def _used(scene: Scene, asked: Asked, node: ast.expr) -> Found | None:
+def _used(scene: Scene, node: ast.expr) -> Found | None:
     """Return the finding where a number that the data choose decides a shape, axis or bound."""
-    if isinstance(node, ast.Name) and not asked.joined(node):
+    if isinstance(node, ast.Name) and not asked_of(scene).joined(node):
         return None
-    if isinstance(node, ast.IfExp) and not asked.joined(node):
+    if isinstance(node, ast.IfExp) and not asked_of(scene).joined(node):
         return None
     child: ast.AST = node
     around = scene.parent(node)
@@ -271,9 +276,11 @@ def _is_valued(call: ast.Call) -> bool:
     return getattr(call.func, "attr", getattr(call.func, "id", "")) in _VALUED
 
 
-def _chosen_call(scene: Scene, asked: Asked, node: ast.Subscript) -> Found | None:
+def _chosen_call(scene: Scene, node: ast.Subscript) -> Found | None:
     """``self.experts[int(i)](x)``: graph mode calls the first one."""
-    if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)) or not asked.late(node.slice):
+    if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)) or not asked_of(scene).late(
+        node.slice
+    ):
         return None
     kinds = scene.kind(node.value)
     items = [i for a in kinds if a.kind in ("list", "tuple", "dict") for k in a.items for i in k]
@@ -286,18 +293,18 @@ def _chosen_call(scene: Scene, asked: Asked, node: ast.Subscript) -> Found | Non
     return "GRF618", ast.unparse(node), why, "compute all of them and choose between the results"
 
 
-def _computed(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
+def _computed(scene: Scene, node: ast.Call) -> Found | None:
     """``math.sqrt(x[mask].shape[0])``: refused, and in a loss function the gradient is 0."""
     names = [a.name for a in scene.kind(node.func) if a.kind == "foreign"]
     if not names or not all(n.startswith(("math.", "numpy.")) for n in names):
         return None
-    if not any(asked.late(a) for a in (*node.args, *(k.value for k in node.keywords))):
+    if not any(asked_of(scene).late(a) for a in (*node.args, *(k.value for k in node.keywords))):
         return None
     why = "Python computes it, from what the data decide: graph mode has no number yet"
     return "GRF618", names[0], why, "compute it with torch"
 
 
-def _grown(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
+def _grown(scene: Scene, node: ast.Call) -> Found | None:
     """``if x.any(): found.append(x)``: graph mode has lists of one length alone."""
     func, statement = node.func, scene.parent(node)
     if not isinstance(func, ast.Attribute) or func.attr not in ("append", "extend", "insert"):
@@ -307,18 +314,20 @@ def _grown(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     if not is_all(scene.kind(func.value), "list"):
         return None
     if isinstance(branch, ast.If):
-        if not asked.late(branch.test) or _grows(branch.body, name) == _grows(branch.orelse, name):
+        if not asked_of(scene).late(branch.test) or _grows(branch.body, name) == _grows(
+            branch.orelse, name
+        ):
             return None
-    elif not isinstance(branch, _LOOPS) or not asked.is_open(branch):
+    elif not isinstance(branch, _LOOPS) or not asked_of(scene).is_open(branch):
         return None
     why = "the data decide how long the list is: graph mode has lists of one length alone"
     return "GRF618", name, why, "append something in both branches"
 
 
-def _counted(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
+def _counted(scene: Scene, node: ast.Call) -> Found | None:
     """``range(k)[-1]``, ``[f(i) for i in range(k)]``: of such a sequence graph mode has one item
     that stands for all."""
-    if not asked.is_range(node):
+    if not asked_of(scene).is_range(node):
         return None
     around = scene.parent(node)
     if isinstance(around, ast.comprehension):
@@ -330,11 +339,12 @@ def _counted(scene: Scene, asked: Asked, node: ast.Call) -> Found | None:
     return "GRF618", "range", _LENGTH, "go over a range of fixed length, and choose inside"
 
 
-def _repeated(scene: Scene, asked: Asked, node: ast.BinOp) -> Found | None:
+def _repeated(scene: Scene, node: ast.BinOp) -> Found | None:
     """``[x] * k``"""
     sides = ((node.left, node.right), (node.right, node.left))
     if not isinstance(node.op, ast.Mult) or not any(
-        is_all(scene.kind(one), "list", "tuple") and asked.late(other) for one, other in sides
+        is_all(scene.kind(one), "list", "tuple") and asked_of(scene).late(other)
+        for one, other in sides
     ):
         return None
     around = scene.parent(node)
@@ -352,3 +362,61 @@ def _grows(block: list[ast.stmt], name: str) -> int:
         for s in block
         for n in ast.walk(s)
     )
+
+
+_MASK = (
+    "as many elements as the mask has: a shape that the numbers decide. With a fixed one:"
+    " `ops.where(mask, x, 0)`, and `ops.where(mask, x, 0).sum() / mask.sum()` for a mean"
+)
+_CALLS = {
+    "nonzero": "as many rows as there are: a shape that the numbers decide. With a fixed one, the"
+    " first k: `order = ops.topk(mask.astype(ms.float32), k)[1]`, or go on with the mask itself",
+    "masked_select": _MASK,
+    "unique": "as many as there are: a shape that the numbers decide. With a fixed one:"
+    " `s = ops.sort(x)[0]` and `new = s[1:] != s[:-1]`, which of the others are new",
+}
+
+
+def _masked(scene: Scene, node: ast.Subscript) -> Rewriting | None:
+    """``x[x > 0]``"""
+    if not isinstance(node.ctx, ast.Load) or not is_all(scene.kind(node.value), "Tensor"):
+        return None
+    return _noted(scene, node, _MASK, "x[mask]") if _is_mask(scene, node.slice) else None
+
+
+def _shaped(scene: Scene, node: ast.Call) -> Rewriting | None:
+    """``torch.nonzero(x)``, ``x.masked_select(m)``, ``torch.unique(x)``"""
+    names = {a.name for a in scene.kind(node.func) if a.name.startswith("torch.")}
+    called = names.pop().rpartition(".")[2] if len(names) == 1 else ""
+    note = _CALLS.get(called, "")
+    return _noted(scene, node, note, f"the shape of {called}") if note else None
+
+
+def _noted(scene: Scene, node: ast.AST, note: str, name: str) -> Rewriting:
+    return Rewriting(node, (Edit(scene.site(name, node), Outcome.KEPT, None),), note, name)
+
+
+def _is_mask(scene: Scene, index: ast.expr) -> bool:
+    """A comparison of Tensors, or a variable that is only ever bound to one."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+        return True
+    if isinstance(index, ast.Compare):
+        return any(is_all(scene.kind(n), "Tensor") for n in (index.left, *index.comparators))
+    function = scene.function(index)
+    if not isinstance(index, ast.Name) or function is None:
+        return False
+    bound = [n for n in ast.walk(function.node) if isinstance(n, ast.Assign)
+             and any(getattr(t, "id", "") == index.id for t in n.targets)]  # fmt: skip
+    return bool(bound) and all(
+        isinstance(n.value, ast.Compare) and _is_mask(scene, n.value) for n in bound
+    )
+
+
+CHECKS: Checks = {ast.Subscript: (_masked,), ast.Call: (_shaped,)}
+FINDINGS: Findings = {
+    ast.IfExp: (_chosen,),
+    ast.Name: (_read,),
+    ast.Subscript: (_chosen_call,),
+    ast.Call: (_grown, _computed, _counted),
+    ast.BinOp: (_repeated,),
+}

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Iterator
+from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
-from migrate.rules.graph_late import Asked
-from migrate.rules.graph_scope import Rewriting, Silent, only_tells
+from migrate.rules.graph import scope
+from migrate.rules.graph.late import asked_of
+from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
 from migrate.scene import Scene
 from migrate.templates import piece
 
@@ -33,7 +33,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
     for node in _consumers(scene):
         roots = _roots(scene, node)
         for root in roots or ():
-            if id(root) not in made and not any(_holds(r.node, root) for r in made.values()):
+            if id(root) not in made and not any(scope.holds(r.node, root) for r in made.values()):
                 made[id(root)] = _function(scene, root, taken)
     yield from made.values()
 
@@ -47,21 +47,17 @@ def flags(scene: Scene) -> Iterator[Silent]:
             yield Silent(node, ("GRF619", ast.unparse(node), why, step))
 
 
+@scope.once_a_file
 def _consumers(scene: Scene) -> list[ast.expr]:
     """Return the expressions whose value the last bits of a float decide."""
-    if "single" not in scene._memo:
-        seen = _Seen(scene)
-        scene._memo["seen"] = seen
-        found = []
-        for node in graph_scope.nodes(scene):
-            if isinstance(node, ast.expr) and seen.decides(node) and not only_tells(scene, node):
-                around = scene.parent(node)
-                if not (isinstance(around, ast.expr) and seen.decides(around)):
-                    found.append(node)
-        scene._memo["single"] = sorted(found, key=lambda n: (n.lineno, n.col_offset))
-    consumers = scene._memo["single"]
-    assert isinstance(consumers, list)
-    return consumers
+    seen, found = _seen(scene), []
+    for node in scope.nodes(scene, ast.Call, ast.BinOp, ast.Compare):
+        assert isinstance(node, ast.expr)
+        if seen.decides(node) and not only_tells(scene, node):
+            around = scene.parent(node)
+            if not (isinstance(around, ast.expr) and seen.decides(around)):
+                found.append(node)
+    return sorted(found, key=lambda n: (n.lineno, n.col_offset))
 
 
 class _Seen:
@@ -69,7 +65,7 @@ class _Seen:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.asked = Asked(scene)
+        self.asked = asked_of(scene)
         self._known: dict[int, str] = {}
 
     def decides(self, node: ast.expr) -> bool:
@@ -148,19 +144,19 @@ class _Seen:
         return _worst([left, right]) if exact else "computed"
 
 
+@scope.once_a_file
+def _seen(scene: Scene) -> _Seen:
+    return _Seen(scene)
+
+
 def _worst(parts: list[str]) -> str:
     return "no" if "no" in parts or not parts else max(parts, key=_ROUGH.index)
-
-
-def _holds(outer: ast.AST, node: ast.AST) -> bool:
-    return any(n is node for n in ast.walk(outer))
 
 
 def _roots(scene: Scene, node: ast.expr) -> list[ast.expr] | None:
     """Return the expressions that Python has to compute, an inner one first; None where a loop,
     an addition in place or unpacking has a part in it."""
-    seen = scene._memo["seen"]
-    assert isinstance(seen, _Seen)
+    seen = _seen(scene)
     found = [node]
     for root in found:
         for leaf in _leaves(seen, root):
@@ -197,28 +193,28 @@ def _leaves(seen: _Seen, node: ast.expr) -> list[ast.expr]:
 
 def _function(scene: Scene, root: ast.expr, taken: set[str]) -> Rewriting:
     """Return the definition in front of the class or function, and its call."""
-    seen = scene._memo["seen"]
-    assert isinstance(seen, _Seen)
+    seen = _seen(scene)
     names: dict[str, tuple[str, ast.expr]] = {}
     for leaf in _leaves(seen, root):
         names.setdefault(ast.unparse(leaf), (_parameter(leaf, names), leaf))
     text = ast.unparse(_Named(seen, names).visit(ast.parse(ast.unparse(root), mode="eval").body))
-    name = _free(_purpose(scene, root), taken)
+    parent = scene.parent(root)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    purpose = f"{target.id}_of" if isinstance(target, ast.Name) else "computed"
+    name = _free(purpose, taken)
     taken.add(name)
     source = scene.source
-    parts: list[str | Piece] = [f"{name}("]
+    parts: list[Part] = [f"{name}("]
     for number, (_, leaf) in enumerate(names.values()):
         parts += [", " if number else "", piece(source, leaf, False)]
-    call = graph_scope.edit(scene, root, source.span(root), *parts, ")")
+    call = scope.edit(scene, root, source.span(root), *parts, ")")
     spelled, need = scene.spelling.local("mindspore.ops.constexpr")
     given = ", ".join(n for n, _ in names.values())
     lines = (f"@{spelled}", f"def {name}({given}):", f"    return {text}", "", "", "")
-    top = next(s for s in scene.source.tree.body if _holds(s, root))
+    top = next(s for s in scene.source.tree.body if scope.holds(s, root))
     start = first_start(scene, top)
-    base = scene.site("graph form", root)
-    site = Site(base.name, Span(start, start), base.line, base.column)
-    made = (source.newline.join(lines),)
-    return Rewriting(root, (call, Edit(site, Outcome.CONVERTED, made, needs=frozenset({need}))))
+    above = scope.put(scene, root, start, source.newline.join(lines))
+    return Rewriting(root, (call, replace(above, needs=frozenset({need}))))
 
 
 class _Named(ast.NodeTransformer):
@@ -238,14 +234,6 @@ class _Named(ast.NodeTransformer):
 def _parameter(leaf: ast.expr, names: dict[str, tuple[str, ast.expr]]) -> str:
     name = getattr(leaf, "attr", getattr(leaf, "id", "")).lstrip("_") or "n"
     return _free(name, {n for n, _ in names.values()} | _WHOLE | _PASSING | {"math"})
-
-
-def _purpose(scene: Scene, root: ast.expr) -> str:
-    """Return ``kept_of`` for ``kept = int(n * ratio)``."""
-    parent = scene.parent(root)
-    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    named = isinstance(target, ast.Name)
-    return f"{target.id}_of" if named and isinstance(target, ast.Name) else "computed"
 
 
 def _free(name: str, taken: set[str]) -> str:

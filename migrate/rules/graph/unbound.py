@@ -1,8 +1,8 @@
-"""In: compiled functions. Out: ``name = None`` before statements that bind a name on one way only.
+"""Put ``name = None`` before compiled statements that bind a name on one way only.
 
-Python minds only when such a name is read without a value. Graph mode refuses the function: it
-looks at both ways, whatever the condition says, and forgets what the body of a loop binds. It
-decides by itself only what it can read off ``self``.
+Python minds a name without a value only when it is read. Graph mode refuses the function: it looks
+at both ways, whatever the condition says, and forgets what the body of a loop binds. It decides by
+itself only what it can read off ``self``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from migrate.outcomes import Piece, Span
 from migrate.program import Function
-from migrate.rules import graph_scope
 from migrate.rules.dedent import first_start
-from migrate.rules.graph_scope import Rewriting, begins_line, compiled, compiled_here
+from migrate.rules.graph import scope
+from migrate.rules.graph.scope import Part, Rewriting, begins_line
 from migrate.scene import Scene
 from migrate.syntax import all_parameters, children, within
 
@@ -23,13 +22,12 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _OWN = (ast.Attribute, ast.Constant, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.unaryop, ast.boolop,
         ast.cmpop, ast.expr_context)  # fmt: skip
-
 Bound = frozenset[str]
 
 
-def rewrites(scene: Scene) -> Iterator[Rewriting]:
+def unbound(scene: Scene) -> Iterator[Rewriting]:
     """``y = None`` above ``if has: y = f(x)``, where ``if has: g(y)`` follows."""
-    for function in compiled_here(scene):
+    for function in scope.compiled_here(scene):
         body = function.node.body
         if not isinstance(body, list) or _catches(function):
             continue
@@ -43,12 +41,11 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
                 line = scene.source.line_start(scene.source.line_of(start))
                 indent = scene.source.data[line:start].decode()
                 text = "".join(f"{n.id} = None{scene.source.newline}{indent}" for n in names)
-                above = graph_scope.edit(scene, statement, Span(start, start), text)
-                yield Rewriting(names[0], (above,))
+                yield Rewriting(names[0], (scope.put(scene, statement, start, text),))
 
 
-def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, ...]:
-    """``text``, which raises in place of a statement, so that graph mode compiles what follows it.
+def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Part, ...]:
+    """Return ``text``, which raises in place of a statement, so that graph mode compiles the rest.
 
     Under a condition that does not hold it is never reached. Still graph mode asks for a value for
     each name that is read below it, and drops a plain ``raise`` that statements follow.
@@ -56,15 +53,13 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, 
     function, block = scene.function(statement), scene.parent(statement)
     if function is None or not begins_line(scene, statement):
         return (text,)
-    start = scene.source.span(statement).start
-    indent = Piece(Span(scene.source.line_start(statement.lineno), start))
-    after = _following(scene, statement)
+    indent, newline = scope.indent_of(scene, statement), scene.source.newline
+    after = scope.statements_after(scene, statement)
     inner: ast.AST = statement
-    while isinstance(scene.parent(inner), (ast.With, ast.AsyncWith)):  # it may be taken away
-        inner = scene.parent(inner)  # type: ignore[assignment]
-        after += _following(scene, inner)
-    newline = scene.source.newline
-    known = function.key in compiled(scene.inference) and block is not function.node
+    while isinstance(around := scene.parent(inner), (ast.With, ast.AsyncWith)):
+        inner = around  # it may be taken away
+        after += scope.statements_after(scene, around)
+    known = function.key in scope.compiled(scene.inference) and block is not function.node
     read = {
         n.id for s in after for n in ast.walk(s)
         if known and isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
@@ -76,13 +71,6 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[str | Piece, 
     if after:
         return (*parts, f"if True:{newline}", indent, f"    {text}")
     return (*parts, text)
-
-
-def _following(scene: Scene, statement: ast.AST) -> list[ast.stmt]:
-    """Return the statements behind one in its block."""
-    block = scene.parent(statement)
-    bodies = [getattr(block, name, None) or [] for name in ("body", "orelse", "finalbody")]
-    return [s for b in bodies if statement in b for s in b[b.index(statement) + 1 :]]
 
 
 def _lost(function: ast.AST, statement: ast.stmt, read: set[str]) -> list[str]:

@@ -1,0 +1,444 @@
+"""Give statements of compiled code a form that graph mode has: loops, ``match``, ``try``, imports.
+
+Graph mode has no ``del``, no ``else`` of loops, no ``match``, no ``try`` and no imports. A missing
+key or member is asked for before; what is under ``else`` comes after the loop.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterator
+
+from migrate.layout import removed_span
+from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.program import Function
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import is_all
+from migrate.rules.dedent import comments_left, dedented, first_start, unwrapped
+from migrate.rules.graph import scope
+from migrate.rules.graph.late import asked_of
+from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, foreign
+from migrate.scene import Scene
+from migrate.syntax import all_parameters
+from migrate.templates import piece
+
+NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
+_QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,
+          ast.expr_context)  # fmt: skip
+
+
+def _delete(scene: Scene, node: ast.Delete) -> Edit | None:
+    """``del y`` frees what nobody reads any more: a variable that graph mode drops by itself."""
+    return _removal(scene, node) if all(isinstance(t, ast.Name) for t in node.targets) else None
+
+
+def _removal(scene: Scene, node: ast.stmt) -> Edit:
+    base = scene.site("graph form", node)
+    place = Site(base.name, removed_span(scene.source, node), base.line, base.column)
+    return Removal(place, Outcome.CONVERTED, ())
+
+
+def _without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
+    """``with nullcontext():`` does nothing."""
+    for item in node.items:
+        call = item.context_expr
+        if item.optional_vars is not None or not isinstance(call, ast.Call):
+            return ()
+        if call.args or call.keywords or not foreign(scene, call.func, "contextlib.nullcontext"):
+            return ()
+    start, first = scene.source.span(node).start, first_start(scene, node.body[0])
+    if scope.has_comment(scene, start, first):
+        return ()
+    spans = (Span(start, first), *dedented(scene, node, node.body))
+    return tuple(scope.edit(scene, node, span) for span in spans)
+
+
+# -- loops --------------------------------------------------------------------------------------
+
+
+def _loop(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
+    made = _loop_else(scene, node) if node.orelse else ()
+    if isinstance(node, ast.While) and bool(made) == bool(node.orelse):
+        made += _while_late(scene, node)
+    return made
+
+
+def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
+    """What is under ``else`` comes after the loop: under a condition, where a ``break`` is."""
+    if not begins_line(scene, node):
+        return ()
+    source = scene.source
+    line = source.line_of(source.span(node.body[-1]).end) + 1
+    while not source.data[source.line_start(line) :].lstrip(b" \t\f").startswith(b"else"):
+        line += 1
+    start, first = source.line_start(line), first_start(scene, node.orelse[0])
+    last = source.line_of(first)
+    if last == line or source.data[start : source.line_start(line + 1)].split() != [b"else:"]:
+        return ()  # a comment beside the else, or its body on the same line
+    breaks = _breaks(node.body)
+    if not breaks:
+        spans = [Span(start, source.line_start(line + 1))]
+        spans += [*comments_left(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
+        return tuple(scope.edit(scene, node, span) for span in spans)
+    function = scene.function(node)
+    if function is None:
+        return ()
+    name = scope.free_local(scene, function, "broken")
+    word = source.data.index(b"else", start)
+    begin = (f"{name} = False{source.newline}", scope.indent_of(scene, node))
+    return (
+        scope.put(scene, node, source.span(node).start, *begin),
+        *(_marked(scene, b, name) for b in breaks),
+        scope.edit(scene, node, Span(word, word + 4), f"if not {name}"),
+    )
+
+
+def _marked(scene: Scene, node: ast.Break, name: str) -> Edit:
+    """``broken = True`` in front of a ``break``."""
+    start = scene.source.span(node).start
+    if not begins_line(scene, node):
+        return scope.put(scene, node, start, f"{name} = True; ")
+    above = (f"{name} = True{scene.source.newline}", scope.indent_of(scene, node))
+    return scope.put(scene, node, start, *above)
+
+
+def _breaks(body: list[ast.stmt]) -> list[ast.Break]:
+    """Return each ``break`` that leaves this loop, and not one inside it."""
+    found: list[ast.Break] = []
+    for statement in body:
+        if isinstance(statement, ast.Break):
+            found.append(statement)
+        if isinstance(statement, (ast.For, ast.While, ast.AsyncFor)):
+            inner: list[ast.stmt] = statement.orelse
+        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            inner = []
+        else:
+            inner = [s for s in ast.iter_child_nodes(statement) if isinstance(s, ast.stmt)]
+            inner += [s for h in getattr(statement, "handlers", ()) for s in h.body]
+            inner += [s for c in getattr(statement, "cases", ()) for s in c.body]
+        found += _breaks(inner)
+    return found
+
+
+def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
+    """``while i < n and x.sum() < 1:`` has what follows ``and`` as a ``break`` in its body.
+
+    Graph mode joins no number that it knows with one that the data decide.
+    """
+    test, source, asked = node.test, scene.source, asked_of(scene)
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return ()
+    tensors = [is_all(scene.kind(v), "Tensor") for v in test.values]
+    if not any(asked.late(v) for v in test.values) or all(tensors):
+        return ()
+    first = node.body[0]
+    begin, start = source.span(node).start, source.span(first).start
+    if scope.has_comment(scene, begin, start) or not begins_line(scene, first):
+        return ()
+    colon = source.data.rindex(b":", source.span(test.values[-1]).end, start)
+    indent, step = scope.indent_of(scene, first), scope.step_of(scene, first)
+    parts: list[Part] = []
+    for value in test.values[1:]:
+        parts += ["if not (", Piece(source.span(value)), f"):{source.newline}", indent,
+                  f"{step}break{source.newline}", indent]  # fmt: skip
+    return (
+        scope.edit(scene, node, Span(begin, colon), "while ", Piece(source.span(test.values[0]))),
+        scope.put(scene, node, start, *parts),
+    )
+
+
+# -- defaults -----------------------------------------------------------------------------------
+
+
+def outer_defaults(scene: Scene) -> Iterator[Rewriting]:
+    """``def f(x, k=SCALE)`` is ``f_k = SCALE`` and ``def f(x, k=f_k)``, where SCALE is bound anew.
+
+    Graph mode asks for a default when it compiles.
+    """
+    for function in scope.compiled_here(scene):
+        node, source = function.node, scene.source
+        late = _late_defaults(scene, node) if isinstance(node, ast.FunctionDef) else []
+        top: ast.AST = node
+        while isinstance(scene.parent(top), ast.ClassDef):
+            top = scene.parent(top) or top
+        if not late or not isinstance(scene.parent(top), ast.Module):
+            continue
+        assert isinstance(node, ast.FunctionDef) and isinstance(top, ast.stmt)
+        lines = [f"{node.name}_{a.arg} = {source.text_of(d)}" for a, d in late]
+        head = source.newline.join((*lines, "", "", ""))
+        edits = [scope.edit(scene, node, source.span(d), f"{node.name}_{a.arg}") for a, d in late]
+        yield Rewriting(node, (scope.put(scene, node, first_start(scene, top), head), *edits))
+
+
+def _late_defaults(scene: Scene, node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
+    pairs = [(a, d, [n.id for n in ast.walk(d) if isinstance(n, ast.Name)])
+             for a, d in scope.defaults(node.args)]  # fmt: skip
+    return [(a, d) for a, d, names in pairs
+            if any(n in scene.file.names and _is_bound_anew(scene, n) for n in names)]  # fmt: skip
+
+
+def _is_bound_anew(scene: Scene, name: str) -> bool:
+    """Return whether a global of the file is bound more than once, or by a function."""
+    if any(name in f.globals for f in scene.file.functions.values()):
+        return True
+    return len([n for n in scene.file.bound.get(name, ()) if scene.function(n) is None]) > 1
+
+
+def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
+    """``def f(x, i=i)`` inside a function gets ``f = bound(f, i=i)`` behind it.
+
+    Graph mode knows no variable of the outer function where it takes a default.
+    """
+    function = scene.file.functions.get(id(node))
+    outer, args = function.parent if function is not None else None, node.args
+    if outer is None or not begins_line(scene, node) or node.decorator_list:
+        return None
+    named = {a.arg for a in (*([] if args.posonlyargs else args.args), *args.kwonlyargs)}
+    seen = outer.locals | {a.arg for a in all_parameters(outer.node.args)}
+    late = [(a, d) for a, d in scope.defaults(args) if a.arg in named
+            and any(isinstance(n, ast.Name) and n.id in seen for n in ast.walk(d))]  # fmt: skip
+    places = len(args.args) - len(args.defaults)
+    if not late or _passed_by_place(scene, outer, node, places):
+        return None
+    source = scene.source
+    begin = (source.newline, scope.indent_of(scene, node))
+    parts = [p for a, d in late for p in (f", {a.arg}=", Piece(source.span(d)))]
+
+    def behind(helper: str) -> Edit:
+        head = f"{node.name} = {helper}({node.name}"
+        return scope.put(scene, node, source.span(node).end, *begin, head, *parts, ")")
+
+    return scope.helping(scene, "bound", behind)
+
+
+def _passed_by_place(scene: Scene, outer: Function, node: ast.FunctionDef, places: int) -> bool:
+    """Return whether a call may pass a value by place for a parameter with a default."""
+    key = scene.file.functions[id(node)].key
+    return any(
+        isinstance(call, ast.Call) and len(call.args) > places
+        and any(a.name == key or a.kind == "unknown" for a in scene.kind(call.func))
+        for call in outer.nodes
+    )  # fmt: skip
+
+
+# -- imports ------------------------------------------------------------------------------------
+
+
+def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> tuple[Edit, ...]:
+    """A module of Python's own is imported at the head of the file."""
+    modules = [a.name for a in node.names]
+    if isinstance(node, ast.ImportFrom):
+        modules = [node.module or ""]
+    if getattr(node, "level", 0) or any(a.name == "*" for a in node.names):
+        return ()
+    if not all(m.partition(".")[0] in sys.stdlib_module_names for m in modules):
+        return ()
+    tree = scene.source.tree
+    above = [s for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
+    above = [s for s in above if getattr(s, "module", "") != "__future__"]
+    same = [s for s in scene.file.imports if ast.dump(s) == ast.dump(node)]
+    if any(s in above for s in same):
+        return (_removal(scene, node),)
+    if not above or _bound_elsewhere(scene, same, node):
+        return ()
+    if node is not min(same, key=lambda s: s.lineno):
+        return (_removal(scene, node),)
+    text = scene.source.text_of(node) + scene.source.newline
+    return (
+        _removal(scene, node),
+        scope.put(scene, node, scene.source.span(above[0]).start, text),
+    )
+
+
+def _bound_elsewhere(
+    scene: Scene, same: list[ast.Import | ast.ImportFrom], node: ast.Import | ast.ImportFrom
+) -> bool:
+    """Return whether the file binds one of the names in any other way than by the same import.
+
+    Of the same imports the first is moved: all have to be in code that is compiled.
+    """
+    names = {(a.asname or a.name).partition(".")[0] for a in node.names}
+    inside = {id(n) for n in scope.nodes(scene)}
+    own = {id(a) for s in same for a in s.names}
+    if not all(id(s) in inside for s in same):
+        return True
+    others = (n for n in scene.file.nodes if id(n) not in own)
+    return any(scope.bound_name(other) in names for other in others)
+
+
+# -- match --------------------------------------------------------------------------------------
+
+
+def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
+    """Cases that are values: ``case "a" | "b":`` is ``elif mode in ("a", "b"):``."""
+    subject, source = node.subject, scene.source
+    parts = list(ast.walk(subject))
+    if not all(isinstance(p, (ast.Name, ast.Attribute, ast.expr_context)) for p in parts):
+        return ()
+    tests = [_test(scene, source.text_of(subject), case) for case in node.cases]
+    if None in tests or not begins_line(scene, node) or "" in tests[:-1] or tests[0] == "":
+        return ()
+    heads: list[Edit] = []
+    moved: list[Edit] = []
+    start = source.span(node).start
+    for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
+        first, pattern = first_start(scene, case.body[0]), _place(scene, case.pattern)
+        colon = source.data.find(b":", pattern.end, first)
+        line = source.line_start(source.line_of(pattern.start))
+        column = start - source.line_start(node.lineno)
+        head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
+        begin = start if not number else line + column
+        alone = source.line_of(first) != source.line_of(pattern.start)
+        if scope.has_comment(scene, begin, colon) or not alone:
+            return ()
+        heads.append(scope.edit(scene, node, Span(begin, colon + 1), head))
+        moved += [scope.edit(scene, node, s) for s in _closer(scene, node, case)]
+    return (*heads, *moved)
+
+
+def _closer(scene: Scene, node: ast.Match, case: ast.match_case) -> list[Span]:
+    """Return what the bodies of the cases lose: as much as ``case`` is right of ``match``."""
+    source = scene.source
+    at = _place(scene, case.pattern).start
+    line = source.line_start(source.line_of(at))
+    lead = len(source.data[line:at]) - len(source.data[line:at].lstrip())
+    own = source.span(node).start - source.line_start(node.lineno)
+    first = source.line_of(first_start(scene, case.body[0]))
+    above = comments_left(scene, node, source.line_of(at) + 1, first)
+    whole = [*above, *dedented(scene, node, case.body)]
+    return [Span(s.start, s.start + lead - own) for s in whole]
+
+
+def _place(scene: Scene, node: ast.pattern) -> Span:
+    start = scene.source.offset(node.lineno, node.col_offset)
+    return Span(start, scene.source.offset(node.end_lineno, node.end_col_offset))
+
+
+def _test(scene: Scene, subject: str, case: ast.match_case) -> str | None:
+    """Return the condition of a case; "" for ``case _``, None for what is not a value."""
+    pattern, text = case.pattern, scene.source.text_of
+    if case.guard is not None:
+        return None
+    if isinstance(pattern, ast.MatchAs):
+        return "" if pattern.pattern is None and pattern.name is None else None
+    if isinstance(pattern, ast.MatchSingleton):
+        return f"{subject} is {pattern.value}"
+    if isinstance(pattern, ast.MatchValue):
+        return f"{subject} == {text(pattern.value)}"
+    if isinstance(pattern, ast.MatchOr):
+        values = [p.value for p in pattern.patterns if isinstance(p, ast.MatchValue)]
+        if len(values) == len(pattern.patterns):
+            return f"{subject} in ({', '.join(map(text, values))})"
+    return None
+
+
+# -- try ----------------------------------------------------------------------------------------
+
+
+def tries(scene: Scene) -> Iterator[Rewriting]:
+    """``try: s = d[k]`` with ``except KeyError: s = 1`` is ``s = d[k] if k in d else 1``.
+
+    Handlers that only raise another error are taken away: an error is raised all the same.
+    """
+    for node in scope.nodes(scene, ast.Try):
+        assert isinstance(node, ast.Try)
+        if node.orelse or node.finalbody or not begins_line(scene, node):
+            continue
+        asked = _asked(scene, node)
+        if asked is not None:
+            yield Rewriting(node, (asked,))
+        elif all(_only_raises(scene, handler) for handler in node.handlers):
+            spans = unwrapped(scene, node, node.body)
+            gone = tuple(scope.edit(scene, node, span) for span in spans)
+            yield Rewriting(node, gone[:1], NOTE, "try")
+            yield Rewriting(node.handlers[0], gone[1:])
+
+
+def _asked(scene: Scene, node: ast.Try) -> Edit | None:
+    """Return the statement that asks first, where both ways bind or return the same thing."""
+    if len(node.body) != 1 or len(node.handlers) != 1 or len(node.handlers[0].body) != 1:
+        return None
+    handler, ours, other = node.handlers[0], node.body[0], node.handlers[0].body[0]
+    source, span = scene.source, scene.source.span(node)
+    if handler.name or not isinstance(handler.type, ast.Name):
+        return None
+    if scope.has_comment(scene, span.start, span.end):
+        return None
+    both = isinstance(ours, ast.Return) and isinstance(other, ast.Return)
+    if isinstance(ours, ast.Assign) and isinstance(other, ast.Assign):
+        both = len(ours.targets) == 1 and isinstance(ours.targets[0], ast.Name)
+        both = both and [ast.dump(t) for t in ours.targets] == [ast.dump(t) for t in other.targets]
+    if not both or not isinstance(ours, (ast.Return, ast.Assign)):
+        return None
+    value, default = ours.value, other.value  # type: ignore[attr-defined]
+    if value is None or default is None:
+        return None
+    question = _question(scene, handler.type.id, value)
+    if not question:
+        return None
+    text = source.data[source.span(ours).start : source.span(value).start].decode()
+    asked = (text, piece(source, value, True), f" if {question} else ")
+    otherwise = piece(source, default, isinstance(default, ast.Lambda))
+    return scope.edit(scene, node, span, *asked, otherwise)
+
+
+def _question(scene: Scene, error: str, value: ast.expr) -> str:
+    """``k in d`` for the KeyError of ``d[k]``, ``hasattr(m, "a")`` for the other of ``m.a``."""
+    if not all(isinstance(n, (*_QUIET, ast.Subscript)) for n in ast.walk(value)):
+        return ""
+    text = scene.source.text_of
+    if error == "KeyError" and isinstance(value, ast.Subscript):
+        plain = not any(isinstance(n, ast.Subscript) for n in ast.walk(value.value))
+        known = plain and is_all(scene.kind(value.value), "dict")
+        return f"{text(value.slice)} in {text(value.value)}" if known else ""
+    if error == "AttributeError" and isinstance(value, ast.Attribute):
+        known = isinstance(value.value, ast.Name) and is_all(scene.kind(value.value), "Module")
+        return f'hasattr({text(value.value)}, "{value.attr}")' if known else ""
+    return ""
+
+
+def _only_raises(scene: Scene, handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler prints at most, and raises an error of Python's own.
+
+    It must be one that no code of the program waits for by its name.
+    """
+    last = handler.body[-1]
+    if not isinstance(last, ast.Raise):
+        return False
+    error = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+    name = getattr(error, "id", "")
+    own = error is None or name in (handler.name, *dir(builtins))
+    if own and not _kinds(name).isdisjoint(_awaited(scene.inference)):
+        return False
+    calls = [getattr(s, "value", None) for s in handler.body[:-1] if isinstance(s, ast.Expr)]
+    tells = all(isinstance(call, ast.Call) and scope.is_message(call) for call in calls)
+    return own and tells and len(calls) == len(handler.body) - 1
+
+
+def _kinds(error: str) -> frozenset[str]:
+    """Return the errors that an error of Python's own is, but for those that all are."""
+    known = getattr(builtins, error, None)
+    names = {k.__name__ for k in known.__mro__} if isinstance(known, type) else set()
+    return frozenset(names - {"Exception", "BaseException", "object"})
+
+
+@scope.once
+def _awaited(inference: Inference) -> frozenset[str]:
+    """Return the last names of all errors that some handler of the program is for."""
+    handlers = [h for f in inference.program.files.values() for h in f.of(ast.ExceptHandler)]
+    types = [h.type for h in handlers if h.type is not None]
+    return frozenset(getattr(n, "attr", getattr(n, "id", "")) for t in types for n in ast.walk(t))
+
+
+CHECKS: Checks = {
+    ast.Delete: (_delete,),
+    ast.For: (_loop,),
+    ast.While: (_loop,),
+    ast.FunctionDef: (_inner_default,),
+    ast.With: (_without_effect,),
+    ast.Import: (_import,),
+    ast.ImportFrom: (_import,),
+    ast.Match: (_match,),
+}

@@ -1,0 +1,511 @@
+"""Give compiled methods the meaning that Python gives them: decorators, classes, members.
+
+Graph mode passes over ``__call__`` of a Cell, and over a decorator with ``functools.wraps``: it
+compiles what ``__wrapped__`` names. It takes ``super()`` for ``super(type(self), self)``: in a
+method that a subclass inherits it leads to the class itself, without a word or without end. A class
+method gets no class there. A Cell is true, whatever its ``__len__`` says. A CellList is a tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.forward_names import calls_forward, line
+from migrate.outcomes import Edit, Piece, Span
+from migrate.program import Class, Function
+from migrate.receivers.inference import Inference
+from migrate.receivers.kinds import is_all, without_none
+from migrate.rules.classes import name_span
+from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
+from migrate.rules.dedent import first_start
+from migrate.rules.graph import scope, state
+from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
+from migrate.rules.record_fields import asked_of, members
+from migrate.scene import Scene
+from migrate.syntax import is_super, within
+from migrate.templates import piece
+
+_DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+_LISTED = ("torch.nn.Sequential", "torch.nn.ModuleDict")
+_WHY = "graph mode takes super() for that of the object's class: another method runs"
+
+
+def rewrites(scene: Scene) -> Iterator[Rewriting]:
+    """Yield ``super(Net, self)``, static methods, ``is_full(layers)``, and what counts around."""
+    yield from scope.checked(scene, {ast.Call: (_super,)})
+    for node in (n for kind in _NAMED for n in scene.file.of(kind)):
+        if _is_asked(scene, node) and _may_be_empty(scene, node):
+            yield Rewriting(node, (scope.called(scene, node, "is_full", node),))
+    for function in scope.compiled_here(scene):
+        mark = marked(function)
+        edits = _static(scene, function, mark) if mark is not None else ()
+        if mark is not None and edits:
+            yield Rewriting(mark, edits)
+    yield from _wrapped(scene)
+
+
+def silent(scene: Scene) -> Iterator[Silent]:
+    """Yield decorators and ``__call__`` that graph mode ignores, and ``super()`` that differs."""
+    yield from _ignored(scene)
+    for node in scope.nodes(scene, ast.Call):
+        if is_super(node) and _differs(scene, node) and not _spelled(scene, node):
+            yield Silent(node, ("GRF620", "super()", _WHY, "define the class at the head"))
+
+
+def stays(scene: Scene, node: ast.Call) -> Found | None:
+    """Return the finding for a call of a class method that keeps its class."""
+    for atom in scene.kind(node.func):
+        function = scene.inference.program.functions.get(atom.name)
+        if function is None or atom.kind not in ("method", "function"):
+            continue
+        mark = marked(function)
+        known = scene if function.path == scene.file.path else None
+        if mark is not None and (known is None or not _static(known, function, mark)):
+            why = "graph mode passes a class method no class"
+            return "GRF606", f"classmethod {function.name}", why, "write a static method"
+    return None
+
+
+# -- super() ------------------------------------------------------------------------------------
+
+
+def _method(scene: Scene, node: ast.AST) -> Function | None:
+    """Return the method that holds a node, functions inside of it left out."""
+    function = scene.function(node)
+    while function is not None and function.owner is None:
+        function = function.parent
+    return function
+
+
+def _differs(scene: Scene, node: ast.AST) -> bool:
+    """Return whether objects of subclasses get another method from ``super()`` in graph mode."""
+    method, asked = _method(scene, node), scene.parent(node)
+    if method is None or method.owner is None or getattr(node, "args", None):
+        return False
+    if isinstance(asked, ast.Attribute) and asked.attr in (method.name, "__call__"):
+        return _has_subclass(scene, method.owner)  # without one it calls itself, which stops
+    return True
+
+
+def _has_subclass(scene: Scene, owner: Class) -> bool:
+    return bool(scene.inference.summaries.graph.derived(owner))
+
+
+def _spelled(scene: Scene, node: ast.AST) -> str:
+    """Return the name by which a method reaches its own class; "" where there is none."""
+    method = _method(scene, node)
+    if method is None or method.owner is None or not method.parameters:
+        return ""
+    owner = method.owner.node
+    bound = [n for n in scene.file.nodes if scope.bound_name(n) == owner.name]
+    if not isinstance(scene.parent(owner), _DEFINED) or owner.decorator_list or len(bound) > 1:
+        return ""
+    return owner.name if method.parameters[0].arg == "self" else ""
+
+
+def _super(scene: Scene, node: ast.Call) -> Edit | Rewriting | None:
+    name, asked = _spelled(scene, node) if is_super(node) else "", scene.parent(node)
+    if not name or getattr(asked, "attr", "") == "__call__":
+        return None
+    held = _property(scene, asked) if isinstance(asked, ast.Attribute) else ""
+    if held and isinstance(asked, ast.Attribute):
+        made = scope.whole(scene, asked, f"{held}.{asked.attr}.fget(self)")
+        return Rewriting(asked, (made,))
+    return scope.whole(scene, node, f"super({name}, self)") if _differs(scene, node) else None
+
+
+def _property(scene: Scene, asked: ast.Attribute) -> str:
+    """Return the base that defines the property of ``super().gain``, where it has one base."""
+    method = _method(scene, asked)
+    if method is None or method.owner is None or len(method.owner.node.bases) != 1:
+        return ""
+    base = method.owner.node.bases[0]
+    for atom in scene.kind(base):
+        owner = scene.inference.program.classes.get(atom.name)
+        found = owner.methods.get(asked.attr) if owner is not None else None
+        if found is not None and found.decorated("property") and isinstance(base, ast.Name):
+            return base.id
+    return ""
+
+
+# -- class methods ------------------------------------------------------------------------------
+
+
+def marked(function: Function) -> ast.expr | None:
+    """Return the ``classmethod`` above a method, if it is the only decorator."""
+    if not isinstance(function.node, ast.FunctionDef) or len(function.node.decorator_list) != 1:
+        return None
+    (mark,) = function.node.decorator_list
+    return mark if getattr(mark, "id", "") == "classmethod" else None
+
+
+def _static(scene: Scene, function: Function, mark: ast.expr) -> tuple[Edit, ...]:
+    """``@classmethod def scale(cls, x)`` is ``@staticmethod def scale(x)``, ``cls`` is ``Net``.
+
+    A class method that uses its class stays one where a subclass may call it.
+    """
+    assert isinstance(function.node, ast.FunctionDef)
+    arguments, source, owner = function.node.args, scene.source, function.owner
+    if arguments.posonlyargs or not arguments.args or arguments.args[0].annotation is not None:
+        return ()
+    own = arguments.args[0].arg
+    names = [n for s in function.node.body for n in within(s) if isinstance(n, ast.Name)]
+    if any(n.id in ("super", "__class__") for n in names) or owner is None:
+        return ()
+    uses = [n for n in names if n.id == own]
+    if uses and (_has_subclass(scene, owner) or owner.node.decorator_list):
+        return ()
+    if any(not isinstance(n.ctx, ast.Load) for n in uses):
+        return ()
+    reached = isinstance(scene.parent(owner.node), ast.Module)
+    if uses and (not reached or owner.name in function.locals):
+        return ()
+    first = source.span(arguments.args[0])
+    end = first.end
+    if len(arguments.args) > 1:
+        end = source.span(arguments.args[1]).start
+    elif arguments.vararg or arguments.kwonlyargs or arguments.kwarg:
+        return ()
+    if b"#" in source.data[first.start : end]:
+        return ()
+    word = scope.edit(scene, mark, source.span(mark), "staticmethod")
+    gone = scope.edit(scene, mark, Span(first.start, end))
+    return (word, gone, *(scope.edit(scene, n, source.span(n), owner.name) for n in uses))
+
+
+# -- truth --------------------------------------------------------------------------------------
+
+
+def _is_asked(scene: Scene, node: ast.expr) -> bool:
+    """Return whether nothing but the truth of an expression is used."""
+    child: ast.AST = node
+    parent = scene.parent(node)
+    while isinstance(parent, ast.BoolOp):
+        child, parent = parent, scene.parent(parent)
+    if isinstance(parent, ast.UnaryOp):
+        return isinstance(parent.op, ast.Not)
+    return getattr(parent, "test", None) is child
+
+
+def _may_be_empty(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a Module has a length, and may have none in it."""
+    kinds = without_none(scene.kind(node))
+    if not kinds or not all(a.kind == "Module" for a in kinds):
+        return False
+    return any(
+        ("::" in a.name and bool(scene.inference.member(a.name, "__len__")))
+        or (a.name in _LISTED and not _is_filled(scene, node))
+        for a in kinds
+    )
+
+
+def _is_filled(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a member is made with layers that are written: ``Sequential(conv, norm)``."""
+    owner = scene.owner(node)
+    if owner is None or not isinstance(node, ast.Attribute):
+        return False
+    if node.attr not in owner.stores or getattr(node.value, "id", "") != "self":
+        return False
+    made = [n for f in owner.stores[node.attr] for n in f.nodes if isinstance(n, ast.Assign)
+            and any(getattr(t, "attr", "") == node.attr for t in n.targets)]  # fmt: skip
+    return bool(made) and all(_has_layers(n.value) for n in made)
+
+
+def _has_layers(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _has_layers(value.body) and _has_layers(value.orelse)
+    if isinstance(value, ast.Constant):
+        return value.value is None
+    given = value.args if isinstance(value, ast.Call) else []
+    return any(not isinstance(a, ast.Starred) and not isinstance(a, ast.Name) for a in given)
+
+
+# -- decorators and __call__ ------------------------------------------------------------
+
+
+CALLED = "construct now: graph mode passes over __call__ of a Cell"
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """An inner function that a decorator returns in place of its argument.
+
+    ``argument``: the parameter that holds the decorated function. ``on_methods`` and
+    ``on_forward``: what it is put around in compiled code.
+    """
+
+    function: Function
+    argument: str
+    on_methods: bool
+    on_forward: bool
+
+
+# -- decorators ---------------------------------------------------------------------------------
+
+
+def _ignored(scene: Scene) -> Iterator[Silent]:
+    """Yield decorators that graph mode ignores, or may, and ``__call__`` that stays."""
+    for function in scope.compiled_here(scene):
+        if not isinstance(function.node, DEFINITIONS):
+            continue
+        local = _is_local(scene, function)
+        for item in function.node.decorator_list:
+            if leaves(scene.inference, item):
+                continue
+            if local or wrappers_of(scene.inference, function, item) is not None:
+                continue
+            why = "graph mode may compile the function without its decorator"
+            name = f"@{ast.unparse(item.func if isinstance(item, ast.Call) else item)}"
+            found = ("GRF610", name, why, "call it in the function")
+            yield Silent(item, found, _first(function.node))
+    for owner in scene.file.classes.values():
+        yield from _calls(scene, owner)
+
+
+def _is_local(scene: Scene, function: Function) -> bool:
+    """Return whether a function is defined in compiled code."""
+    inner = function.owner is None and function.parent is not None
+    known = scope.compiled(scene.inference)
+    return inner and function.parent is not None and function.parent.key in known
+
+
+def _first(node: ast.AST) -> ast.stmt:
+    """Return the first statement of a function behind its docstring."""
+    body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+    text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1] if text and len(body) > 1 else body[0]
+
+
+@scope.once
+def _wrappers(inference: Inference) -> dict[int, Wrapper]:
+    """Return the wrappers of all compiled functions, by their nodes."""
+    found: dict[int, Wrapper] = {}
+    for function in scope.compiled(inference).values():
+        if not isinstance(function.node, DEFINITIONS):
+            continue
+        method = function.owner is not None and not function.decorated("staticmethod")
+        forward = method and function.name == "forward"
+        for item in function.node.decorator_list:
+            for inner, argument in wrappers_of(inference, function, item) or ():
+                old = found.get(id(inner.node), Wrapper(inner, argument, False, False))
+                found[id(inner.node)] = Wrapper(
+                    inner, argument, method or old.on_methods, forward or old.on_forward
+                )
+    return found
+
+
+def _wrapped(scene: Scene) -> Iterator[Rewriting]:
+    """Yield ``@wraps(fn)`` for ``@functools.wraps(fn)``, and ``self`` before ``*args``."""
+    for wrapper in _wrappers(scene.inference).values():
+        if wrapper.function.path == scene.file.path:
+            yield from _counted(scene, wrapper)
+            if wrapper.on_methods and not wrapper.function.parameters:
+                yield from _with_self(scene, wrapper)
+    for function in scope.compiled_here(scene):
+        if _is_local(scene, function) and isinstance(function.node, DEFINITIONS):
+            yield from _called_after(scene, function.node)
+    for owner in scene.file.classes.values():
+        if calls_forward(scene, owner):
+            yield from _construct(scene, owner)
+
+
+def _called_after(
+    scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[Rewriting]:
+    """``@double`` above ``def inner`` is ``inner = double(inner)`` below it."""
+    items = [d for d in node.decorator_list if not leaves(scene.inference, d)]
+    if not items or len(items) < len(node.decorator_list):
+        return
+    source = scene.source
+    start, body = first_start(scene, node), source.line_start(node.lineno)
+    indent = Piece(Span(body, source.span(node).start))
+    yield Rewriting(node, (scope.edit(scene, node, Span(start, source.span(node).start)),))
+    end = scope.line_end(scene, source.span(node).end)
+    parts: list[str | Piece] = []
+    for item in reversed(items):
+        parts += [source.newline, indent, f"{node.name} = ", piece(source, item, True)]
+        parts.append(f"({node.name})")
+    yield Rewriting(items[0], (scope.put(scene, node, end, *parts),))
+
+
+def _counted(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
+    node = wrapper.function.node
+    assert isinstance(node, DEFINITIONS)
+    for item in node.decorator_list:
+        assert isinstance(item, ast.Call)
+        yield Rewriting(item.func, (scope.helped(scene, item.func, "wraps"),))
+    if wrapper.on_forward and not node.decorator_list and scope.begins_line(scene, node):
+        indent = (scene.source.newline, scope.indent_of(scene, node))
+        place = scene.source.span(node).start
+
+        def above(helper: str) -> Edit:
+            return scope.put(scene, node, place, f"@{helper}({wrapper.argument})", *indent)
+
+        yield Rewriting(node, (scope.helping(scene, "wraps", above),))
+
+
+def _with_self(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
+    """``wrapper(*args)`` and ``fn(*args)`` are ``wrapper(self, *args)`` and ``fn(self, *args)``."""
+    rest = wrapper.function.node.args.vararg
+    assert rest is not None
+    places = [(rest, scene.source.span(rest).start - 1)]
+    for node in wrapper.function.nodes:
+        if isinstance(node, ast.Starred) and getattr(node.value, "id", "") == rest.arg:
+            places.append((node, scene.source.span(node).start))  # type: ignore[arg-type]
+    for node, start in places:
+        yield Rewriting(node, (scope.put(scene, node, start, "self, "),))
+
+
+# -- __call__ -----------------------------------------------------------------------------------
+
+
+def _construct(scene: Scene, owner: Class) -> Iterator[Rewriting]:
+    """``__call__`` is ``construct``, and ``super().__call__(x)`` in it is ``self.forward(x)``."""
+    method = owner.methods["__call__"]
+    assert isinstance(method.node, DEFINITIONS)
+    made = scope.edit(scene, method.node, name_span(scene, method.node), "construct")
+    yield Rewriting(method.node, (made,), CALLED, "__call__")
+    for node in method.nodes:
+        if isinstance(node, ast.Attribute) and node.attr == "__call__" and is_super(node.value):
+            own = "forward" in owner.methods
+            text = f"{method.parameters[0].arg}.forward" if own else ""
+            held = piece(scene.source, node.value, True)
+            parts = (text,) if text else (held, ".construct")
+            yield Rewriting(node, (scope.whole(scene, node, *parts),))
+
+
+def _calls(scene: Scene, owner: Class) -> Iterator[Silent]:
+    """Yield ``forward`` of a Module whose ``__call__``, its own or inherited, keeps its name."""
+    forward = owner.methods.get("forward")
+    if forward is None or not scene.is_module_class(owner):
+        return
+    if not isinstance(forward.node, DEFINITIONS):
+        return
+    for key in sorted(line(scene.inference, owner.key)):
+        other = scene.inference.program.classes[key]
+        if "__call__" in other.methods and not calls_forward(scene, other):
+            why = "graph mode passes over it and calls construct"
+            found = ("GRF611", f"{other.name}.__call__", why, "write what it does into forward")
+            yield Silent(forward.node, found, _first(forward.node))
+            return
+
+
+# -- members ------------------------------------------------------------
+
+
+_LIST = "torch.nn.ModuleList"
+
+
+def _child(scene: Scene, node: ast.Attribute) -> Edit | None:
+    """``self.path.conv`` of a ModuleList is ``self.path[1]``: a CellList is a tuple there.
+
+    The constructor has to name all children, one after another.
+    """
+    held = node.value
+    if not isinstance(held, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return None
+    if set(scene.module_classes(held)) != {_LIST}:
+        return None
+    names = _named(scene, held)
+    if names.count(node.attr) != 1:
+        return None
+    return scope.whole(scene, node, piece(scene.source, held, True), f"[{names.index(node.attr)}]")
+
+
+def _named(scene: Scene, held: ast.Attribute) -> list[str]:
+    """The names of the children in their order; nothing, where something else may add some."""
+    owner = scene.owner(held)
+    start = owner.methods.get("__init__") if owner is not None else None
+    if start is None or not isinstance(start.node.body, list) or not start.parameters:
+        return []
+    member = f"{start.parameters[0].arg}.{held.attr}"
+    names: list[str] = []
+    made = 0
+    for statement in start.node.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == member:
+            empty = isinstance(statement.value, ast.Call) and not statement.value.args
+            made += 1 if empty and not names else 2
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            names += _added(statement.value, member)
+    uses = [
+        n
+        for n in ast.walk(start.owner.node if start.owner else start.node)
+        if isinstance(n, ast.Attribute) and ast.unparse(n) == member
+    ]
+    if not state.known_only(scene, start, held.attr, uses, lambda scene, node: False):
+        return []
+    asked = [n for n in uses if isinstance(scene.parent(n), ast.Attribute)]
+    adding = [n for n in asked if getattr(scene.parent(n), "attr", "") not in names]
+    plain = made == 1 and len(adding) == len(names) and len(uses) == len(asked) + 1
+    return names if plain else []
+
+
+def _added(call: ast.Call, member: str) -> list[str]:
+    """``self.path.add_module("conv", ...)``: its name."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in ("add_module", "register_module"):
+        return []
+    if ast.unparse(func.value) != member or len(call.args) != 2:
+        return []
+    name = call.args[0]
+    return [name.value] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
+
+
+def _device(scene: Scene, node: ast.Attribute) -> Edit | None:
+    """``h, device = t.shape[1], t.device`` is ``h, device = t.shape[1], None``.
+
+    Only a Tensor can be meant where no class of the project has all that the function asks of the
+    variable. Where the device is asked for something, it stays.
+    """
+    function = scene.function(node) if node.attr == "device" else None
+    meant = function is not None and _is_tensors(scene, function, node)
+    return scope.whole(scene, node, "None") if meant else None
+
+
+def _is_tensors(scene: Scene, function: Function, node: ast.Attribute) -> bool:
+    if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
+        return False
+    if not is_all(scene.kind(node.value), "unknown") or not _is_passed(scene, function, node):
+        return False
+    asked = asked_of(scene.inference, function, node)
+    known = scene.table.torch.names
+    if not all(f"torch.Tensor.{name}" in known for name in asked):
+        return False
+    return not any(asked <= names for names in members(scene.inference).values())
+
+
+def _is_passed(scene: Scene, function: Function, node: ast.Attribute) -> bool:
+    """Whether it is given to a variable that is only passed on."""
+    name = _given_to(scene, node)
+    if not name:
+        return False
+    used = (n for n in function.nodes if isinstance(n, ast.Name) and n.id == name)
+    read = [n for n in used if isinstance(n.ctx, ast.Load)]
+    return all(_passes(scene.parent(n), n) for n in read)
+
+
+def _passes(parent: ast.AST | None, name: ast.Name) -> bool:
+    called = isinstance(parent, ast.Call) and parent.func is not name
+    return called or isinstance(parent, ast.keyword)
+
+
+def _given_to(scene: Scene, node: ast.Attribute) -> str:
+    """``device`` in ``device = t.device`` and ``*shape, device = *t.shape, t.device``."""
+    parent = scene.parent(node)
+    values = parent.elts if isinstance(parent, ast.Tuple) else [node]
+    statement = scene.parent(parent) if isinstance(parent, ast.Tuple) else parent
+    if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+        return ""
+    target = statement.targets[0]
+    targets = target.elts if isinstance(target, ast.Tuple) else [target]
+    behind = len(values) - next(i for i, v in enumerate(values) if v is node)
+    starred = any(isinstance(v, ast.Starred) for v in (*values[-behind:], *targets[-behind:]))
+    if starred or behind > len(targets):
+        return ""
+    return getattr(targets[-behind], "id", "")
+
+
+CHECKS: Checks = {ast.Attribute: (_device, _child)}

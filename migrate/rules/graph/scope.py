@@ -1,0 +1,478 @@
+"""Find the functions that graph mode compiles, and share what every rule for them needs."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from migrate.forward_names import line
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.program import Function
+from migrate.receivers.inference import Inference
+from migrate.rules import dead_branches, decorators
+from migrate.rules.dead_branches import dead_spans
+from migrate.scene import Scene
+from migrate.syntax import ByClass, is_super, within
+from migrate.templates import piece
+
+_ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
+_TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
+
+Found = tuple[str, str, str, str]  # code, name, reason, next step
+Part = str | Piece
+Fact = TypeVar("Fact")
+Rule = TypeVar("Rule")
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """The node that graph mode does not take, and the edits that give it another form.
+
+    ``note`` tells what a user of the code may have to know; it makes the node a site, of this
+    ``name``, with one edit.
+    """
+
+    node: ast.AST
+    edits: tuple[Edit, ...]
+    note: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A node that graph mode gets wrong; ``before``: the statement that must not be compiled."""
+
+    node: ast.AST
+    found: Found
+    before: ast.stmt | None = None
+
+
+# A check of one node: its edits in the order of the text, or None where the node stays.
+Made = Edit | tuple[Edit, ...] | Rewriting | None
+Check = Callable[[Scene, Any], Made]
+Checks = dict[type[ast.AST], tuple[Check, ...]]
+
+
+def checked(scene: Scene, checks: Checks) -> Iterator[Rewriting]:
+    """Yield what the first check of its class that has an answer makes of each compiled node."""
+    for node in nodes(scene, *checks):
+        for check in checks[type(node)]:
+            made = check(scene, node)
+            if made:
+                edits = made if isinstance(made, (tuple, Rewriting)) else (made,)
+                yield edits if isinstance(edits, Rewriting) else Rewriting(node, edits)
+                break
+
+
+# A check of one node that graph mode gets wrong, or refuses: what is said of it, or None.
+Finding = Callable[[Scene, Any], Found | Silent | None]
+Findings = dict[type[ast.AST], tuple[Finding, ...]]
+
+
+def found(scene: Scene, findings: Findings) -> Iterator[Silent]:
+    """Yield what the first check of its class that has an answer says of each compiled node."""
+    for node in nodes(scene, *findings):
+        for finding in findings[type(node)]:
+            said = finding(scene, node)
+            if said is not None:
+                yield said if isinstance(said, Silent) else Silent(node, said)
+                break
+
+
+def merged(
+    *tables: dict[type[ast.AST], tuple[Rule, ...]],
+) -> dict[type[ast.AST], tuple[Rule, ...]]:
+    """Return one table of several; checks of a class come in the order of the tables."""
+    every: dict[type[ast.AST], tuple[Rule, ...]] = {}
+    for table in tables:
+        for kind, checks in table.items():
+            every[kind] = every.get(kind, ()) + checks
+    return every
+
+
+def unless_told(*checks: Check) -> tuple[Check, ...]:
+    """Return the checks without what is for a message alone."""
+
+    def outside(check: Check, scene: Scene, node: ast.AST) -> Made:
+        made = check(scene, node)
+        return made if made and not only_tells(scene, node) else None
+
+    return tuple(partial(outside, check) for check in checks)
+
+
+def once(fact: Callable[[Inference], Fact]) -> Callable[[Inference], Fact]:
+    """Compute a fact of a whole program once, and keep it with the program."""
+    key = f"{fact.__module__}.{fact.__qualname__}"
+
+    @wraps(fact)
+    def known(inference: Inference) -> Fact:
+        notes = inference.program.notes
+        if key not in notes:
+            notes[key] = fact(inference)
+        kept: Fact = notes[key]
+        return kept
+
+    return known
+
+
+def once_a_file(fact: Callable[[Scene], Fact]) -> Callable[[Scene], Fact]:
+    """Compute a fact of one file once, and keep it with the scene."""
+    key = f"{fact.__module__}.{fact.__qualname__}"
+
+    @wraps(fact)
+    def known(scene: Scene) -> Fact:
+        if key not in scene._memo:
+            scene._memo[key] = fact(scene)
+        kept: Fact = scene._memo[key]  # type: ignore[assignment]
+        return kept
+
+    return known
+
+
+# -- what is compiled ---------------------------------------------------------------------------
+
+
+@once
+def compiled(inference: Inference) -> dict[str, Function]:
+    """Return ``forward`` of every Module, hooks, and what they call, as far as calls are known.
+
+    A method that is called on what nobody knows is that of every Module that has it.
+    """
+    return _reached(inference, list(_surely_compiled(inference).values()), guess=True)
+
+
+@once
+def _surely_compiled(inference: Inference) -> dict[str, Function]:
+    owners = inference.program.classes.values()
+    found = [o.methods["forward"] for o in owners
+             if "forward" in o.methods and inference.is_module(o.key)]  # fmt: skip
+    return _reached(inference, found + _hooks(inference), guess=False)
+
+
+@once
+def _sure_nodes(inference: Inference) -> frozenset[int]:
+    return frozenset(id(n) for f in _surely_compiled(inference).values() for n in f.nodes)
+
+
+def is_sure(inference: Inference, node: ast.AST) -> bool:
+    """Return whether compiled code holds a node, without a guess what a method belongs to."""
+    return id(node) in _sure_nodes(inference)
+
+
+def _reached(inference: Inference, roots: list[Function], guess: bool) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    waiting = roots
+    while waiting:
+        function = waiting.pop()
+        if function.key not in found:
+            found[function.key] = function
+            waiting += _called(inference, function, guess)
+            waiting += decorators.around(inference, function)
+    return found
+
+
+@once
+def _compiled_by_file(inference: Inference) -> dict[str, list[Function]]:
+    by_file: dict[str, list[Function]] = {}
+    for function in compiled(inference).values():
+        by_file.setdefault(function.path, []).append(function)
+    return by_file
+
+
+def compiled_here(scene: Scene) -> tuple[Function, ...]:
+    """Return those of the scene's file, in the same order."""
+    return tuple(_compiled_by_file(scene.inference).get(scene.file.path, ()))
+
+
+def _called(inference: Inference, function: Function, guess: bool) -> list[Function]:
+    program = inference.program
+    called: list[Function] = []
+    for node in function.of(ast.Call, ast.Attribute):
+        if isinstance(node, ast.Call):
+            kind = inference.kinds.get(id(node.func), ())
+            for atom in kind:
+                if atom.kind in ("function", "method"):
+                    target = program.functions.get(atom.name)
+                    owner = target.owner if target is not None else None
+                    called += [target] if target is not None else []
+                    if owner is not None and target is not None:
+                        called += _inherited(inference, owner.key, target.name)
+            open_ = guess and all(a.kind == "unknown" for a in kind)
+            if open_ and isinstance(node.func, ast.Attribute):
+                called += _methods(inference).get(node.func.attr, [])
+        elif isinstance(node, ast.Attribute) and node.attr in _properties(inference):
+            keys = {a.name for a in inference.kinds.get(id(node.value), ())}
+            called += [f for key in keys & program.classes.keys()
+                       for f in _inherited(inference, key, node.attr)
+                       if f in _properties(inference)[node.attr]]  # fmt: skip
+        if isinstance(node, ast.Attribute) and is_super(node.value):
+            method: Function | None = function
+            while method is not None and method.owner is None:
+                method = method.parent
+            owner = method.owner if method is not None else None
+            if owner is not None:  # a class between it and its base may stand in a subclass
+                called += _inherited(inference, owner.key, node.attr)
+    return called
+
+
+@once
+def _families(inference: Inference) -> dict[str, list[str]]:
+    return {}
+
+
+def _inherited(inference: Inference, key: str, name: str) -> list[Function]:
+    """Return the methods of this name that an object of a class may have, or lead to: also of
+    classes beside it that a subclass derives from."""
+    classes, families = inference.program.classes, _families(inference)
+    if key not in families:
+        objects = [classes[key], *inference.summaries.graph.derived(classes[key])]
+        families[key] = sorted({k for owner in objects for k in line(inference, owner.key)})
+    return [classes[k].methods[name] for k in families[key] if name in classes[k].methods]
+
+
+@once
+def _properties(inference: Inference) -> dict[str, list[Function]]:
+    """Return the properties of the program's classes by their names."""
+    found: dict[str, list[Function]] = {}
+    for owner in inference.program.classes.values():
+        for name, method in owner.methods.items():
+            if method.decorated("property", "cached_property"):
+                found.setdefault(name, []).append(method)
+    return found
+
+
+def _hooks(inference: Inference) -> list[Function]:
+    """Return the functions that are registered as hooks: graph mode compiles them as well."""
+    found = []
+    for name, sites in inference.program.calls.items():
+        if not (name.startswith("register_") and name.endswith("hook")):
+            continue
+        for file, call, _ in sites:
+            for given in (*call.args, *(k.value for k in call.keywords)):
+                if isinstance(given, ast.Lambda):
+                    found.append(file.functions[id(given)])
+                for atom in inference.kinds.get(id(given), ()):
+                    target = inference.program.functions.get(atom.name)
+                    found += [target] if target is not None else []
+    return found
+
+
+@once
+def _methods(inference: Inference) -> dict[str, list[Function]]:
+    """Return the methods of Modules by their names, for calls on what nobody knows: what is a layer
+    there may be one of them. Names that Python's own types have are left out."""
+    found: dict[str, list[Function]] = {}
+    for owner in inference.program.classes.values():
+        for name, method in owner.methods.items():
+            others = any(hasattr(t, name) for t in (dict, list, str, set, tuple))
+            if not others and not name.startswith("__") and inference.is_module(owner.key):
+                found.setdefault(name, []).append(method)
+    return found
+
+
+@once_a_file
+def _by_class(scene: Scene) -> ByClass:
+    return ByClass(_every(scene))
+
+
+@once_a_file
+def _every(scene: Scene) -> tuple[ast.AST, ...]:
+    inside: set[int] = set()
+    for function in compiled_here(scene):
+        head = [function.node.args, *getattr(function.node, "decorator_list", ())]
+        head += [r for r in [getattr(function.node, "returns", None)] if r is not None]
+        apart = {id(function.node), *(id(n) for part in head for n in within(part))}
+        inside |= {*map(id, function.nodes)} - apart
+    if not inside:
+        return ()
+    dead = dead_spans(scene)
+    found = (n for n in scene.file.nodes if id(n) in inside)
+    return tuple(
+        n for n in found if not _within(scene, n, dead) and not dead_branches.goes(scene, n)
+    )
+
+
+def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
+    """Return the compiled nodes of a file, in the order of the file; those of some classes."""
+    return _by_class(scene).of(*kinds) if kinds else _every(scene)
+
+
+def _within(scene: Scene, node: ast.AST, spans: tuple[Span, ...]) -> bool:
+    if not spans or not isinstance(node, (ast.expr, ast.stmt)):
+        return False  # a handler or a pattern has no span of its own
+    own = scene.source.span(node)
+    return any(s.start <= own.start and own.end <= s.end for s in spans)
+
+
+# -- questions about a node ---------------------------------------------------------------------
+
+
+def only_tells(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a value is for a message alone: of an error, an assertion or a log."""
+    current: ast.AST | None = node
+    while current is not None and not isinstance(current, (ast.Raise, ast.Assert)):
+        if isinstance(current, ast.Call) and is_message(current):
+            return True
+        if isinstance(current, ast.stmt):
+            return False
+        current = scene.parent(current)
+    return current is not None
+
+
+def is_message(call: ast.Call) -> bool:
+    """``print(...)``, ``logger.warning(...)``."""
+    return getattr(call.func, "attr", getattr(call.func, "id", "")) in _TELLS
+
+
+def foreign(scene: Scene, node: ast.AST, *names: str) -> bool:
+    """Return whether an expression is surely one of these names of other libraries."""
+    kind = scene.kind(node)
+    return bool(kind) and all(a.kind == "foreign" and a.name in names for a in kind)
+
+
+def builtin(scene: Scene, node: ast.AST, name: str) -> bool:
+    """Return whether an expression is Python's own function of that name."""
+    named = isinstance(node, ast.Name) and node.id == name
+    return named and any(a.kind == "builtin" for a in scene.kind(node))
+
+
+def begins_line(scene: Scene, statement: ast.stmt) -> bool:
+    """Return whether something can be put before the statement: it begins its line, no elif."""
+    source, start = scene.source, scene.source.span(statement).start
+    alone = not source.data[source.line_start(statement.lineno) : start].strip()
+    return alone and source.data[start : start + 4] != b"elif"
+
+
+def statements_after(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
+    """Return the statements that follow in the same block."""
+    parent = scene.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and any(s is statement for s in block):
+            return block[[s is statement for s in block].index(True) + 1 :]
+    return []
+
+
+def holds(whole: ast.AST, node: ast.AST) -> bool:
+    """Return whether a node is, or is inside of, another."""
+    return any(n is node for n in within(whole))
+
+
+def named(node: ast.AST, name: str) -> bool:
+    """Return whether a variable of this name is anywhere in a node."""
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def root(node: ast.expr) -> ast.expr:
+    """Return what a chain of attributes and items begins with."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
+
+
+def free_local(scene: Scene, function: Function, member: str) -> str:
+    """Return the name of a local variable that takes the place of a member."""
+    local = member.lstrip("_") or member
+    taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)} | _ROOTS
+    while local in function.locals | taken or local in scene.file.top or keyword.iskeyword(local):
+        local += "_"
+    return local
+
+
+def taken_hold(scene: Scene, node: ast.expr) -> bool:
+    """Return whether the place takes hold of a part of a comparison; ``and`` and ``not`` do not."""
+    parent = scene.parent(node)
+    loose = isinstance(parent, ast.BoolOp) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    )
+    return scene.is_tight(node) and not loose
+
+
+def bound_name(node: ast.AST) -> str:
+    """Return what an import, a definition, a parameter or a variable binds; "" for all else."""
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name).partition(".")[0]
+    if isinstance(node, ast.Name):
+        return "" if isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    defined = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    return node.name if defined else ""  # type: ignore[attr-defined]
+
+
+def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """Return the parameters that have a default, and their defaults."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*pairs, *((a, d) for a, d in by_name if d is not None)]
+
+
+# -- edits --------------------------------------------------------------------------------------
+
+
+def edit(scene: Scene, node: ast.AST, span: Span, *parts: Part) -> Edit:
+    """Return an edit that takes the place of a span; it counts as no reference of its own."""
+    base = scene.site("graph form", node)
+    return Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, parts)
+
+
+def whole(scene: Scene, node: ast.AST, *parts: Part) -> Edit:
+    """Return an edit that takes the place of a node."""
+    return edit(scene, node, scene.source.span(node), *parts)
+
+
+def put(scene: Scene, node: ast.AST, place: int, *parts: Part) -> Edit:
+    """Return an edit that inserts something at a place."""
+    return edit(scene, node, Span(place, place), *parts)
+
+
+def helping(scene: Scene, helper: str, make: Callable[[str], Edit]) -> Edit:
+    """Return the edit that is made of the name by which a file has a helper."""
+    text, needed = scene.spelling.local(f"helpers.{helper}")
+    return replace(make(text), outcome=Outcome.HELPER, needs=frozenset((needed,)))
+
+
+def called(scene: Scene, node: ast.AST, helper: str, *given: Part | ast.expr) -> Edit:
+    """Return an edit that puts the call of a helper in the place of a node.
+
+    ``given``: its arguments, expressions and texts, with what separates them.
+    """
+    parts = [piece(scene.source, g, False) if isinstance(g, ast.expr) else g for g in given]
+    return helping(scene, helper, lambda text: whole(scene, node, f"{text}(", *parts, ")"))
+
+
+def helped(scene: Scene, node: ast.expr, helper: str) -> Edit:
+    """Return an edit that puts the name of a helper in the place of a node."""
+    return helping(scene, helper, lambda text: whole(scene, node, text))
+
+
+def listed(values: Iterable[ast.expr | Part]) -> list[ast.expr | Part]:
+    """Return some values with a comma before each: the further arguments of a call."""
+    return [part for value in values for part in (", ", value)]
+
+
+def indent_of(scene: Scene, statement: ast.stmt) -> Piece:
+    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
+    source = scene.source
+    return Piece(Span(source.line_start(statement.lineno), source.span(statement).start))
+
+
+def step_of(scene: Scene, statement: ast.stmt) -> str:
+    """Return by how much a block below a statement is indented."""
+    start = scene.source.span(statement).start
+    return "\t" if scene.source.data[start - 1 : start] == b"\t" else "    "
+
+
+def line_end(scene: Scene, end: int) -> int:
+    """Return where the line of a place ends, a comment included."""
+    return end + len(scene.source.data[end:].split(b"\n", 1)[0].rstrip(b"\r"))
+
+
+def has_comment(scene: Scene, start: int, end: int) -> bool:
+    """Return whether a part of the text may hold a comment."""
+    return b"#" in scene.source.data[start:end]

@@ -1,0 +1,216 @@
+"""Find what graph mode compiles to something else without a word, and stop the compiler there.
+
+A stop is ``assert is_pynative(), "torch2ms GRF612 ..."``: it raises when the statement is compiled,
+and passes in PyNative, where the code is right. So it may be where nobody knows whether the code is
+ever compiled. A call of a function that raises would be no stop: in a function that holds a lambda,
+the compiler drops what is called for its effect alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Outcome
+from migrate.receivers.kinds import ordered
+from migrate.rules import items
+from migrate.rules.dedent import first_start
+from migrate.rules.graph import containers, late, methods, scope, single
+from migrate.rules.graph.scope import Findings, Found, Silent
+from migrate.scene import Scene
+from migrate.syntax import all_parameters, within
+
+CODES = frozenset(
+    "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
+    " GRF620".split()
+)
+_OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_WITH_WEIGHTS = ("Linear", "Bilinear", "Conv", "Embedding", "RNN", "LSTM", "GRU", "Lazy",
+                 "MultiheadAttention", "Transformer")  # fmt: skip
+_DRAWN = ("random.", "numpy.random.", "secrets.", "uuid.", "time.time", "time.perf_counter",
+          "time.monotonic", "time.process_time", "time.thread_time", "datetime.datetime.now",
+          "datetime.datetime.utcnow", "datetime.date.today")  # fmt: skip
+
+
+def flags(scene: Scene) -> Iterator[Silent]:
+    """Yield what compiled code of the file says that graph mode passes over."""
+    own = scope.nodes(scene)
+    if not own:
+        return
+    yield from methods.silent(scene)
+    yield from items.lost(scene, own)
+    yield from items.masked(scene, own)
+    yield from scope.found(scene, FINDINGS)
+    yield from single.flags(scene)
+    for _, inside in containers.own_nodes(scene):
+        yield from _late(scene, inside)
+    yield from containers.flags(scene)
+
+
+def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
+    """Yield the edit that puts ``assert is_pynative(), ...`` before what must not be compiled."""
+    code, name, reason, _ = found
+    asked, root = scene.spelling.local("helpers.is_pynative")
+    needs, message = {root}, f"torch2ms {code} {name}: {reason}"
+    check = f"assert {asked}(), {message!r}"
+    around = scene.parent(node) if before is None else None
+    while around is not None and not isinstance(around, _FUNCTIONS):
+        around = scene.parent(around)
+    source = scene.source
+    if isinstance(around, ast.Lambda):
+        span = source.span(around.body)
+        refuse, other = scene.spelling.local("helpers.refuse")
+        needs.add(other)
+        behind = f") if {asked}() else {refuse}({message!r})"
+        parts: tuple[tuple[int, str], ...] = ((span.start, "("), (span.end, behind))
+    else:
+        statement = before or scene.statement(node)
+        while not scope.begins_line(scene, statement):
+            outer = scene.parent(statement)
+            if not isinstance(outer, ast.If) or statement not in outer.orelse:
+                break  # behind a colon or a semicolon
+            statement = outer
+        start = first_start(scene, statement)
+        if scope.begins_line(scene, statement):
+            line = source.line_start(source.line_of(start))
+            indent = source.data[line:start].decode()
+            parts = ((start, f"{check}{source.newline}{indent}"),)
+        else:
+            parts = ((start, f"{check}; "),)
+    for place, put in parts:
+        made = scope.put(scene, node, place, put)
+        yield replace(made, outcome=Outcome.HELPER, needs=frozenset(needs))
+
+
+# -- what is found out once, when it is compiled ------------------------------------------------
+
+
+def _drawn(scene: Scene, node: ast.Call) -> Found | None:
+    """Return what is said of random numbers and times of Python: graph mode asks for them once."""
+    kind = scene.kind(node.func)
+    drawn = [a for a in ordered(kind) if a.kind == "foreign" and a.name.startswith(_DRAWN)]
+    made = [a.name for a in scene.kind(node) if a.kind == "Module"]
+    new = bool(made) and any(a.kind in ("class", "ref") for a in kind)
+    if not (drawn or new) or scope.only_tells(scene, node):
+        return None
+    if drawn:
+        why = "graph mode asks once, when it compiles, and goes on with that value"
+        return "GRF613", drawn[0].name, why, "draw it with torch, or pass it in"
+    if any(draws(scene, name, frozenset()) for name in made):
+        why = "graph mode draws its weights once, torch at each call"
+        return "GRF613", ast.unparse(node.func), why, "make it in __init__"
+    return None
+
+
+def draws(scene: Scene, name: str, seen: frozenset[str]) -> bool:
+    """Return whether an object of a class begins with weights that are drawn at random."""
+    if "::" not in name:
+        last = name.rpartition(".")[2]
+        return name.startswith("torch.nn.") and last.startswith(_WITH_WEIGHTS)
+    if name in seen:
+        return False
+    inference, seen = scene.inference, seen | {name}
+    made = inference.program.classes[name].methods.get("__init__")
+    kinds = [inference.kinds.get(id(n.func), frozenset()) for n in (made.nodes if made else ())
+             if isinstance(n, ast.Call)]  # fmt: skip
+    atoms = [a for kind in kinds for a in kind if a.kind in ("class", "ref")]
+    drawn = ("torch.rand", "torch.normal", "torch.nn.init.")
+    return any(a.name.startswith(drawn) or draws(scene, a.name, seen) for a in atoms) or any(
+        draws(scene, base, seen) for base in inference.torch_bases(name)
+    )
+
+
+def _in_loop(scene: Scene, node: ast.Lambda) -> Silent | None:
+    """Return what is said of a lambda in the body of a ``for``: graph mode takes what it returns
+    for the end of the function, which then gives nothing. A ``def`` is compiled as it should be."""
+    loop: ast.stmt | None = None
+    child, around = node, scene.parent(node)
+    while around is not None and not isinstance(around, (ast.FunctionDef, ast.Lambda)):
+        if isinstance(around, ast.For) and child is not around.iter:
+            loop = around
+        child, around = around, scene.parent(around)  # type: ignore[assignment]
+    if loop is None or _is_mapped(scene, node):
+        return None
+    why = "graph mode takes a lambda in a for loop for the end: the function gives nothing"
+    return Silent(node, ("GRF614", "lambda", why, "write a def, or put it before it"), loop)
+
+
+def _is_mapped(scene: Scene, node: ast.Lambda) -> bool:
+    """Return whether the lambda becomes an element of a comprehension: ``map(lambda a: b, c)``."""
+    call = scene.parent(node)
+    return isinstance(call, ast.Call) and scope.builtin(scene, call.func, "map")
+
+
+# -- functions that see a variable change -------------------------------------------------------
+
+
+def _late(scene: Scene, own: list[ast.AST]) -> Iterator[Silent]:
+    """Yield inner functions that read a variable which is bound anew before they are called."""
+    inner = [n for n in own if isinstance(n, _FUNCTIONS)]
+    for node in inner:
+        made = scene.file.functions.get(id(node))
+        if made is None:
+            continue
+        mine = made.locals | made.inner | {a.arg for a in all_parameters(node.args)}
+        free = {n.id for n in within(node.body if isinstance(node, ast.Lambda) else node)
+                if isinstance(n, ast.Name)} - mine - {made.name}  # fmt: skip
+        looped = _of_comprehension(scene, node)
+        late = sorted(free & looped)
+        if not late:
+            late = [v for v in sorted(free) if _bound_anew(scene, own, node, v)]
+        if late:
+            name = getattr(node, "name", "lambda")
+            why = f"it reads {late[0]}, which is bound anew later: graph mode keeps the first value"
+            yield Silent(node, ("GRF614", name, why, f"pass {late[0]} as an argument"))
+
+
+def _of_comprehension(scene: Scene, node: ast.AST) -> set[str]:
+    """Return the variables of comprehensions around a function that is kept, not called, there."""
+    found: set[str] = set()
+    around = scene.parent(node)
+    if isinstance(around, ast.Call):
+        return found  # called, or used by what is called
+    while isinstance(around, ast.expr) and not isinstance(around, _FUNCTIONS):
+        for part in getattr(around, "generators", ()):
+            found |= {n.id for n in within(part.target) if isinstance(n, ast.Name)}
+        around = scene.parent(around)
+    return found
+
+
+def _bound_anew(scene: Scene, own: list[ast.AST], node: ast.AST, variable: str) -> bool:
+    """Return whether a variable may be bound anew between a definition and a use of it."""
+    name = getattr(node, "name", "") or _target(scene, node)
+    if not name and not _is_kept(scene, node):
+        return False
+    uses = [n for n in own if isinstance(n, ast.Name) and n.id == name
+            and isinstance(n.ctx, ast.Load)]  # fmt: skip
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == variable
+        and not isinstance(n.ctx, ast.Load)
+        and scene.facts.may_follow(node, n)
+        and (not name or any(scene.facts.carries(name, n, use) for use in uses))
+        for n in own
+    )
+
+
+def _target(scene: Scene, node: ast.AST) -> str:
+    """``f`` of ``f = lambda: ...``"""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) == 1:
+        return getattr(parent.targets[0], "id", "")
+    return ""
+
+
+def _is_kept(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a lambda is put into a container or onto an object."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Call):
+        return getattr(parent.func, "attr", "") in _OF_LISTS
+    return isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Assign))
+
+
+_OWN: Findings = {ast.Call: (_drawn,), ast.Lambda: (_in_loop,)}
+FINDINGS: Findings = scope.merged(_OWN, late.FINDINGS)
