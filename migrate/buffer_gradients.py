@@ -15,11 +15,13 @@ from migrate.scene import Scene
 
 BUFFER = "torch.nn.Module.register_buffer"
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
+_NUMBERS = ("int", "float", "bool", "str", "Size", "device", "dtype")
 _CUTTING = frozenset(
     """
     detach argmax argmin long int bool round floor ceil sign numel size zeros ones full empty
     arange eye linspace tensor zeros_like ones_like full_like empty_like rand randn randint
     rand_like randn_like multinomial bincount nonzero item tolist no_grad len range
+    new_zeros new_ones new_full new_empty new_tensor
     """.split()
 )
 
@@ -112,9 +114,15 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
     return False
 
 
+def is_fresh(node: ast.expr) -> bool:
+    """Return whether a call makes a Tensor that no gradient reaches."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return getattr(func, "attr", getattr(func, "id", "")) in _CUTTING
+
+
 def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:
     """Return whether a gradient may go through a value: none goes through what is cut."""
-    number = is_all(scene.kind(node), "int", "float", "bool", "str", "Size")
+    number = is_all(scene.kind(node), *_NUMBERS)
     if number or isinstance(node, (ast.Constant, ast.Compare, ast.BoolOp)):
         return False
     if isinstance(node, ast.Name):
@@ -123,7 +131,7 @@ def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str])
         return node.attr not in ("data", "shape", "ndim", "dtype") and (not is_buffer(scene, node))
     if isinstance(node, ast.Call):
         func = node.func
-        if getattr(func, "attr", getattr(func, "id", "")) in _CUTTING:
+        if is_fresh(node):
             return False
         given = [*node.args, *(k.value for k in node.keywords)]
         if isinstance(func, ast.Attribute) and not any(

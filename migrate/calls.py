@@ -88,8 +88,13 @@ def _by_keyword(
 ) -> Unbound | None:
     """Adds the keyword arguments to ``values``, or says why one does not fit."""
     spread = next((p for p in signature.params if p.kind == "kwargs"), None)
+    # torch takes ``x.permute(1, 0)``, ``x.permute((1, 0))`` and ``x.permute(dims=(1, 0))``
+    listed = {p.name for p in signature.params if p.kind == "args" and p.type == "int[]"}
     extra: list[ast.expr] = []
     for item in keywords:
+        if item.arg in listed and item.arg not in values:
+            values[item.arg] = (item.value,)
+            continue
         if item.arg is None:
             if spread is None:
                 return Unbound("arguments are passed with **", dynamic=True)

@@ -23,10 +23,12 @@ from migrate.receivers.kinds import (
     MODULE_ONLY,
     NONE,
     NOTHING,
+    TENSOR,
     UNKNOWN,
     Atom,
     Kind,
     indirect,
+    is_all,
     join,
     kind,
     without_none,
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 
 FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
 _REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
+_REGISTERING_TENSORS = ("register_buffer", "register_parameter")
 _WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
+_EVERY = ".*"
 _ANY = "*"  # the name of an attribute that is not written out
 
 
@@ -158,15 +162,17 @@ class Classes:
         stored = [self._stored(c, name) for c in (*below, *above)]
         stored += self._put_outside(owner, name)
         if method is not None:
-            return join(self._method(method), *stored)
+            loose = self._put_by_any_name(owner, name, NOTHING)
+            return join(self._method(method), loose, *stored)
         own = self._stored(owner, name)
         found = own or self.world.inherited(key, name)
         if not found:
             overriding = [m for c in below if (m := c.methods.get(name)) is not None]
             found = join(*map(self._method, overriding))
-        if found == UNKNOWN and any(stored) and self._is_whole(above, owner):
+        loose = self._put_by_any_name(owner, name, join(found, *stored))
+        if found == UNKNOWN and (loose or any(stored)) and self._is_whole(above, owner):
             found = NOTHING  # torch's base has no such attribute
-        joined = join(found, *stored)
+        joined = join(found, loose, *stored)
         if joined >= UNKNOWN:
             declared = self._declared((owner, *above), name)
             if declared != UNKNOWN:
@@ -311,6 +317,10 @@ class Classes:
                     found.setdefault(str(text.value), []).append(Stored(holder, value))
                 else:
                     found.setdefault(_ANY, []).append(Stored(holder, value, _pattern(text)))
+            elif _registers_tensor(call) and (pattern := _pattern(call.args[0])) != _EVERY:
+                assert isinstance(call.func, ast.Attribute)
+                holder = _names(kinds.get(id(call.func.value), UNKNOWN))
+                found.setdefault(_ANY, []).append(Stored(holder, TENSOR, pattern))
         before = self._names.get(unit, frozenset())
         self._names[unit] = frozenset(found)
         for name in (*found, *(before - found.keys())):
@@ -338,9 +348,19 @@ class Classes:
             for stored in self._read_outside(name):
                 if any(self._may_hold(a, owner) for a in stored.holder):
                     found.append(stored.value)
-        if self._sets_any and not name.startswith("__"):  # those are looked up in the class
-            some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
-            found += [s.value for s in some if re.fullmatch(s.pattern, name)]
+        return found
+
+    def _put_by_any_name(self, owner: Class, name: str, known: Kind) -> Kind:
+        """What is stored under a name that is not written out; ``known``: all other stores.
+
+        A Cell refuses another Cell in the place of a Parameter or buffer, loudly.
+        """
+        if not self._sets_any or name.startswith("__"):  # those are looked up in the class
+            return NOTHING
+        some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
+        found = join(*(s.value for s in some if re.fullmatch(s.pattern, name)))
+        if is_all(without_none(known), "Tensor"):
+            return frozenset(a for a in found if a.kind != "Module")
         return found
 
     def set_by_any_name(self, key: str) -> tuple[Stored, ...]:
@@ -360,10 +380,13 @@ class Classes:
 
     @cached_property
     def _sets_any(self) -> bool:
-        calls = self.world.program.calls.get("setattr", ())
-        return any(
-            len(c.args) == 3 and not isinstance(c.args[1], ast.Constant) for _, c, _ in calls
+        calls = self.world.program.calls
+        by_text = any(
+            len(c.args) == 3 and not isinstance(c.args[1], ast.Constant)
+            for _, c, _ in calls.get("setattr", ())
         )
+        made = (c for n in _REGISTERING_TENSORS for _, c, _ in calls.get(n, ()))
+        return by_text or any(map(_registers_tensor, made))
 
     def put_into_module(self, path: str, name: str) -> Kind:
         """Return what ``module.name = ...`` in other files binds a global to."""
@@ -447,6 +470,13 @@ def _names(holder: Kind) -> Kind:
     return frozenset(Atom(a.kind, a.name) for a in holder)
 
 
+def _registers_tensor(call: ast.Call) -> bool:
+    """``m.register_buffer(f"mask_{i}", x)``: the name is not written out."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    text = call.args[0] if call.args else None
+    return name in _REGISTERING_TENSORS and text is not None and not isinstance(text, ast.Constant)
+
+
 def _pattern(name: ast.expr) -> str:
     """Return a pattern of the texts that an expression may give: ``f"layer{i}"``."""
     if isinstance(name, ast.Constant):
@@ -455,4 +485,4 @@ def _pattern(name: ast.expr) -> str:
         return "".join(_pattern(v) for v in name.values)
     if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
         return _pattern(name.left) + _pattern(name.right)
-    return ".*"
+    return _EVERY

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from migrate.buffer_gradients import carries, is_buffer, is_parameter
+from migrate.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.program import Function
 from migrate.receivers.kinds import is_all
@@ -35,6 +35,9 @@ def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | No
             return Edit(site, Outcome.KEPT, None)  # goes with its statement
         if keeps_gradient(scene, node):
             return straight_through(site, node)
+        if takes_gradient(scene, node):
+            why = f"{ast.unparse(node)} gets a value without its gradient, which it keeps here"
+            return Refusal(site, "INP204", why, "write the value with .detach()")
         return _bare(scene, site, node) if compiled(scene, node) else None
     kept = _kept(scene, site, node)
     if kept is not None or not compiled(scene, node):
@@ -130,6 +133,32 @@ def keeps_gradient(scene: Scene, node: ast.AST) -> bool:
     """
     function = scene.function(node)
     return _records(scene, function) and _is_intermediate(scene, _owner(scene, node), function)
+
+
+def takes_gradient(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a write through ``node`` puts what a gradient reaches into a fresh Tensor.
+
+    Torch writes the numbers alone; an assignment to the Tensor would record the gradient.
+    """
+    function, owner = scene.function(node), _owner(scene, node)
+    if not isinstance(owner, ast.Name) or function is None or not _records(scene, function):
+        return False
+    if not any(is_fresh(a.value) for a in function.assigned.get(owner.id, ())):
+        return False
+    return any(carries(scene, v, function.node, frozenset()) for v in _written(scene, node))
+
+
+def _written(scene: Scene, node: ast.AST) -> list[ast.expr]:
+    """Return the values of an assignment to a part of ``node``, or of a call that writes."""
+    parent = scene.parent(node)
+    while isinstance(parent, ast.Subscript) and parent.value is node:
+        if not isinstance(parent.ctx, ast.Load):
+            statement = scene.statement(parent)
+            return [statement.value] if isinstance(statement, (ast.Assign, ast.AugAssign)) else []
+        node, parent = parent, scene.parent(parent)
+    call = scene.parent(parent) if isinstance(parent, ast.Attribute) else parent
+    assert isinstance(call, ast.Call)
+    return [a for a in (*call.args, *(k.value for k in call.keywords)) if a is not node]
 
 
 def _owner(scene: Scene, node: ast.AST) -> ast.expr:

@@ -92,6 +92,7 @@ class Modes:
     inference: Inference
     dependence: Dependence
     _attributes: dict[tuple[str, str], Use] = field(default_factory=dict)
+    _results: dict[str, Use] = field(default_factory=dict)
     _asked: set[tuple[object, ...]] = field(default_factory=set)
     _solved: dict[tuple[int, str, bool], dict[int, tuple[bool, bool]]] = field(default_factory=dict)
 
@@ -165,7 +166,7 @@ class Modes:
             found = [self._assigned(file, parent, t, function, depth) for t in targets]
             return max(found, key=list(Use).index)
         if isinstance(parent, ast.Return):
-            return self._returned(function, depth)
+            return self._returned(function)
         if isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node:
             if isinstance(parent, ast.For) and isinstance(parent.target, ast.Name):
                 name = parent.target.id
@@ -432,21 +433,27 @@ class Modes:
             return Use.RUN
         return self._first(target, name, depth + 1)
 
-    def _returned(self, function: Function | None, depth: int) -> Use:
+    def _returned(self, function: Function | None) -> Use:
         """What the callers of a function do with the Module that it returns."""
         if function is None or (function.owner is None and function.parent is not None):
             return Use.RUN
         if self._builds_parts(function):
             return Use.PART
-        found: set[Use] = set()
+        if function.key not in self._results:
+            self._results[function.key] = Use.RUN  # what it is while it is being found
+            self._results[function.key] = self._of_callers(function)
+        return self._results[function.key]
+
+    def _of_callers(self, function: Function) -> Use:
+        found = False
         for file, call, where in self.inference.program.calls.get(function.name, ()):
             atoms = without_none(self._kind(call.func))
             if atoms and all(a.name != function.key and a.kind != "unknown" for a in atoms):
                 continue
-            found.add(self._use(file, call, where, depth + 1))
-        if not found or Use.RUN in found or Use.NOTHING in found:
-            return Use.RUN
-        return Use.PART
+            found = True
+            if self._use(file, call, where, 0) in (Use.RUN, Use.NOTHING):
+                return Use.RUN
+        return Use.PART if found else Use.RUN
 
 
 def of(inference: Inference) -> Modes:
