@@ -73,13 +73,13 @@ class Calling(Given):
         if atom.kind == "method":
             function = world.function_of(atom.name)
             if function is not None:
-                return self._returned(function, node)
+                return self._returned(function, node, atom)
             if atom.name.startswith("torch.Tensor."):
                 return self._torch_call(atom.name, node, args)
             return self._put_by_method(atom, node, args) or values.call_method(atom, args, world)
         if atom.kind == "function":
             function = world.function_of(atom.name)
-            return self._returned(function, node) if function else UNKNOWN
+            return self._returned(function, node, atom) if function else UNKNOWN
         if atom.kind == "class":
             return values.instance_of(atom, args, world)
         if atom.kind == "Module":
@@ -119,12 +119,12 @@ class Calling(Given):
         found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
         return found or python_results.builtin(name, args, node, self.world.kinds)
 
-    def _returned(self, function: Function, node: ast.Call) -> Kind:
+    def _returned(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
         """The result of a function of the project, whose body shows what it was given."""
         found = self._given_back(function, node)
         self._shown_by(function, node)
         if len(self.world.overriding(function)) == 1:
-            found = self._of_arguments(function, node) or found
+            found = self._of_arguments(function, node, atom) or found
         if not any(a.items or contents.is_container(a) for a in found):
             return found
         also: contents.Sites = frozenset()
@@ -134,24 +134,21 @@ class Calling(Given):
             also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
         return contents.received(found, id(node), also)
 
-    def _of_arguments(self, function: Function, node: ast.Call) -> Kind:
+    def _of_arguments(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
         """Return what a function gives for the arguments of one call; nothing if for all alike."""
-        found: list[Kind] = []
-        for result in self.world.results_of(function):
-            if not result.parameter:
-                found.append(result.kind)
-                continue
-            given = parametric.passed(function, node, result.parameter)
-            if given is not None:
-                value = indirect(self.world.kinds[id(given)])
-            elif any(isinstance(a, ast.Starred) for a in node.args) or any(
-                k.arg is None for k in node.keywords
-            ):
-                return NOTHING
-            else:
-                value = self.world.argument(function, result.parameter)
-            found.append(parametric.of_argument(result, value, self.world))
-        return join(*found)
+        given = self.world.results_of(function)
+        if not given:
+            return NOTHING
+        unpacked = any(isinstance(a, ast.Starred) for a in node.args)
+        unpacked = unpacked or any(k.arg is None for k in node.keywords)
+
+        def own(name: str) -> Kind | None:
+            passed = parametric.passed(function, node, name)
+            if passed is not None:
+                return indirect(self.world.kinds[id(passed)])
+            return None if unpacked else self.world.argument(function, name)
+
+        return parametric.instance(given, own, parametric.closed_over(atom), self.world)
 
     def _given_back(self, function: Function, node: ast.Call) -> Kind:
         """The result of a method: of any that overrides it, unless it is called by its class."""

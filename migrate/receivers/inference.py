@@ -40,6 +40,7 @@ from migrate.receivers.told import TOLD, Told
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
 from migrate.receivers.world import Contents, Result
+from migrate.syntax import dotted
 from migrate.table import Table
 
 MODULE_ROOT = "torch.nn.Module"
@@ -404,7 +405,9 @@ class Inference(Told):
 
     def _results_of(self, function: Function) -> tuple[Result, ...]:
         node = function.node
-        if isinstance(node, ast.Lambda) or not (node.decorator_list or node.returns):
+        if isinstance(node, ast.Lambda) or not (
+            node.returns or any(not _is_wraps(d) for d in node.decorator_list)
+        ):
             found = self.found(function)
             return found.results if isinstance(found, Outcome) else ()
         return ()  # a decorator or an annotation says what it is
@@ -580,6 +583,14 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "held": lambda self, name: self._elimination.holds_callable(name),
     "modules": lambda self: self._elimination.has_modules(),
 }
+
+
+def _is_wraps(decorator: ast.expr) -> bool:
+    """Return whether a decorator copies the name of another function and nothing else."""
+    return isinstance(decorator, ast.Call) and dotted(decorator.func) in _WRAPS
+
+
+_WRAPS = ("wraps", "functools.wraps")
 
 
 def _settled_by(written: Kind, found: Kind) -> Kind:

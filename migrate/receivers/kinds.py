@@ -22,7 +22,8 @@ class Atom(NamedTuple):
     network in ``items``), alias (a name for the type in ``items``), list, tuple, dict, Size, int,
     float, bool, str, text (an open file), None, dtype, device, unknown. ``items`` holds the kinds
     of the elements: one for a list, one for each place of a tuple (``fixed``), the values of a
-    dict (``keys`` where they are written). ``sites`` are where a container may have been made.
+    dict (``keys`` where they are written), what was passed for the ``keys`` to the call that
+    defined a function. ``sites`` are where a container may have been made.
     """
 
     kind: str
@@ -100,7 +101,7 @@ def _normal(merged: Kind) -> Kind:
     merged = _merge_lists(merged)
     if len(merged) <= MAX_ALTERNATIVES:
         return merged
-    merged = _merge_modules(merged)
+    merged = _merge_closures(_merge_modules(merged))
     named = sum(a.kind in _NAMES for a in merged)
     if len(merged) - named <= MAX_ALTERNATIVES and named <= MAX_NAMES:
         return merged
@@ -111,6 +112,13 @@ def _merge_modules(alternatives: Kind) -> Kind:
     """Modules of too many classes are some Module."""
     modules = frozenset(a for a in alternatives if a.kind == "Module")
     return alternatives - modules | MODULE if len(modules) > MAX_NAMES else alternatives
+
+
+def _merge_closures(alternatives: Kind) -> Kind:
+    """Functions forget what the calls that defined them were passed."""
+    return frozenset(
+        a._replace(items=(), keys=()) if a.kind == "function" else a for a in alternatives
+    )
 
 
 def _merge_lists(alternatives: Kind) -> Kind:

@@ -7,16 +7,29 @@ not what any call of the program does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis.facts import Facts
 from migrate.program import Function
 from migrate.receivers import values
-from migrate.receivers.kinds import NONE, NOTHING, UNKNOWN, Kind, join, kind, ordered, without_none
+from migrate.receivers.kinds import (
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    Atom,
+    Kind,
+    indirect,
+    join,
+    kind,
+    ordered,
+    shallow,
+    without_none,
+)
 from migrate.receivers.world import Result, World
 from migrate.syntax import children
 
+DEEPEST = 4  # calls of what was passed that lead on to others
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
 # What these are given comes back: the same object, or one that is used like it.
 WRAPPING = ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad")
@@ -43,28 +56,33 @@ def results(function: Function, facts: Facts, kinds: Mapping[int, Kind]) -> tupl
     if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return ()
     body = node.body if isinstance(node.body, list) else [ast.Return(node.body)]
-    names = {a.arg for a in (*function.parameters, *node.args.kwonlyargs)}
     returned = [r.value for s in body for r in _returns(s)]
-    if not any(_mentions(value, names) for value in returned if value is not None):
+    if not any(_mentions_name(value) for value in returned if value is not None):
         return ()
-    found = _Results(names, function, facts, kinds)
+    found = _Results(function, facts, kinds)
     given = [r for value in returned for r in found.of(value)]
     if not isinstance(node, ast.Lambda) and not isinstance(node.body[-1], (ast.Return, ast.Raise)):
         given.append(Result(NONE))  # the end of the body may be reached
-    return tuple(dict.fromkeys(given)) if any(r.parameter for r in given) else ()
+    differ = any(r.parameter or r.closes for r in given)
+    return tuple(dict.fromkeys(given)) if differ else ()
 
 
-def _mentions(value: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression may be a name, or the call of a name."""
+def _mentions_name(value: ast.expr) -> bool:
+    """Return whether an expression may be a name, or a call with a name."""
     if isinstance(value, ast.IfExp):
-        return _mentions(value.body, names) or _mentions(value.orelse, names)
+        return _mentions_name(value.body) or _mentions_name(value.orelse)
     named = [value.func, *value.args] if isinstance(value, ast.Call) else [value]
-    return any(isinstance(n, ast.Name) and n.id in names for n in named)
+    return any(isinstance(n, ast.Name) for n in named)
+
+
+def parameter_names(function: Function) -> list[str]:
+    """Return the parameters that a call may pass one by one, ``self`` apart."""
+    bound = function.owner is not None and not function.decorated("staticmethod")
+    return [a.arg for a in (*function.parameters[bound:], *function.node.args.kwonlyargs)]
 
 
 @dataclass(frozen=True)
 class _Results:
-    names: set[str]
     function: Function
     facts: Facts
     kinds: Mapping[int, Kind]
@@ -76,21 +94,44 @@ class _Results:
         elif isinstance(value, ast.IfExp):
             yield from self.of(value.body)
             yield from self.of(value.orelse)
-        elif isinstance(value, ast.Name) and self._parameter(value):
-            yield Result(self._kind(value), value.id)
-        elif (callee := self._callee(value)) is not None and self._parameter(callee):
-            yield Result(self._kind(callee), callee.id, called=True)
         else:
-            yield Result(self._kind(value))
+            yield self._one(value)
 
-    def _parameter(self, name: ast.Name) -> bool:
-        """Return whether a name that is read is what the caller has passed."""
-        if name.id not in self.names:
-            return False
-        if name.id not in self.function.stores:
-            return True
-        binding = self.facts.reach(name).only
-        return binding is not None and isinstance(binding.place, ast.arg)
+    def _one(self, value: ast.expr) -> Result:
+        found = self._kind(value)
+        if isinstance(value, ast.Name):
+            if whose := self._parameter(value):
+                return Result(found, value.id, whose == "outer")
+            return Result(found, closes=self._closes(found))
+        callee = self._callee(value)
+        whose = self._parameter(callee) if callee is not None else ""
+        if callee is None or not whose or not isinstance(value, ast.Call):
+            return Result(found)
+        args: list[Result] = []
+        for arg in value.args if value.func is callee else value.args[1:]:
+            if isinstance(arg, ast.Starred):
+                break
+            args.append(self._one(arg))
+        return Result(self._kind(callee), callee.id, whose == "outer", True, tuple(args))
+
+    def _parameter(self, name: ast.Name) -> str:
+        """Return whether a name that is read is what a caller has passed: to whom."""
+        function = self.function
+        if name.id in parameter_names(function):
+            if name.id not in function.stores:
+                return "own"
+            binding = self.facts.reach(name).only
+            return "own" if binding is not None and isinstance(binding.place, ast.arg) else ""
+        if name.id in function.locals or function.parent is None:
+            return ""
+        return "outer" if name.id in dict(_closed(function.parent, self.kinds)) else ""
+
+    def _closes(self, value: Kind) -> tuple[tuple[str, Kind], ...]:
+        """Return what a function that is defined here uses of the parameters here."""
+        inside = f"{self.function.key}.<locals>."
+        if any(a.kind == "function" and a.name.startswith(inside) for a in value):
+            return _closed(self.function, self.kinds)
+        return ()
 
     def _callee(self, value: ast.expr) -> ast.Name | None:
         """Return the name that is called, directly or by what torch has for it."""
@@ -106,6 +147,17 @@ class _Results:
         return self.kinds.get(id(node), NOTHING)
 
 
+def _closed(function: Function, kinds: Mapping[int, Kind]) -> tuple[tuple[str, Kind], ...]:
+    """Return the parameters that only plain assignments bind anew, with what these assign."""
+    found: list[tuple[str, Kind]] = []
+    for name in parameter_names(function):
+        assigned = function.assigned.get(name, ())
+        if len(assigned) == len(function.stores.get(name, ())):
+            values = (kinds.get(id(one.value), NOTHING) for one in assigned)
+            found.append((name, indirect(join(*values))))
+    return tuple(found)
+
+
 def _returns(node: ast.AST) -> Iterator[ast.Return]:
     """Yield the returns of the function itself, not of those defined in it."""
     if isinstance(node, ast.Return):
@@ -115,19 +167,76 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from _returns(child)
 
 
-def of_argument(result: Result, given: Kind, world: World) -> Kind:
-    """Return what a result is for a call that passes a value of the kind ``given``."""
-    place = result.kind
+def instance(
+    given: tuple[Result, ...],
+    own: Callable[[str], Kind | None],
+    outer: Mapping[str, Kind],
+    world: World,
+    depth: int = 0,
+) -> Kind:
+    """Return what a function gives for one call; nothing where its arguments are not told.
+
+    ``own``: what is passed for a parameter; ``outer``: what was passed to the function around.
+    """
+    found: list[Kind] = []
+    for result in given:
+        value = _instance(result, own, outer, world, depth)
+        if value is None:
+            return NOTHING
+        found.append(value)
+    return join(*found)
+
+
+def _instance(
+    result: Result,
+    own: Callable[[str], Kind | None],
+    outer: Mapping[str, Kind],
+    world: World,
+    depth: int,
+) -> Kind | None:
+    if result.closes:
+        passed = tuple((name, own(name), more) for name, more in result.closes)
+        known = tuple((name, join(kind, more)) for name, kind, more in passed if kind is not None)
+        return frozenset(_closing(atom, known, world) for atom in result.kind)
+    if not result.parameter:
+        return result.kind
+    given = outer.get(result.parameter, result.kind) if result.outer else own(result.parameter)
+    if given is None:
+        return None
+    value = _at(result.kind, given)
+    if not result.called or not value:
+        return value
+    args = [_instance(arg, own, outer, world, depth) for arg in result.args]
+    return given_by(without_none(value), world, args, depth + 1)
+
+
+def _closing(atom: Atom, known: tuple[tuple[str, Kind], ...], world: World) -> Atom:
+    """Return a function that remembers what the call that defined it was passed."""
+    if atom.kind != "function" or not any(r.outer or any(a.outer for a in r.args)
+                                          for r in _results_of(atom, world)):  # fmt: skip
+        return atom
+    names = tuple(name for name, _ in known)
+    return atom._replace(items=tuple(shallow(kind) for _, kind in known), keys=names)
+
+
+def _results_of(atom: Atom, world: World) -> tuple[Result, ...]:
+    function = world.function_of(atom.name)
+    return world.results_of(function) if function is not None else ()
+
+
+def closed_over(atom: Atom) -> dict[str, Kind]:
+    """Return what a function remembers of the call that defined it."""
+    return dict(zip(atom.keys, atom.items, strict=True)) if atom.kind == "function" else {}
+
+
+def _at(place: Kind, given: Kind) -> Kind:
+    """Return what of a passed value may be at a place that tests or annotations lead to."""
     names = {a.kind for a in place}
     rest = without_none(given)
     kept = frozenset(a for a in rest if a.kind in names or "unknown" in names)
     if rest and (not kept or (kept >= UNKNOWN and "unknown" not in names)):
-        kept = join(kept - UNKNOWN, without_none(place))  # an annotation or a test says it
-    if rest != given and "None" in names:
-        kept |= NONE
-    if not result.called or not kept:
-        return kept
-    return given_by(without_none(kept), world)
+        kept = join(kept - UNKNOWN, without_none(place))
+    return kept | NONE if rest != given and "None" in names else kept
 
 
 def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
@@ -144,13 +253,13 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
     return None if starred else call.args[index]
 
 
-def given_by(callee: Kind, world: World) -> Kind:
-    """Return what calling something gives, whatever it is called with."""
+def given_by(callee: Kind, world: World, args: Sequence[Kind | None] = (), depth: int = 0) -> Kind:
+    """Return what calling something gives, with such arguments by place or any others."""
     found = []
     for atom in ordered(callee):
         function = world.function_of(atom.name) if atom.kind in ("function", "method") else None
         if function is not None:
-            found.append(world.returns(function))
+            found.append(_given_by_function(function, atom, world, args, depth))
         elif atom.kind == "Module":
             found.append(values.call_module(frozenset((atom,)), world))
         elif atom.kind == "class":
@@ -161,3 +270,18 @@ def given_by(callee: Kind, world: World) -> Kind:
         else:
             found.append(UNKNOWN)
     return join(*found) or UNKNOWN
+
+
+def _given_by_function(
+    function: Function, atom: Atom, world: World, args: Sequence[Kind | None], depth: int
+) -> Kind:
+    names = parameter_names(function)
+
+    def own(name: str) -> Kind | None:
+        place = names.index(name)
+        return args[place] if place < len(args) else None
+
+    found = NOTHING
+    if depth < DEEPEST:
+        found = instance(world.results_of(function), own, closed_over(atom), world, depth)
+    return found or world.returns(function)

@@ -34,13 +34,18 @@ class Contents:
 class Result:
     """One value that a function may return.
 
-    ``parameter``: the parameter that it is, or whose call it is (``called``); "" for anything else.
-    ``kind``: what the expression is over all calls: the value, or what is called.
+    ``parameter``: the parameter that it is, or whose call it is (``called``, with ``args`` by
+    place), of the function or (``outer``) of the one around it; "" for anything else. ``kind``:
+    what the expression is over all calls: the value, or what is called. ``closes``: of a function
+    that is defined here, the parameters here that it may use, with what else is assigned to them.
     """
 
     kind: Kind
     parameter: str = ""
+    outer: bool = False
     called: bool = False
+    args: tuple[Result, ...] = ()
+    closes: tuple[tuple[str, Kind], ...] = ()
 
 
 class World(Protocol):
