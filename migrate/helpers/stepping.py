@@ -66,6 +66,13 @@ def bound(function, *first, **named):
     return call
 
 
+def exclusive_or(first, second):
+    """``first ^ second``: graph mode has it for Tensors and integers, and not for bools."""
+    if isinstance(first, bool) and isinstance(second, bool):
+        return first != second
+    return first ^ second
+
+
 def is_full(cell):
     """The truth of a Module, which is its length: a Cell is true, in graph mode when empty."""
     if cell is None or not hasattr(cell, "__len__"):

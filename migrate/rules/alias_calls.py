@@ -237,8 +237,8 @@ class Calls(Writes):
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
         """Return what a layer of torch hands on; a Sequential, where each of its layers does.
 
-        The order of its layers is not known: where one of them makes a new tensor, what others
-        change is the caller's argument only if it is read later.
+        Where the first layer makes a new tensor, what the others change is not the caller's. Where
+        the order is not known, it is so if one of them does, and if nobody here reads it later.
         """
         handed = NO_REFS.union(*args, *named.values())
         inner = [a for kind in atom.items for a in ordered(kind)]
@@ -248,19 +248,43 @@ class Calls(Writes):
             for a in inner
             if a.kind == "Module" and "::" in a.name
         }
-        if before is None and not all(map(layer_shares, inner)):
-            self.found.given.pop(id(node), None)
         lent = regions(handed)
-        shared = all(
-            any(r.region in lent and r.how < MAYBE for r in results[a])
-            if a in results
-            else a.kind == "Module" and layer_shares(a)
-            for a in inner
-        )
+
+        def hands_on(layer: Atom) -> bool:
+            if layer in results:
+                return any(r.region in lent and r.how < MAYBE for r in results[layer])
+            return layer.kind == "Module" and layer_shares(layer)
+
+        first = self._first_layer(node.func)
+        makes_new = bool(first) and not any(map(hands_on, first))
+        if before is None and (makes_new or not all(map(layer_shares, inner))):
+            self.found.given.pop(id(node), None)
+        shared = all(map(hands_on, inner))
         given = NO_REFS.union(*results.values())
         if inner and atom.name == SEQUENCE and not shared:
             return frozenset(r for r in given if r.region not in lent)
         return given | (made_as(handed, VIEW) if layer_shares(atom) else NO_REFS)
+
+    def _first_layer(self, called: ast.expr) -> frozenset[Atom]:
+        """Return what comes first in the one Sequential that an attribute of ``self`` is."""
+        if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+            return frozenset()
+        inference = self.scene.inference
+        methods = [
+            method
+            for owner in inference.program.classes.values()
+            for method in owner.stores.get(called.attr, ())
+        ]
+        stored = [t for m in methods for t in inference.index.stores(m) if t.attr == called.attr]
+        if len(stored) != 1 or methods[0].path != self.scene.file.path:
+            return frozenset()
+        value = self.scene.statement(stored[0])
+        made = value.value if isinstance(value, ast.Assign) else None
+        if not isinstance(made, ast.Call) or not made.args or isinstance(made.args[0], ast.Starred):
+            return frozenset()
+        if not all(a.name == SEQUENCE for a in self.scene.kind(made.func)):
+            return frozenset()
+        return self.scene.kind(made.args[0])
 
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]

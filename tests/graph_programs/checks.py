@@ -112,3 +112,13 @@ class MapsPartial(Two):
         y, z = self.a(x), self.b(x)
         k, v = map(partial(torch.cat, dim=-1), ((y, x), (z, y)))
         return k * v
+
+
+class MayBeABool(Two):
+    def __init__(self, **settings):
+        super().__init__()
+        self.cross = settings.get("cross", False)
+
+    def forward(self, x, y=None):
+        x = self.a(x) if self.cross ^ exists(y) else self.b(x)
+        return x * 3 if self.cross ^ (y is None) else x

@@ -55,12 +55,15 @@ def _power(scene: Scene, node: ast.BinOp) -> Edit | None:
 
 
 def _different(scene: Scene, node: ast.BinOp) -> Edit | None:
-    """``a ^ b`` of bools is ``a != b``: graph mode has no other."""
+    """``a ^ b`` of bools is ``a != b``: graph mode has no other; a helper looks at the unknown."""
     sides = (node.left, node.right)
-    if not isinstance(node.op, ast.BitXor) or not all(
-        is_all(scene.kind(side), "bool") for side in sides
-    ):
+    bools = [is_all(scene.kind(side), "bool") for side in sides]
+    if not isinstance(node.op, ast.BitXor) or not any(bools):
         return None
+    if not all(bools):
+        open_to = all({"bool", "unknown"} & scene.kind_names(side) for side in sides)
+        made = scope.called(scene, node, "exclusive_or", node.left, ", ", node.right)
+        return made if open_to else None
     span, data = scene.source.span(node), scene.source.data
     enclosed = data[: span.start].rstrip()[-1:] == b"(" and data[span.end :].lstrip()[:1] == b")"
     opens, closes = ("(", ")") if scope.taken_hold(scene, node) and not enclosed else ("", "")
