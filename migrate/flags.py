@@ -126,6 +126,12 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
     yield from caught.edits(scene, [m.node for m in marks if m.form in _RAISING])
 
 
+def raising(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> frozenset[str]:
+    """Return the functions of a file that hold a flag which raises where it is reached."""
+    marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
+    return caught.functions(scene.file, [m.node for m in marks if m.form in _RAISING])
+
+
 def _inside(own: Span, spans: Sequence[Span]) -> bool:
     return any(s.start <= own.start and own.end <= s.end for s in spans)
 

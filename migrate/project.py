@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from migrate import helper_copy, parallel, rewrite, table, table_lint
+from migrate import caught, helper_copy, parallel, rewrite, table, table_lint
 from migrate.assembly import Conversion, Parts, assemble
 from migrate.deep import uncollected
 from migrate.errors import Problem, last_place
@@ -91,6 +91,9 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
     paths = [p for p in sources if not helper_copy.is_ours(sources[p].data)]
     sizes = {path: len(sources[path].data) for path in paths}
     done = parallel.each(convert_one, sizes, request.jobs, progress)
+    raising = {p: r.raising for p, r in done.items() if isinstance(r, Rewritten)}
+    again = caught.again(built.inference, raising)
+    done |= parallel.each(convert_one, {p: sizes[p] for p in again}, request.jobs, _unseen)
     failed = [_as_failure(p, r) for p, r in done.items() if not isinstance(r, Rewritten)]
     made = {path: result for path, result in done.items() if isinstance(result, Rewritten)}
     parts = Parts(
@@ -106,6 +109,10 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         followed=followed,
     )
     return assemble(parts, rows)
+
+
+def _unseen(done: int, total: int) -> None:
+    """Show no progress: these files are converted once more, with what is known by then."""
 
 
 def _as_failure(path: str, result: Failure | parallel.Died) -> Failure:

@@ -6,7 +6,17 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from migrate import accounts, census, flags, helper_copy, import_edits, index, plan, selfcheck
+from migrate import (
+    accounts,
+    caught,
+    census,
+    flags,
+    helper_copy,
+    import_edits,
+    index,
+    plan,
+    selfcheck,
+)
 from migrate.analysis.facts import Facts
 from migrate.deep import deeply
 from migrate.emit import Emitted, covered, emit
@@ -41,7 +51,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """One converted file. ``weights`` are the keys of the class rows it used."""
+    """One converted file. ``weights`` are the keys of the class rows it used.
+
+    ``raising``: the keys of the functions that hold a flag which raises.
+    """
 
     data: bytes
     entries: tuple[Entry, ...]
@@ -51,6 +64,7 @@ class Rewritten:
     weights: frozenset[str]
     emitted: Emitted | None = None
     open: tuple[OpenPlace, ...] = ()
+    raising: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -149,7 +163,13 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         weights=accounts.weights(scene),
         emitted=emitted,
         open=taken.left_open(scene.source),
+        raising=flags.raising(scene, _refused(references, made)),
     )
+
+
+def _refused(references: Sequence[Reference], made: plan.Plan) -> list[tuple[Refusal, Reference]]:
+    pairs = zip(made.decisions, references, strict=True)
+    return [(decision, reference) for decision, reference in pairs if isinstance(decision, Refusal)]
 
 
 def _unchanged(scene: Scene) -> Rewritten:
@@ -164,9 +184,10 @@ def _unchanged(scene: Scene) -> Rewritten:
 
 
 def _has_more(scene: Scene) -> bool:
-    """Whether a file without references has Modules, or names of torch from another file."""
+    """Return whether a file without references has Modules, names of torch from another file, or
+    handlers that may swallow a flag."""
     modules = any(scene.is_module_class(c) for c in scene.file.classes.values())
-    return modules or bool(import_edits.reexported(scene))
+    return modules or bool(import_edits.reexported(scene)) or caught.concerns(scene)
 
 
 def _spelling(scene: Scene, references: Sequence[Reference], along: str) -> Spelling:
@@ -213,12 +234,7 @@ def _changes(
     options: Options,
     stopped: Sequence[selfcheck.Stopped],
 ) -> list[Edit]:
-    refused = [
-        (decision, reference)
-        for decision, reference in zip(made.decisions, references, strict=True)
-        if isinstance(decision, Refusal)
-    ]
-    refused += stopped
+    refused = [*_refused(references, made), *stopped]
     pairs = list(zip(made.decisions, references, strict=True))
     edits = [(d, r) for d, r in pairs if isinstance(d, Edit) and d.parts is not None]
     changes = [d for d, r in edits if not isinstance(r.node, ast.alias)] + list(made.extra)

@@ -1,5 +1,8 @@
 """What takes the place of torch code without a counterpart: calls and values that raise."""
 
+import contextlib
+import sys
+
 from mindspore import Tensor
 
 
@@ -16,6 +19,21 @@ def not_tensor(value, message):
     if isinstance(value, Tensor):
         raise NotImplementedError(message)
     return value
+
+
+def raise_flag():
+    """Raise again, in a ``finally`` that would drop it, what an unconverted line has raised."""
+    error = sys.exc_info()[1]
+    if isinstance(error, NotImplementedError) and str(error).startswith("torch2ms "):
+        raise error
+
+
+class suppressed(contextlib.suppress):
+    """``contextlib.suppress`` that lets through what an unconverted line raises."""
+
+    def __exit__(self, kind, error, trace):
+        flagged = isinstance(error, NotImplementedError) and str(error).startswith("torch2ms ")
+        return False if flagged else super().__exit__(kind, error, trace)
 
 
 class MissingType(type):
