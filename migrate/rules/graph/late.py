@@ -151,16 +151,20 @@ class Asked:
             held = self.scene.parent(held)
         return held is around
 
-    def is_open(self, loop: ast.For | ast.While) -> bool:
-        """Return whether the data decide how often a loop runs."""
+    def is_open(self, loop: ast.For | ast.While, statement: ast.stmt) -> bool:
+        """Return whether the data decide how often a statement of a loop's body runs."""
         over = self.is_range(loop.iter) if isinstance(loop, ast.For) else self.late(loop.test)
-        return over or self._broken(loop)
+        before = loop.body[: loop.body.index(statement)] if statement in loop.body else loop.body
+        passed = any(self._broken(s, (ast.Break, ast.Continue)) for s in before)
+        return over or passed or self._broken(loop, (ast.Break,))
 
-    def _broken(self, loop: ast.AST) -> bool:
-        """Return whether the data decide when a loop breaks."""
+    def _broken(
+        self, around: ast.AST, by: tuple[type[ast.stmt], ...] = (ast.Break, ast.Continue)
+    ) -> bool:
+        """Return whether the data decide when a round of a loop, or all of it, ends."""
         return any(
-            isinstance(node, ast.If) and self.late(node.test) and _leaves_loop(node)
-            for node in ast.walk(loop)
+            isinstance(node, ast.If) and self.late(node.test) and _leaves_loop(node, by)
+            for node in ast.walk(around)
         )
 
 
@@ -170,12 +174,11 @@ def asked_of(scene: Scene) -> Asked:
     return Asked(scene)
 
 
-def _leaves_loop(node: ast.stmt) -> bool:
+def _leaves_loop(node: ast.stmt, by: tuple[type[ast.stmt], ...]) -> bool:
     """Return whether a statement holds a ``break`` or ``continue`` of a loop around it."""
     inner = [s for s in ast.iter_child_nodes(node) if isinstance(s, ast.stmt)]
     return any(
-        isinstance(s, (ast.Break, ast.Continue)) or (not isinstance(s, _LOOPS) and _leaves_loop(s))
-        for s in inner
+        isinstance(s, by) or (not isinstance(s, _LOOPS) and _leaves_loop(s, by)) for s in inner
     )
 
 
@@ -318,7 +321,11 @@ def _grown(scene: Scene, node: ast.Call) -> Found | None:
             branch.orelse, name
         ):
             return None
-    elif not isinstance(branch, _LOOPS) or not asked_of(scene).is_open(branch):
+    elif not (
+        isinstance(branch, _LOOPS)
+        and isinstance(statement, ast.stmt)
+        and asked_of(scene).is_open(branch, statement)
+    ):
         return None
     why = "the data decide how long the list is: graph mode has lists of one length alone"
     return "GRF618", name, why, "append something in both branches"
