@@ -118,7 +118,9 @@ momentum eps track_running_stats negative_slope align_corners
 """.split()
 )
 _NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
-_CONVOLUTION = frozenset(f"torch.nn.Conv2d.{name}" for name in ("stride", "padding", "dilation"))
+_CONVOLUTION = frozenset(
+    f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
+)
 
 
 def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
@@ -143,7 +145,7 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
     if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
         return ""
-    if len(names) > 1:  # the helper is for a Conv2d alone
+    if len(names) > 1:  # the helper is for these alone
         names -= _CONVOLUTION
     return min(names, default="") or late_child(scene, node)
 
@@ -197,7 +199,7 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """The line would do nothing: it is flagged. A late child has a helper, and so have the
-    settings of a Conv2d that change with what it is used for, ceil_mode, and what a norm goes by.
+    settings of a convolution that change with what it is used for, ceil_mode, and what a norm goes by.
     """
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)

@@ -15,7 +15,7 @@ import mindspore as ms
 import torch
 from mindspore import nn
 
-from migrate.helpers import norm, pooling
+from migrate.helpers import convolution, norm, pooling
 from migrate.helpers.late_settings import set_ceil_mode, set_convolution, set_norm
 from migrate.helpers.layer_parts import give_part, has_part, layer_part, part_of
 
@@ -72,6 +72,19 @@ def test_a_convolution_goes_by_what_it_is_told_later() -> None:
         same(theirs, mine)
     with pytest.raises(TypeError, match="MaxPool2d: its stride"):
         set_convolution(nn.MaxPool2d(2), "stride", 1)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_convolution_of_volumes_goes_by_it_too(groups: int) -> None:
+    theirs = torch.nn.Conv3d(2, 4, 3, padding=(1, 0, 2), groups=groups, bias=False)
+    mine = convolution.Conv3d(2, 4, 3, padding=(1, 0, 2), groups=groups, bias=False)
+    mine.weight.set_data(ms.Tensor(theirs.weight.detach().numpy()))
+    x = np.random.RandomState(0).randn(1, 2, 5, 6, 7).astype(np.float32)
+    for name, value in (("stride", (2, 1, 1)), ("padding", (1, 2, 0)), ("dilation", (1, 2, 1))):
+        setattr(theirs, name, value)
+        set_convolution(mine, name, value)
+        wanted = theirs(torch.tensor(x)).detach().numpy()
+        np.testing.assert_allclose(mine(ms.Tensor(x)).asnumpy(), wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

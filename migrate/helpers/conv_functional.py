@@ -105,21 +105,28 @@ def conv_transpose3d(
     volumes = input if input.ndim == 5 else input.unsqueeze(0)
     pads, more = per_axis(padding, 3), per_axis(output_padding, 3)
     step, spread = per_axis(stride, 3), per_axis(dilation, 3)
-    if spread == (1, 1, 1):
-        result = ops.conv3d_transpose(
-            volumes, weight, "pad", (pads[0], pads[0], pads[1], pads[1], pads[2], pads[2]),
-            step, 1, groups, more,
-        )  # fmt: skip
-    else:
-        # the kernel takes no dilation: zeros between the elements, then a plain convolution
-        reach = tuple([d * (k - 1) for d, k in zip(spread, weight.shape[2:])])
-        whole = ops.conv3d(
-            spread_out(volumes, step), turned(weight, groups), None, 1, "pad", reach, spread, groups
-        )
-        result = cropped(whole, pads, more)
+    if groups == 1:
+        result = transposed_volumes(volumes, weight, pads, more, step, spread)
+    else:  # the kernel has one group alone
+        parts = zip(ops.chunk(volumes, groups, 1), ops.chunk(weight, groups, 0))
+        done = [transposed_volumes(v, w, pads, more, step, spread) for v, w in parts]
+        result = ops.cat(done, 1)
     if bias is not None:
         result = result + bias.reshape((1, -1, 1, 1, 1))
     return result if input.ndim == 5 else result.squeeze(0)
+
+
+def transposed_volumes(volumes, weight, pads, more, step, spread):
+    """The transposed convolution of one group, without bias."""
+    if spread == (1, 1, 1):
+        return ops.conv3d_transpose(
+            volumes, weight, "pad", (pads[0], pads[0], pads[1], pads[1], pads[2], pads[2]),
+            step, 1, 1, more,
+        )  # fmt: skip
+    # the kernel takes no dilation: zeros between the elements, then a plain convolution
+    reach = tuple([d * (k - 1) for d, k in zip(spread, weight.shape[2:])])
+    whole = ops.conv3d(spread_out(volumes, step), turned(weight, 1), None, 1, "pad", reach, spread)
+    return cropped(whole, pads, more)
 
 
 def spread_out(x, steps):

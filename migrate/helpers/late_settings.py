@@ -8,34 +8,35 @@ from migrate.helpers.keeping import compile_anew
 
 
 def set_convolution(conv, name, value):
-    """``conv.stride = value`` as in torch, also for padding and dilation of a Conv2d.
+    """``conv.stride = value`` as in torch, also for padding and dilation of a Conv2d or Conv3d.
 
     A Cell is built for its settings. So the primitive that it calls is made anew, and so are the
     graphs that hold it. Raises TypeError for another layer of MindSpore.
     """
-    if not isinstance(conv, nn.Conv2d):
+    if not isinstance(conv, (nn.Conv2d, nn.Conv3d)):
         if any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(conv).__mro__):
             raise TypeError(
                 f"{type(conv).__name__}: its {name} cannot be changed after it is built"
             )
         setattr(conv, name, value)
         return
-    pads = tuple(conv.conv2d.pad)
-    setattr(conv, name, value if isinstance(value, str) else per_axis(value, 2))
-    stride, dilation = per_axis(conv.stride, 2), per_axis(conv.dilation, 2)
+    flat = isinstance(conv, nn.Conv2d)
+    axes, old = (2, conv.conv2d) if flat else (3, conv.conv3d)
+    pads = tuple(old.pad)
+    setattr(conv, name, value if isinstance(value, str) else per_axis(value, axes))
+    stride, dilation = per_axis(conv.stride, axes), per_axis(conv.dilation, axes)
     renewed = name == "padding" or isinstance(conv.padding, str)
     # in torch, too, borders that are no zeros stay as wide as they were at first
     if renewed and getattr(conv, "padding_mode", "zeros") == "zeros":
-        pads = conv_pads(conv.padding, conv.kernel_size, dilation, 2)
-    conv.conv2d = ops.Conv2D(
-        conv.out_channels,
-        conv.kernel_size,
-        pad_mode="pad",
-        pad=pads,
-        stride=stride,
-        dilation=dilation,
-        group=conv.group,
-    )
+        pads = conv_pads(conv.padding, conv.kernel_size, dilation, axes)
+    settings = {"pad_mode": "pad", "pad": pads, "stride": stride, "dilation": dilation}
+    if flat:
+        conv.conv2d = ops.Conv2D(
+            conv.out_channels, conv.kernel_size, group=conv.group, **settings
+        )
+    else:  # the Cell takes the groups one by one
+        channels = conv.out_channels // conv.group
+        conv.conv3d = ops.Conv3D(channels, conv.kernel_size, **settings)
     compile_anew()
 
 
