@@ -198,8 +198,8 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
 
 
 def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The line would do nothing: it is flagged. A late child has a helper, and so have the
-    settings of a convolution that change with what it is used for, ceil_mode, and what a norm goes by.
+    """The line would do nothing: it is flagged. A late child has a helper, and so have settings of
+    a convolution that change with what it is used for, ceil_mode, and what a norm goes by.
     """
     if name in (CHILD, GONE):
         return decide_child(scene, node, name)

@@ -31,9 +31,7 @@ def set_convolution(conv, name, value):
         pads = conv_pads(conv.padding, conv.kernel_size, dilation, axes)
     settings = {"pad_mode": "pad", "pad": pads, "stride": stride, "dilation": dilation}
     if flat:
-        conv.conv2d = ops.Conv2D(
-            conv.out_channels, conv.kernel_size, group=conv.group, **settings
-        )
+        conv.conv2d = ops.Conv2D(conv.out_channels, conv.kernel_size, group=conv.group, **settings)
     else:  # the Cell takes the groups one by one
         channels = conv.out_channels // conv.group
         conv.conv3d = ops.Conv3D(channels, conv.kernel_size, **settings)
