@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
 from migrate.program import File, Function, Program
@@ -83,13 +84,20 @@ class Changes:
         )
 
 
+class _Given(NamedTuple):
+    """An argument: caller's names, whether it is one of them itself, attributes that hold it."""
+
+    names: frozenset[str]
+    itself: bool
+    held: frozenset[str]
+
+
 @dataclass(frozen=True)
 class _Passing:
-    """What one call passes to one function: (parameter, caller's names, whether it is one of them
-    itself, attributes that hold it)."""
+    """What one call passes to one function, by parameter."""
 
     function: Function
-    values: tuple[tuple[str, frozenset[str], bool, frozenset[str]], ...]
+    values: tuple[tuple[str, _Given], ...]
 
 
 @dataclass
@@ -114,7 +122,7 @@ class _Total:
         self.elsewhere |= effects.elsewhere
         self.rebound |= effects.rebound
         self.unknown |= effects.unknown
-        for parameter, names, itself, held in passing.values:
+        for parameter, (names, itself, held) in passing.values:
             written = effects.attributes.get(parameter)
             if written and itself:
                 (name,) = names
@@ -146,8 +154,10 @@ class Summaries:
     """The effects of every function of a program."""
 
     program: Program
+    before: Summaries | None = None  # of a program of which most files are the same
     graph: CallGraph = field(init=False)
     _changes: dict[tuple[int, Targets], Changes] = field(default_factory=dict)
+    _given: dict[int, _Given] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.graph = CallGraph(self.program)
@@ -172,7 +182,8 @@ class Summaries:
     def _bound(self, call: ast.Call, targets: Targets) -> Changes:
         total = _Total()
         for function in targets.functions:
-            total.add(self.of(function), _passing(function, call, targets, _names_itself))
+            passing = _passing(function, call, targets, _names_itself, self._given)
+            total.add(self.of(function), passing)
         written = total.elsewhere.union(*total.attributes.values())
         changes = Changes(frozenset(written), frozenset(total.mutated), frozenset(total.rebound))
         if total.unknown or targets.unseen:
@@ -206,11 +217,33 @@ class Summaries:
 
     @cached_property
     def _units(self) -> list[_Unit]:
-        return [
-            self._scanned(file, function)
-            for file in self.program.files.values()
-            for function in file.functions.values()
-        ]
+        known = {}
+        if self.before is not None and self.before._properties.keys() == self._properties.keys():
+            known = {id(unit.function): unit for unit in self.before._units}
+        self.before = None
+        found = []
+        for file in self.program.files.values():
+            for function in file.functions.values():
+                unit = known.get(id(function))
+                if unit is None or not self._calls_the_same(file, unit):
+                    unit = self._scanned(file, function)
+                found.append(unit)
+        return found
+
+    def _calls_the_same(self, file: File, unit: _Unit) -> bool:
+        """Return whether the calls of a function may run what they might in another program."""
+        for call, targets in unit.calls:
+            if call.lineno:
+                if self.graph.targets(file, call, unit.function) != targets:
+                    return False
+            elif self._read_as(call.func) != targets:
+                return False
+        return True
+
+    def _read_as(self, node: ast.expr) -> Targets:
+        """Return the properties that reading an attribute may run."""
+        assert isinstance(node, ast.Attribute)
+        return Targets(tuple(self._properties[node.attr]), bound=True)
 
     @cached_property
     def _numbers(self) -> dict[int, int]:
@@ -337,9 +370,8 @@ class Summaries:
                 if not isinstance(node.ctx, ast.Load):
                     written(node.value, node.attr)
                 elif node.attr in self._properties:
-                    some = self._properties[node.attr]
-                    call = ast.Call(node, [], [])
-                    unit.calls.append((call, Targets(tuple(some), bound=True)))
+                    call = ast.Call(node, [], [], lineno=0)
+                    unit.calls.append((call, self._read_as(node)))
             elif isinstance(node, ast.Subscript):
                 if not isinstance(node.ctx, ast.Load):
                     changed(node.value)
@@ -366,8 +398,9 @@ class Summaries:
                 used = {n.id for n in captured.nodes if isinstance(n, ast.Name)}
                 escaping |= frozenset().union(*(unit.roots.get(n, _NONE) for n in used))
         own_roots = partial(_roots, unit=unit)
+        given: dict[int, _Given] = {}
         unit.passes = list(dict.fromkeys(
-            _passing(f, call, targets, own_roots)
+            _passing(f, call, targets, own_roots, given)
             for call, targets in unit.calls for f in targets.functions
         ))  # fmt: skip
         returned = frozenset().union(*(_roots(r, unit) for r in unit.results))
@@ -533,12 +566,11 @@ def arguments(
     """
     node = function.node.args
     positional = [a.arg for a in (*node.posonlyargs, *node.args)]
-    rest = [a.arg for a in all_parameters(node)]
     if bound and function.owner is not None and not function.decorated("staticmethod"):
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if positional:
-            rest.remove(positional[0])
-            yield positional.pop(0), receiver
+            yield positional[0], receiver
+            positional = positional[1:]
     starred = any(isinstance(a, ast.Starred) for a in call.args)
     for index, value in enumerate(call.args):
         if not starred and index < len(positional):
@@ -553,26 +585,38 @@ def arguments(
             elif node.kwarg is not None:
                 yield node.kwarg.arg, keyword.value
     if starred or any(k.arg is None for k in call.keywords):
-        for name in rest:
+        others = all_parameters(node)[len(node.posonlyargs) + len(node.args) :]
+        for name in (*positional, *(a.arg for a in others)):
             for value in (*call.args, *(k.value for k in call.keywords)):
                 yield name, value
 
 
-def _passing(function: Function, call: ast.Call, targets: Targets, roots: _Roots) -> _Passing:
-    """Return what a call passes to a function; of a new object nothing is passed."""
+def _passing(
+    function: Function, call: ast.Call, targets: Targets, roots: _Roots, known: dict[int, _Given]
+) -> _Passing:
+    """Return what a call passes to a function; of a new object nothing is passed.
+
+    ``known``: what is known of arguments by the id of their node.
+    """
     first = function.parameters[0].arg if function.parameters and targets.constructs else ""
     found = []
     for parameter, value in arguments(function, call, targets.bound):
         if parameter == first:
             continue
-        names = roots(value) if value is not None else _NONE
-        itself = len(names) == 1 and value is not None
-        itself = itself and (isinstance(value, ast.Name) or is_super(value))  # type: ignore[arg-type]
-        found.append((parameter, names, itself, _held(value)))
+        given = _NOTHING_GIVEN if value is None else known.get(id(value))
+        if given is None:
+            assert value is not None
+            names = roots(value)
+            itself = len(names) == 1 and (isinstance(value, ast.Name) or is_super(value))
+            given = known[id(value)] = _Given(names, itself, _held(value))
+        found.append((parameter, given))
     return _Passing(function, tuple(found))
 
 
-def _held(value: ast.expr | None) -> frozenset[str]:
+_NOTHING_GIVEN = _Given(_NONE, False, _NONE)
+
+
+def _held(value: ast.expr) -> frozenset[str]:
     """Return the attribute whose contents are passed: ``grow(self.layers)``."""
     if not isinstance(value, (ast.Attribute, ast.Subscript)):
         return _NONE

@@ -173,7 +173,7 @@ class Binding(Frame):
         if not at or scope not in captured.filled:
             return value
         for function in captured.filled[scope]:
-            grown = self.world.contents(function).grown
+            grown = self.world.grown(function)
             for depth, sites in enumerate(contents.levels(value)):
                 added, keys = grown.get(contents.level(f"={name}", depth), (NOTHING, ()))
                 for key in sorted(keys) or [""] if added else []:

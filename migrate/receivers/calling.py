@@ -216,26 +216,26 @@ class Calling(Given):
         if not at and not self._held_by(changes.attributes):
             return
         functions, all_known = self._run_by(callee)
-        flows = list(map(self.world.contents, functions))
-        for flow in flows:
-            for name in flow.kept:
+        for function in functions:
+            for name in self.world.kept(function):
                 for site in at:
                     self.links.setdefault(site, set()).add(name)
                     self.links.setdefault(name, set()).add(site)
         if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
-            self.grow(at, join(*(f.put_into_given for f in flows)) if all_known else UNKNOWN)
+            put = join(*map(self.world.put_into_given, functions)) if all_known else UNKNOWN
+            self.grow(at, put)
         held = self._held_by(changes.attributes)
         if held and not all_known:
             self.grow(held, UNKNOWN)
         elif held:
-            for flow in flows:
-                for site in held & flow.grown.keys():
-                    self.grow(frozenset((site,)), flow.grown[site][0])
+            for function in functions:
+                for site in sorted(held):
+                    self.grow(frozenset((site,)), self.world.put_into(function, site))
 
-    def _held_by(self, names: frozenset[str]) -> contents.Sites:
+    def _held_by(self, names: frozenset[str]) -> frozenset[str]:
         """Return the sites of what attributes of these names hold, as far as variables see it."""
         if not names:
-            return contents.NO_SITES
+            return frozenset()
         here = contents.NO_SITES.union(*map(contents.all_sites, self.env.values()))
         sites = (s for s in here.union(self.links) if isinstance(s, str) and s[0] == ".")
         return frozenset(s for s in sites if ANY in names or s[1:].rstrip("[]") in names)

@@ -37,6 +37,7 @@ class Fixpoint:
     computed: int = 0
     _readers: dict[Cell, dict[Cell, None]] = field(default_factory=dict)
     _active: list[Cell] = field(default_factory=list)
+    _read: list[set[Cell]] = field(default_factory=list)  # what each of these has read so far
     _running: set[Cell] = field(default_factory=set)
     _stale: set[Cell] = field(default_factory=set)
     _derived: list[Cell] = field(default_factory=list)
@@ -50,7 +51,9 @@ class Fixpoint:
             cell in self._stale and cell not in self._running and not self.rank(cell)
         ):
             self._run(cell)
-        if self._active:
+        if self._read and cell not in self._read[-1]:
+            # a reader that is noted once is computed again, whatever becomes of the cell
+            self._read[-1].add(cell)
             self._readers.setdefault(cell, {})[self._active[-1]] = None
         return self.values[cell]
 
@@ -125,15 +128,21 @@ class Fixpoint:
             if not self.rank(cell):
                 self.invalidate(cell)
 
+    def _computed(self, cell: Cell) -> object:
+        self._active.append(cell)
+        self._read.append(set())
+        new = self.compute(cell)
+        self._active.pop()
+        self._read.pop()
+        return new
+
     def _run(self, cell: Cell) -> None:
         first = cell not in self.values
         if first:
             self.values[cell] = self.start(cell)
         self._stale.discard(cell)
         self._running.add(cell)
-        self._active.append(cell)
-        new = self.compute(cell)
-        self._active.pop()
+        new = self._computed(cell)
         self._running.discard(cell)
         self.computed += 1
         old = self.values[cell]
@@ -151,9 +160,7 @@ class Fixpoint:
         """Yield the cells that would have another value if they were computed now, with both."""
         for cell in list(self.values):
             held = self.values[cell]
-            self._active.append(cell)
-            new = self.compute(cell)
-            self._active.pop()
+            new = self._computed(cell)
             changes = self._changes.get(cell, 0)
             if changes > WIDENED:
                 new = self.widen(cell, new)

@@ -27,6 +27,7 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    Site,
     alike,
     join,
     without_none,
@@ -39,7 +40,7 @@ from migrate.receivers.results import Results
 from migrate.receivers.told import TOLD, Told
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
-from migrate.receivers.world import Contents, Result
+from migrate.receivers.world import Grown, Result
 from migrate.syntax import dotted
 from migrate.table import Table
 
@@ -79,9 +80,9 @@ class Inference(Told):
         self._cells = Fixpoint(self._compute, combined, widened, self._rank, self._start)
         self._read_program()
 
-    def _read_program(self) -> None:
+    def _read_program(self, before: Summaries | None = None) -> None:
         self.has_torch = has_torch(self.program, self.table, self.roots)
-        self.summaries = Summaries(self.program)
+        self.summaries = Summaries(self.program, before)
         self.index = UnitIndex(self.program)
         self._elimination = Elimination(self)
 
@@ -107,7 +108,7 @@ class Inference(Told):
         for unit in units:
             self._flows.pop(unit, None)
             self._proofs.pop(unit, None)
-        self._read_program()
+        self._read_program(self.summaries)
         self._parameters = self._parameters.renewed(units)
         self._classes = self._classes.renewed(units)
         lost = {*functions, *(keys - program.classes.keys())}
@@ -440,16 +441,27 @@ class Inference(Told):
         """What a function binds a variable of a unit around it to."""
         return self.kind_of("binds", function, name)
 
-    def contents(self, function: Function) -> Contents:
-        """What a function puts into the containers that it is given, or that others hold."""
-        return self._ask(("contents", function), Contents)
+    def grown(self, function: Function) -> Grown:
+        """What a function puts into the containers that others hold, by their site."""
+        return self._ask(("grown", function), dict[Site, tuple[Kind, frozenset[str]]])
 
-    def _contents(self, function: Function) -> Contents:
-        found = self.found(function)
-        grown = dict(found.grown)
+    def _grown(self, function: Function) -> Grown:
+        grown = dict(self.found(function).grown)
         if function.parent is None:  # its own sites mean nothing to others, nor those of globals
             grown = {s: g for s, g in grown.items() if isinstance(s, str) and s[0] == "."}
-        return Contents(grown, frozenset(found.kept), found.put_into_given)
+        return grown
+
+    def put_into(self, function: Function, site: str) -> Kind:
+        """What a function puts into the containers of one site."""
+        return self.kind_of("put into", function, site)
+
+    def put_into_given(self, function: Function) -> Kind:
+        """What a function puts into the containers that it is given."""
+        return self.kind_of("put into given", function)
+
+    def kept(self, function: Function) -> frozenset[str]:
+        """The sites of attributes and globals that hold what a function is given from then on."""
+        return self._ask(("kept", function), frozenset[str])
 
     def _outer(self, function: Function, name: str) -> Kind:
         found = self.found(function)
@@ -548,12 +560,11 @@ class Inference(Told):
 
 _STARTS: Mapping[str, Callable[[], object]] = {
     "walk": lambda: NOT_WALKED,
-    **dict.fromkeys(("parameters", "passed", "shown", "star"), dict),
+    **dict.fromkeys(("parameters", "passed", "shown", "star", "grown"), dict),
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
     **dict.fromkeys(("overriding", "classes", "holders", "rivals", "results"), tuple),
     **dict.fromkeys(("effects", "unseen"), Effects),
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
-    "contents": Contents,
 }
 _COMPUTE: Mapping[str, Callable[..., object]] = {
     "walk": Inference._walk,
@@ -568,7 +579,10 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "outer": Inference._outer,
     "inner": lambda self, path, name: self.found(path).inner.get(name, NOTHING),
     "binds": lambda self, function, name: self.found(function).variables.get(name, NOTHING),
-    "contents": Inference._contents,
+    "grown": Inference._grown,
+    "put into": lambda self, function, site: self.grown(function).get(site, (NOTHING,))[0],
+    "put into given": lambda self, function: self.found(function).put_into_given,
+    "kept": lambda self, function: frozenset(self.found(function).kept),
     **TOLD,
     "above": lambda self, key: self._classes.above(key),
     "stored": lambda self, key, name: self._classes.stored(key, name),

@@ -90,7 +90,12 @@ def join(*kinds: Kind) -> Kind:
         first, second = kinds
         if first is second or not second:
             return first
-        merged = first | second
+        if not first:
+            merged = second
+        elif second <= first:
+            merged = first
+        else:
+            merged = first | second
     else:
         merged = frozenset().union(*kinds)
     return merged if len(merged) <= 1 else _normal(merged)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from migrate.receivers.fixpoint import Cell
 from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, Site, join
-from migrate.receivers.world import Contents, Grown, Result
+from migrate.receivers.world import Grown, Result
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -20,7 +20,7 @@ class Outcome:
     ``nodes`` are the kinds of expressions that the rest of the program reads by node (defaults,
     annotations, bases, decorators); ``bodies`` the variables of class bodies; ``results``
     what the function gives, where that is other for each call; ``inner`` the variables of
-    comprehensions. The rest is what a call puts into containers, see `Contents`.
+    comprehensions. The rest is what a call puts into containers, see `World.grown`.
     """
 
     variables: Mapping[str, Kind] = field(default_factory=dict)
@@ -41,6 +41,8 @@ NOT_WALKED = Outcome()
 
 def combined(cell: Cell, old: object, new: object) -> object:
     """Join two values of a cell."""
+    if cell[0] == "kept":
+        return old | new  # type: ignore[operator]
     if isinstance(old, frozenset) and isinstance(new, frozenset):
         return join(old, new)
     if isinstance(old, Outcome) and isinstance(new, Outcome):
@@ -57,16 +59,17 @@ def combined(cell: Cell, old: object, new: object) -> object:
             old.kept | new.kept,
             join(old.put_into_given, new.put_into_given),
         )
-    if isinstance(old, Contents) and isinstance(new, Contents):
-        put = join(old.put_into_given, new.put_into_given)
-        return Contents(_grown(old.grown, new.grown), old.kept | new.kept, put)
     if isinstance(old, dict) and isinstance(new, dict):
+        if cell[0] == "grown":
+            return _grown(old, new)
         return _agreed(old, new) if cell[0] == "shown" else _joined(old, new)
     return new
 
 
 def widened(cell: Cell, value: object) -> object:
     """What a cell is that does not settle: unknown."""
+    if cell[0] == "kept":
+        return value
     if isinstance(value, frozenset):
         return UNKNOWN
     if isinstance(value, Outcome):
@@ -83,10 +86,9 @@ def widened(cell: Cell, value: object) -> object:
             value.kept,
             UNKNOWN,
         )
-    if isinstance(value, Contents):
-        grown = {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()}
-        return Contents(grown, value.kept, UNKNOWN)
     if isinstance(value, dict):
+        if cell[0] == "grown":
+            return {site: (UNKNOWN, keys) for site, (_, keys) in value.items()}
         return {} if cell[0] == "shown" else dict.fromkeys(value, UNKNOWN)
     return value
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import is_
 from typing import TYPE_CHECKING
 
 from migrate.analysis import callgraph
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from migrate.receivers.inference import Inference
 
 Passed = Mapping[str, Kind]
+# the kinds of the parts of a call, and what it passes then
+_Noted = tuple[tuple[Kind | None, ...], list[tuple[Function, Passed]]]
 _MORE = "*"  # what goes into *args
 _NAMED = "**"  # what goes into **kwargs, with the name behind it
 # there if some call unpacks, or code out of sight passes, what is not known: by place, by name
@@ -69,6 +72,7 @@ class Parameters:
     _passing: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
     _given: dict[Unit, dict[Function, Passed]] = field(default_factory=dict)
     _finished: dict[Unit, dict[Function, None]] = field(default_factory=dict)
+    _noted: dict[Unit | None, dict[int, _Noted]] = field(default_factory=dict)
 
     # -- what a function gets -------------------------------------------------------------------
 
@@ -102,7 +106,9 @@ class Parameters:
         found: dict[str, Kind] = {}
         for some in self._passes.get(function, {}).values():
             for name, value in some.items():
-                found[name] = join(found.get(name, NOTHING), value)
+                known = found.get(name, NOTHING)
+                if known is not value:
+                    found[name] = join(known, value)
         return found
 
     def assumed(self, function: Function, shown: Mapping[str, Kind]) -> dict[int, str]:
@@ -231,8 +237,26 @@ class Parameters:
         """Pass on what a call, just evaluated, gives; its unit may pass more later."""
         unit = self.world.unit
         if unit is not None:
-            for target in self._targets(call):
-                self._pass(unit, target.function, self._bind(target, call))
+            for function, given in self._passed_by(call):
+                self._pass(unit, function, given)
+
+    def _passed_by(self, call: ast.Call) -> list[tuple[Function, Passed]]:
+        """Return what an evaluated call passes to each function that it may run.
+
+        What was found for the call before holds as long as its parts have the kinds they had.
+        """
+        kinds = self.world.kinds
+        parts: tuple[ast.expr, ...] = (call.func, *call.args, *(k.value for k in call.keywords))
+        if isinstance(call.func, ast.Attribute):
+            parts = (call.func.value, *parts)
+        known = tuple(kinds.get(id(p)) for p in parts)
+        noted = self._noted.setdefault(self.world.unit, {})
+        before = noted.get(id(call))
+        if before is not None and all(map(is_, known, before[0])):
+            return before[1]
+        found = [(t.function, self._bind(t, call)) for t in self._targets(call)]
+        noted[id(call)] = known, found
+        return found
 
     def give(self, function: Function, given: Mapping[str, Kind]) -> None:
         """Note what the unit that is walked now gives to a function that is called out of sight."""
@@ -251,7 +275,7 @@ class Parameters:
         known = self._passes.setdefault(function, {})
         if given is None:
             known.pop(unit, None)
-        elif known.get(unit) == given:
+        elif (before := known.get(unit)) is given or before == given:
             return
         else:
             known[unit] = given
@@ -261,9 +285,8 @@ class Parameters:
         """Replace what a unit passes by what its walk, now at its end, has found."""
         found: dict[Function, Passed] = dict(self._given.pop(unit, {}))
         for call in self.world.index.calls(unit):
-            for target in self._targets(call):
-                bound = self._bind(target, call)
-                found[target.function] = _joined(found.get(target.function, {}), bound)
+            for function, bound in self._passed_by(call):
+                found[function] = _joined(found.get(function, {}), bound)
             for function, given in self._out_of_sight(call):
                 found[function] = _joined(found.get(function, {}), given)
         for function in self.world.index.functions(unit):
@@ -276,6 +299,7 @@ class Parameters:
         for function, given in found.items():
             self._put(unit, function, given)
         self._finished[unit] = dict.fromkeys(found)
+        self._noted.pop(unit, None)
 
     def renewed(self, gone: Collection[Unit]) -> Parameters:
         """Return the same for a program without some units; who has passed to them is invalid."""
@@ -535,4 +559,12 @@ def _anything(function: Function) -> dict[str, Kind]:
 
 
 def _joined(old: Passed, new: Passed) -> Passed:
-    return {n: join(old.get(n, NOTHING), new.get(n, NOTHING)) for n in {**old, **new}}
+    """Return what is passed by either; the very same mapping where the new one adds nothing."""
+    if not old or old is new:
+        return new
+    found: dict[str, Kind] = {}
+    for name, value in new.items():
+        known = old.get(name, NOTHING)
+        if known is not value and (both := join(known, value)) != known:
+            found[name] = both
+    return {**old, **found} if found else old

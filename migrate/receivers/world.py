@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from migrate.analysis.cfg import Graph, Unit
@@ -12,22 +12,12 @@ from migrate.analysis.summaries import Changes, Effects
 from migrate.program import Class, Function, Program
 from migrate.receivers.captured import Captured
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import NOTHING, Atom, Kind, Site
+from migrate.receivers.kinds import Atom, Kind, Site
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.table import Table
 
 Grown = Mapping[Site, tuple[Kind, frozenset[str]]]
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a function puts into containers: by site, into any it was given; ``kept``: the sites of
-    attributes and globals that hold containers it was given from then on."""
-
-    grown: Grown = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
-    put_into_given: Kind = NOTHING
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,13 @@ class World(Protocol):
 
     def binds(self, function: Function, name: str) -> Kind: ...
 
-    def contents(self, function: Function) -> Contents: ...
+    def grown(self, function: Function) -> Grown: ...
+
+    def put_into(self, function: Function, site: str) -> Kind: ...
+
+    def put_into_given(self, function: Function) -> Kind: ...
+
+    def kept(self, function: Function) -> frozenset[str]: ...
 
     def effects(self, function: Function) -> Effects: ...
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.analysis.callgraph import CallGraph
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated, graph_of
@@ -18,9 +19,9 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.program import File, Function, Program
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import without_none
-from migrate.syntax import dotted
+from migrate.syntax import children, dotted, within
 from migrate.training.groups import Group, models_of
-from migrate.training.marks import View, bodies, marks
+from migrate.training.marks import View, has_marks, marks, may_mark
 
 _EVERY = "*"  # a Module that has no name here
 # by which a function gets at weights or their gradients
@@ -53,15 +54,17 @@ class _Body:
 
     file: File
     function: Function | None
-    unit: Unit
+    graph: Graph
     switches: dict[int, list[Switch]] = field(default_factory=dict)  # by index of the node
     events: set[int] = field(default_factory=set)
     handles: bool = False
+    any_of: Sequence[_Body] = ()  # what a call out of sight may run: no body of its own
     calls: dict[int, list[tuple[ast.Call | None, _Body]]] = field(default_factory=dict)
-    graph: Graph = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.graph = graph_of(self.unit)
+    @cached_property
+    def called(self) -> list[tuple[Node, list[ast.Call]]]:
+        """The calls of each node, those of comprehensions included."""
+        return [(node, list(_calls(node))) for node in self.graph.nodes]
 
 
 class Freezing:
@@ -81,13 +84,13 @@ class Freezing:
 
     def _collect(self) -> None:
         for file in self.files:
-            self.bodies[id(file)] = _Body(file, None, file.source.tree)
+            self._add(file, None, file.source.tree)
             for function in file.functions.values():
-                self.bodies[id(function)] = _Body(file, function, function.node)
+                self._add(file, function, function.node)
         graph = self.inference.summaries.graph
         for body in self.bodies.values():
             view = View(body.file, self.inference)
-            for node in body.graph.nodes:
+            for node in body.graph.nodes if b"requires_grad" in body.file.source.data else ():
                 found = list(_switches(view, body, node))
                 if found:
                     body.switches[node.index] = found
@@ -97,54 +100,70 @@ class Freezing:
         for body in self._all():
             if body.function is not None and body.switches:
                 self._switching.setdefault(body.function.name, []).append(body.function)
-        self._unseen = [f for f in graph.indirect if f.name in self._switching]
-        for body in self.bodies.values():
-            self._mark_events(body)
-            for node in body.graph.nodes:
-                ran = list(self._ran(graph, body, node))
-                if ran:
-                    body.calls[node.index] = ran
+        unseen = [f for f in graph.indirect if f.name in self._switching]
+        any_of = [self.bodies[id(f)] for f in unseen if id(f) in self.bodies]
+        nowhere = graph_of(ast.Module([], []))
+        self._unseen = _Body(self.files[0], None, nowhere, any_of=any_of)
+        self._unseen.calls[nowhere.entry.index] = [(None, body) for body in any_of]
+        for file in self.files:
+            view = View(file, self.inference)
+            for part in (file, *file.functions.values()):
+                body = self.bodies[id(part)]
+                self._mark_events(view, body)
+                for node, calls in body.called:
+                    ran = list(self._ran(graph, view, body, node, calls))
+                    if ran:
+                        body.calls[node.index] = ran
 
-    def _mark_events(self, body: _Body) -> None:
-        view = View(body.file, self.inference)
-        tops = dict(_tops(view))
-        for mark in marks(view, tops.get(id(body.function), [])):
+    def _add(self, file: File, function: Function | None, unit: Unit) -> None:
+        graph = self.inference.graph(unit)
+        self.bodies[id(function or file)] = _Body(file, function, graph)
+
+    def _mark_events(self, view: View, body: _Body) -> None:
+        if not has_marks(view):
+            return
+        if not any(may_mark(view, call) for _, calls in body.called for call in calls):
+            return
+        block = (body.function.node if body.function is not None else view.file.source.tree).body
+        for mark in marks(view, block) if isinstance(block, list) else ():
             point = body.graph.at(mark.call, body.file.parents)
             if point is not None:
                 body.events.add(point.index)
-        for node in body.graph.nodes:
-            for call in _calls(node):
-                if is_built(view, call):
-                    body.events.add(node.index)
+        for node, calls in body.called:
+            if any(is_built(view, call) for call in calls):
+                body.events.add(node.index)
 
     def _ran(
-        self, graph: CallGraph, body: _Body, node: Node
+        self, graph: CallGraph, view: View, body: _Body, node: Node, calls: list[ast.Call]
     ) -> Iterator[tuple[ast.Call | None, _Body]]:
         """Yield the bodies that a node may run."""
         part = node.part
         if isinstance(part, ast.Import | ast.ImportFrom):
             yield from ((None, b) for b in self._imported(body.file, part))
-        view = View(body.file, self.inference)
-        for call in _calls(node):
-            for function in self._targets(graph, view, body, call):
+        for call in calls:
+            functions, unseen = self._targets(graph, view, body, call)
+            for function in functions:
                 if id(function) in self.bodies:
                     yield call, self.bodies[id(function)]
+            if unseen and self._unseen.any_of:
+                self.bodies[id(self._unseen)] = self._unseen
+                yield call, self._unseen
 
     def _targets(
         self, graph: CallGraph, view: View, body: _Body, call: ast.Call
-    ) -> Iterable[Function]:
+    ) -> tuple[Iterable[Function], bool]:
+        """Return the functions that a call may run, and whether it runs more, out of sight."""
         atoms = list(without_none(view.kind(call.func)))
         handed = self._handed(body, call)
         if atoms and all(a.kind in _RESOLVED for a in atoms):
             keys = [a.name if a.kind != "class" else f"{a.name}.__init__" for a in atoms]
             keys += [f"{a.name}.forward" for a in atoms if a.kind == "Module"]
             functions = (self.inference.function_of(key) for key in keys if "::" in key)
-            return [*(f for f in functions if f is not None), *handed]
+            return [*(f for f in functions if f is not None), *handed], False
         if isinstance(call.func, ast.Attribute) and _is_library(view, call.func.value):
-            return handed
+            return handed, False
         found = graph.targets(body.file, call, body.function)
-        unseen = self._unseen if found.unseen else ()
-        return [*found.functions, *unseen, *handed]
+        return [*found.functions, *handed], found.unseen
 
     def _handed(self, body: _Body, call: ast.Call) -> list[Function]:
         """Return the functions that a call is given by name: ``net.apply(freeze)``."""
@@ -319,8 +338,9 @@ class Freezing:
             if switch.value is not True or switch.whole:
                 yield switch.subject, switch.value is True
         for call, inner in body.calls.get(node.index, ()):
-            if self._below[id(inner)]:
-                yield from self._by_call(call, inner)
+            for one in inner.any_of or (inner,):
+                if self._below[id(one)]:
+                    yield from self._by_call(call, one)
 
     def _by_call(self, call: ast.Call | None, inner: _Body) -> Iterator[tuple[str, bool]]:
         """``set_requires_grad([netD_A, netD_B], False)``: what it is given, and to which value."""
@@ -388,11 +408,6 @@ def _overlap(frozen: str, module: str) -> bool:
     return frozen.startswith(f"{module}.") or module.startswith(f"{frozen}.")
 
 
-def _tops(view: View) -> Iterator[tuple[int, list[ast.stmt]]]:
-    for function, body in bodies(view):
-        yield id(function), body
-
-
 def _calls(node: Node) -> Iterator[ast.Call]:
     """Yield the calls that are evaluated at a node, those of comprehensions included."""
     for part in evaluated(node):
@@ -402,7 +417,7 @@ def _calls(node: Node) -> Iterator[ast.Call]:
             if isinstance(one, ast.Call):
                 yield one
             if not isinstance(one, _DEFINITIONS):
-                waiting += ast.iter_child_nodes(one)
+                waiting += children(one)
 
 
 def is_built(view: View, call: ast.Call) -> bool:
@@ -414,7 +429,7 @@ def is_built(view: View, call: ast.Call) -> bool:
 
 def _switches(view: View, body: _Body, node: Node) -> Iterator[Switch]:
     for part in evaluated(node):
-        for one in ast.walk(part) if not isinstance(node.part, _DEFINITIONS) else ():
+        for one in within(part) if not isinstance(node.part, _DEFINITIONS) else ():
             found = _switch(view, one)
             if found is None:
                 continue
@@ -546,7 +561,7 @@ def _module_of(body: _Body, subject: ast.expr) -> tuple[str, bool]:
     parents = body.file.parents
     name, whole = dotted(subject), True
     node, inside = parents.get(id(subject)), subject
-    while node is not None and node is not body.unit and not isinstance(node, _DEFINITIONS):
+    while node is not None and node is not body.graph.unit and not isinstance(node, _DEFINITIONS):
         if isinstance(node, (ast.For, ast.comprehension)):
             targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
             if name in targets:

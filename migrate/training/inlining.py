@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.program import Function
+from migrate.program import File, Function, Program
 from migrate.syntax import dotted, last_name
 from migrate.training.effects import binds, blocks, leaves, reads, uses
 from migrate.training.groups import Group, groups
@@ -138,15 +138,28 @@ def _is_odd(view: View, function: Function) -> bool:
 def _call_sites(view: View, function: Function) -> list[_Call] | None:
     """The statements that call a function; None if it is mentioned in any other way."""
     found = []
-    for file in view.inference.program.files.values():
-        for node in file.nodes:
-            if not _mentions(view, function, node, file is view.file):
-                continue
-            site = _site(view, function, node) if isinstance(node, ast.expr) else None
-            if site is None or file is not view.file:
-                return None
-            found.append(site)
+    for file, node in _named(view.inference.program).get(function.name, ()):
+        if not _mentions(view, function, node, file is view.file):
+            continue
+        site = _site(view, function, node) if isinstance(node, ast.expr) else None
+        if site is None or file is not view.file:
+            return None
+        found.append(site)
     return found
+
+
+def _named(program: Program) -> dict[str, list[tuple[File, ast.AST]]]:
+    """The names, attributes and imported names of a program, by the last name."""
+    notes = program.notes
+    if "named" not in notes:
+        found: dict[str, list[tuple[File, ast.AST]]] = {}
+        for file in program.files.values():
+            for node in file.nodes:
+                if isinstance(node, (ast.Name, ast.Attribute, ast.alias)):
+                    name = node.name if isinstance(node, ast.alias) else last_name(node)
+                    found.setdefault(name, []).append((file, node))
+        notes["named"] = found
+    return notes["named"]  # type: ignore[no-any-return]
 
 
 def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool:

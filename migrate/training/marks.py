@@ -124,8 +124,31 @@ class View:
         return bool(names) and names <= set(SCALERS)
 
 
+def may_mark(view: View, call: ast.Call) -> bool:
+    """Return whether a call may be one of a mark, or build an optimizer."""
+    if getattr(call.func, "attr", "") in _MARKING or "Optimizer" in view.atoms(call):
+        return True
+    return not view.torch_names(call.func).isdisjoint((*CLIP_NORM, *CLIP_VALUE))
+
+
+def has_marks(view: View) -> bool:
+    """Return whether a call in the file may be one of a mark, or build an optimizer."""
+    known: dict[str, bool] = view.inference.program.notes.setdefault("marks", {})
+    path = view.file.path
+    if path not in known:
+        calls = (call for some in view.file.calls.values() for call, _ in some)
+        known[path] = any(may_mark(view, call) for call in calls)
+    return known[path]
+
+
+# clamp_: of the gradients in a loop
+_MARKING = frozenset(("backward", "zero_grad", "step", "unscale_", "update", "clamp_"))
+
+
 def marks(view: View, body: list[ast.stmt]) -> list[Mark]:
     """The marks of a function's (or module's) own statements, in the order of the text."""
+    if not has_marks(view):
+        return []
     return sorted(_walk(view, body, ()), key=lambda m: m.statement.lineno)
 
 
