@@ -15,6 +15,9 @@ from migrate.syntax import FUNCTIONS, LEAVES, ByClass, FunctionNode, children, l
 Node = TypeVar("Node", bound=ast.AST)
 
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 @dataclass(eq=False)
 class Function:
     """A function, method or lambda. ``key`` is "path::Class.name".
@@ -75,6 +78,21 @@ class Function:
         for node in self.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.setdefault(node.id, []).append(node)
+        return found
+
+    @cached_property
+    def returned(self) -> list[ast.expr | None]:
+        """The values that it returns itself, not those that functions defined in it do."""
+        if not isinstance(self.node.body, list):
+            return [self.node.body]
+        found: list[ast.expr | None] = []
+        waiting: list[ast.AST] = [*reversed(self.node.body)]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Return):
+                found.append(node.value)
+            elif not isinstance(node, (*_DEFINITIONS, ast.expr)):
+                waiting += reversed(children(node))
         return found
 
     @property

@@ -7,17 +7,25 @@ attribute is identified by its name, whatever the object, so that an alias hides
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import NamedTuple
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
+from migrate.analysis.passing import (
+    FRESH,
+    SUPER,
+    Given,
+    Passing,
+    Roots,
+    names_in,
+    names_itself,
+    passed,
+)
 from migrate.program import File, Function, Program
-from migrate.syntax import FUNCTIONS, all_parameters, children, is_super
+from migrate.syntax import FUNCTIONS, all_parameters
 
 ANY = "*"  # an attribute whose name is not written out
-_Roots = Callable[[ast.AST], frozenset[str]]
 Scope = tuple[str, str]  # key of a function, or path of a module; name of the variable
 
 # methods of containers that change what is in them; every ``name_`` of a Tensor does as well
@@ -29,10 +37,6 @@ MUTATING = frozenset(
 )
 _REGISTERING = {"add_module": 0, "register_module": 0, "register_buffer": 0,
                 "register_parameter": 0, "setattr": 1, "delattr": 1, "__setattr__": 0}  # fmt: skip
-_FRESH = frozenset(
-    "len int float str bool range isinstance hasattr type id repr print super callable hash sum "
-    "issubclass format ord chr abs round".split()
-)
 
 
 @dataclass(frozen=True)
@@ -84,22 +88,6 @@ class Changes:
         )
 
 
-class _Given(NamedTuple):
-    """An argument: caller's names, whether it is one of them itself, attributes that hold it."""
-
-    names: frozenset[str]
-    itself: bool
-    held: frozenset[str]
-
-
-@dataclass(frozen=True)
-class _Passing:
-    """What one call passes to one function, by parameter."""
-
-    function: Function
-    values: tuple[tuple[str, _Given], ...]
-
-
 @dataclass
 class _Total:
     """The effects of several calls, in the names of their caller, while they are added up."""
@@ -117,7 +105,7 @@ class _Total:
         sets = {*own.elsewhere}, {*own.mutated}, {*own.rebound}, {*own.escaping}
         return cls(attributes, *sets, own.unknown)
 
-    def add(self, effects: Effects, passing: _Passing) -> None:
+    def add(self, effects: Effects, passing: Passing) -> None:
         """Add the effects of a callee."""
         self.elsewhere |= effects.elsewhere
         self.rebound |= effects.rebound
@@ -143,7 +131,7 @@ class _Unit:
     function: Function
     own: Effects = NO_EFFECTS
     calls: list[tuple[ast.Call, Targets]] = field(default_factory=list)
-    passes: list[_Passing] = field(default_factory=list)
+    passes: list[Passing] = field(default_factory=list)
     roots: dict[str, frozenset[str]] = field(default_factory=dict)
     used: dict[int, tuple[str, ...]] = field(default_factory=dict)
     results: list[ast.expr] = field(default_factory=list)
@@ -157,7 +145,7 @@ class Summaries:
     before: Summaries | None = None  # of a program of which most files are the same
     graph: CallGraph = field(init=False)
     _changes: dict[tuple[int, Targets], Changes] = field(default_factory=dict)
-    _given: dict[int, _Given] = field(default_factory=dict)
+    _given: dict[int, Given] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.graph = CallGraph(self.program)
@@ -182,15 +170,15 @@ class Summaries:
     def _bound(self, call: ast.Call, targets: Targets) -> Changes:
         total = _Total()
         for function in targets.functions:
-            passing = _passing(function, call, targets, _names_itself, self._given)
-            total.add(self.of(function), passing)
+            given = passed(function, call, targets, names_itself, self._given)
+            total.add(self.of(function), given)
         written = total.elsewhere.union(*total.attributes.values())
         changes = Changes(frozenset(written), frozenset(total.mutated), frozenset(total.rebound))
         if total.unknown or targets.unseen:
             unseen = self.unseen
             changes |= Changes(unseen.written, unseen.mutated, unseen.rebound)
         if targets.unseen:
-            changes |= Changes(contents=_given(call, _names_itself))
+            changes |= Changes(contents=_given(call, names_itself))
         return changes
 
     def components(self) -> list[tuple[Function, ...]]:
@@ -335,7 +323,7 @@ class Summaries:
         nodes = [n for n in own_nodes(function) if type(n) in kinds]
         parameters = {a.arg for a in all_parameters(function.node.args)}
         unit.roots = {name: frozenset((name,)) for name in parameters}
-        unit.roots[_SUPER] = frozenset(a.arg for a in function.parameters[:1])
+        unit.roots[SUPER] = frozenset(a.arg for a in function.parameters[:1])
         _find_aliases(nodes, unit)
         if isinstance(function.node, ast.Lambda):
             unit.results.append(function.node.body)
@@ -398,9 +386,9 @@ class Summaries:
                 used = {n.id for n in captured.nodes if isinstance(n, ast.Name)}
                 escaping |= frozenset().union(*(unit.roots.get(n, _NONE) for n in used))
         own_roots = partial(_roots, unit=unit)
-        given: dict[int, _Given] = {}
+        given: dict[int, Given] = {}
         unit.passes = list(dict.fromkeys(
-            _passing(f, call, targets, own_roots, given)
+            passed(f, call, targets, own_roots, given)
             for call, targets in unit.calls for f in targets.functions
         ))  # fmt: skip
         returned = frozenset().union(*(_roots(r, unit) for r in unit.results))
@@ -434,7 +422,7 @@ class Summaries:
             holder = func.value if isinstance(func, ast.Attribute) else node.args[0]
             known = isinstance(key, ast.Constant) and isinstance(key.value, str)
             written(holder, key.value if known else ANY)
-        if not targets.functions and name not in _FRESH:
+        if not targets.functions and name not in FRESH:
             escaping |= _given(node, partial(_roots, unit=unit))
 
     @cached_property
@@ -514,7 +502,7 @@ def _roots(node: ast.AST, unit: _Unit) -> frozenset[str]:
     """Return the parameters that a value may be, hold, or be part of."""
     names = unit.used.get(id(node))
     if names is None:
-        names = unit.used[id(node)] = tuple(_names_in(node))
+        names = unit.used[id(node)] = tuple(names_in(node))
     found = _NONE
     for name in names:
         own = unit.roots.get(name)
@@ -523,107 +511,8 @@ def _roots(node: ast.AST, unit: _Unit) -> frozenset[str]:
     return found
 
 
-def _names_itself(node: ast.AST) -> frozenset[str]:
-    """Return the variables that a value may be, hold, or be part of."""
-    return frozenset(_names_in(node)) - {_SUPER}
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    found: set[str] = set()
-    todo = [node]
-    for one in todo:
-        kind = type(one)
-        if kind is ast.Name:
-            found.add(one.id)  # type: ignore[attr-defined]
-        elif kind is ast.Call:
-            name = getattr(one.func, "id", "")  # type: ignore[attr-defined]
-            if name == "super":
-                found.add(_SUPER)
-            elif name not in _FRESH:
-                todo += children(one)
-        elif kind not in _NAMELESS:
-            todo += children(one)
-    return found
-
-
-_SUPER = "super()"
-_NAMELESS = frozenset((ast.Constant, ast.Compare, ast.JoinedStr, ast.Lambda))
-
-
-def _given(call: ast.Call, roots: _Roots) -> frozenset[str]:
+def _given(call: ast.Call, roots: Roots) -> frozenset[str]:
     found = _NONE
     for value in (*call.args, *(k.value for k in call.keywords)):
         found |= roots(value)
     return found
-
-
-def arguments(
-    function: Function, call: ast.Call, bound: bool
-) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield each parameter with what a call passes for it; None: it may be any of the arguments.
-
-    ``bound``: the first parameter is the receiver of the call.
-    """
-    node = function.node.args
-    positional = [a.arg for a in (*node.posonlyargs, *node.args)]
-    if bound and function.owner is not None and not function.decorated("staticmethod"):
-        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if positional:
-            yield positional[0], receiver
-            positional = positional[1:]
-    starred = any(isinstance(a, ast.Starred) for a in call.args)
-    for index, value in enumerate(call.args):
-        if not starred and index < len(positional):
-            yield positional[index], value
-        elif node.vararg is not None and not starred:
-            yield node.vararg.arg, value
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            known = {*positional, *(a.arg for a in node.kwonlyargs)}
-            if keyword.arg in known:
-                yield keyword.arg, keyword.value
-            elif node.kwarg is not None:
-                yield node.kwarg.arg, keyword.value
-    if starred or any(k.arg is None for k in call.keywords):
-        others = all_parameters(node)[len(node.posonlyargs) + len(node.args) :]
-        for name in (*positional, *(a.arg for a in others)):
-            for value in (*call.args, *(k.value for k in call.keywords)):
-                yield name, value
-
-
-def _passing(
-    function: Function, call: ast.Call, targets: Targets, roots: _Roots, known: dict[int, _Given]
-) -> _Passing:
-    """Return what a call passes to a function; of a new object nothing is passed.
-
-    ``known``: what is known of arguments by the id of their node.
-    """
-    first = function.parameters[0].arg if function.parameters and targets.constructs else ""
-    found = []
-    for parameter, value in arguments(function, call, targets.bound):
-        if parameter == first:
-            continue
-        given = _NOTHING_GIVEN if value is None else known.get(id(value))
-        if given is None:
-            assert value is not None
-            names = roots(value)
-            itself = len(names) == 1 and (isinstance(value, ast.Name) or is_super(value))
-            given = known[id(value)] = _Given(names, itself, _held(value))
-        found.append((parameter, given))
-    return _Passing(function, tuple(found))
-
-
-_NOTHING_GIVEN = _Given(_NONE, False, _NONE)
-
-
-def _held(value: ast.expr) -> frozenset[str]:
-    """Return the attribute whose contents are passed: ``grow(self.layers)``."""
-    if not isinstance(value, (ast.Attribute, ast.Subscript)):
-        return _NONE
-    found = set()
-    node: ast.expr = value
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        node = node.value
-    return frozenset(found)
