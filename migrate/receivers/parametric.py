@@ -27,7 +27,6 @@ from migrate.receivers.kinds import (
     without_none,
 )
 from migrate.receivers.world import Result, World
-from migrate.syntax import children
 
 DEEPEST = 4  # calls of what was passed that lead on to others
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
@@ -55,8 +54,7 @@ def results(function: Function, facts: Facts, kinds: Mapping[int, Kind]) -> tupl
     node = function.node
     if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return ()
-    body = node.body if isinstance(node.body, list) else [ast.Return(node.body)]
-    returned = [r.value for s in body for r in _returns(s)]
+    returned = function.returned
     if not any(_mentions_name(value) for value in returned if value is not None):
         return ()
     found = _Results(function, facts, kinds)
@@ -156,15 +154,6 @@ def _closed(function: Function, kinds: Mapping[int, Kind]) -> tuple[tuple[str, K
             values = (kinds.get(id(one.value), NOTHING) for one in assigned)
             found.append((name, indirect(join(*values))))
     return tuple(found)
-
-
-def _returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the returns of the function itself, not of those defined in it."""
-    if isinstance(node, ast.Return):
-        yield node
-    elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-        for child in children(node):
-            yield from _returns(child)
 
 
 def instance(
