@@ -27,7 +27,6 @@ from migrate.receivers.kinds import (
     UNKNOWN,
     Atom,
     Kind,
-    Site,
     alike,
     join,
     without_none,
@@ -40,7 +39,7 @@ from migrate.receivers.results import Results
 from migrate.receivers.told import TOLD, Told
 from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
-from migrate.receivers.world import Grown, Result
+from migrate.receivers.world import Result
 from migrate.syntax import dotted
 from migrate.table import Table
 
@@ -441,28 +440,6 @@ class Inference(Told):
         """What a function binds a variable of a unit around it to."""
         return self.kind_of("binds", function, name)
 
-    def grown(self, function: Function) -> Grown:
-        """What a function puts into the containers that others hold, by their site."""
-        return self._ask(("grown", function), dict[Site, tuple[Kind, frozenset[str]]])
-
-    def _grown(self, function: Function) -> Grown:
-        grown = dict(self.found(function).grown)
-        if function.parent is None:  # its own sites mean nothing to others, nor those of globals
-            grown = {s: g for s, g in grown.items() if isinstance(s, str) and s[0] == "."}
-        return grown
-
-    def put_into(self, function: Function, site: str) -> Kind:
-        """What a function puts into the containers of one site."""
-        return self.kind_of("put into", function, site)
-
-    def put_into_given(self, function: Function) -> Kind:
-        """What a function puts into the containers that it is given."""
-        return self.kind_of("put into given", function)
-
-    def kept(self, function: Function) -> frozenset[str]:
-        """The sites of attributes and globals that hold what a function is given from then on."""
-        return self._ask(("kept", function), frozenset[str])
-
     def _outer(self, function: Function, name: str) -> Kind:
         found = self.found(function)
         value = join(found.variables.get(name, NOTHING), found.inner.get(name, NOTHING))
@@ -579,10 +556,6 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "outer": Inference._outer,
     "inner": lambda self, path, name: self.found(path).inner.get(name, NOTHING),
     "binds": lambda self, function, name: self.found(function).variables.get(name, NOTHING),
-    "grown": Inference._grown,
-    "put into": lambda self, function, site: self.grown(function).get(site, (NOTHING,))[0],
-    "put into given": lambda self, function: self.found(function).put_into_given,
-    "kept": lambda self, function: frozenset(self.found(function).kept),
     **TOLD,
     "above": lambda self, key: self._classes.above(key),
     "stored": lambda self, key, name: self._classes.stored(key, name),

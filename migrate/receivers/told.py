@@ -1,4 +1,4 @@
-"""What the text of a program tells its walks, as cells: a walk is done again where it changes."""
+"""What walks are told as cells: by the text of the program, and what others put into containers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from migrate.program import Class, Function, Program
 from migrate.receivers import changes, class_texts
 from migrate.receivers.elimination import Elimination
 from migrate.receivers.fixpoint import Cell
-from migrate.receivers.world import World
+from migrate.receivers.flow import Flow
+from migrate.receivers.kinds import NOTHING, Kind, Site
+from migrate.receivers.outcome import Outcome
+from migrate.receivers.units import Unit
+from migrate.receivers.world import Grown, World
 from migrate.table import Table
 
 Value = TypeVar("Value")
 
 
 class Told:
-    """Answers by the text of the program; part of `Inference`."""
+    """Answers that are cells, so that a walk is done again where they change; see `Inference`."""
 
     program: Program
     table: Table
@@ -27,6 +31,11 @@ class Told:
 
     def _ask(self, cell: Cell, _: type[Value]) -> Value:
         raise NotImplementedError
+
+    def found(self, unit: Unit) -> Outcome | Flow:
+        raise NotImplementedError
+
+    # -- by the text ----------------------------------------------------------------------------
 
     def function_of(self, key: str) -> Function | None:
         return self.program.functions.get(key)
@@ -62,6 +71,30 @@ class Told:
         """Return the classes that have a method, or store an attribute, of a name."""
         return self._ask(("holders", name), tuple)
 
+    # -- contents of containers -----------------------------------------------------------------
+
+    def grown(self, function: Function) -> Grown:
+        """What a function puts into the containers that others hold, by their site."""
+        return self._ask(("grown", function), dict[Site, tuple[Kind, frozenset[str]]])
+
+    def _grown(self, function: Function) -> Grown:
+        grown = dict(self.found(function).grown)
+        if function.parent is None:  # its own sites mean nothing to others, nor those of globals
+            grown = {s: g for s, g in grown.items() if isinstance(s, str) and s[0] == "."}
+        return grown
+
+    def put_into(self, function: Function, site: str) -> Kind:
+        """What a function puts into the containers of one site."""
+        return self._ask(("put into", function, site), Kind)
+
+    def put_into_given(self, function: Function) -> Kind:
+        """What a function puts into the containers that it is given."""
+        return self._ask(("put into given", function), Kind)
+
+    def kept(self, function: Function) -> frozenset[str]:
+        """The sites of attributes and globals that hold what a function is given from then on."""
+        return self._ask(("kept", function), frozenset[str])
+
 
 TOLD: Mapping[str, Callable[..., object]] = {
     "overriding": lambda told, function: told.summaries.graph.overriding(function),
@@ -69,5 +102,9 @@ TOLD: Mapping[str, Callable[..., object]] = {
     "unseen": lambda told: told.summaries.unseen,
     "classes": Told._spelled,
     "holders": lambda told, name: told.program.holders.get(name, ()),
+    "grown": Told._grown,
+    "put into": lambda told, function, site: told.grown(function).get(site, (NOTHING,))[0],
+    "put into given": lambda told, function: told.found(function).put_into_given,
+    "kept": lambda told, function: frozenset(told.found(function).kept),
     "rivals": lambda told: told._elimination.rivals,
 }
