@@ -59,6 +59,25 @@ class Asked:
             self._late[id(node)] = self._is_late(node)
         return self._late[id(node)]
 
+    def trains(self, statement: ast.stmt) -> bool:
+        """Return whether only training decides by data how often a statement runs.
+
+        ``if self.training and random() < drop: continue`` is no question in eval mode.
+        """
+        loop = self.scene.parent(statement)
+        if not isinstance(loop, _LOOPS):
+            return isinstance(loop, ast.If) and _asks_training(loop.test)
+        if self.late(loop.test) if isinstance(loop, ast.While) else self.is_range(loop.iter):
+            return False
+        ends = [
+            node
+            for node in ast.walk(loop)
+            if isinstance(node, ast.If)
+            and self.late(node.test)
+            and _leaves_loop(node, (ast.Break, ast.Continue))
+        ]
+        return bool(ends) and all(_asks_training(node.test) for node in ends)
+
     def _is_late(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name) and is_all(self.scene.kind(node), "Tensor"):
             return not self._is_guessed(node)
@@ -172,6 +191,13 @@ class Asked:
 def asked_of(scene: Scene) -> Asked:
     """Return the answers for one file."""
     return Asked(scene)
+
+
+def _asks_training(test: ast.expr) -> bool:
+    """``self.training and ...``"""
+    first = test.values[0] if isinstance(test, ast.BoolOp) else test
+    conjoined = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    return conjoined and ast.unparse(first) == "self.training"
 
 
 def _leaves_loop(node: ast.stmt, by: tuple[type[ast.stmt], ...]) -> bool:

@@ -54,7 +54,9 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
     code, name, reason, _ = found
     asked, root = scene.spelling.local("helpers.is_pynative")
     needs, message = {root}, f"torch2ms {code} {name}: {reason}"
-    check = f"assert {asked}(), {message!r}"
+    statement = scene.statement(node)
+    trains = code == "GRF618" and late.asked_of(scene).trains(statement)
+    check = f"assert {asked}(){' or not self.training' * trains}, {message!r}"
     around = scene.parent(node) if before is None else None
     while around is not None and not isinstance(around, _FUNCTIONS):
         around = scene.parent(around)
