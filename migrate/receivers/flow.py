@@ -142,11 +142,14 @@ class Flow(Evaluator):
                 (self.stores, effects.stores),
             ):
                 for name, value in found.items():
-                    into[name] = join(into.get(name, NOTHING), value)
+                    known = into.get(name)
+                    if known is not value:
+                        into[name] = value if known is None else join(known, value)
             for site, (added, keys) in effects.grown.items():
                 known, others = self.grown.get(site, (NOTHING, frozenset()))
                 self.grown[site] = (join(known, added), keys | others)
-            self.result = join(self.result, effects.result)
+            if effects.result:
+                self.result = join(self.result, effects.result)
         for kinds in (self.variables, self.stores):
             for name, value in kinds.items():
                 kinds[name] = self._seen_from_outside(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import is_
 from typing import TYPE_CHECKING
 
@@ -246,6 +246,8 @@ class Parameters:
         What was found for the call before holds as long as its parts have the kinds they had.
         """
         kinds = self.world.kinds
+        if not may_run(kinds.get(id(call.func), NOTHING)):
+            return []
         parts: tuple[ast.expr, ...] = (call.func, *call.args, *(k.value for k in call.keywords))
         if isinstance(call.func, ast.Attribute):
             parts = (call.func.value, *parts)
@@ -541,6 +543,15 @@ class Parameters:
             ):
                 found = join(found, self.world.returns(function))
         return found
+
+
+@lru_cache(maxsize=4096)
+def may_run(callee: Kind) -> bool:
+    """Return whether a call may run functions of the project, by the kind of what is called."""
+    return any(
+        a.name in parametric.CALLERS if a.kind == "ref" else "::" in a.name or a.kind == "partial"
+        for a in callee
+    )
 
 
 def _first(function: Function) -> int:

@@ -118,6 +118,8 @@ class _Results:
         if name.id in parameter_names(function):
             if name.id not in function.stores:
                 return "own"
+            if _is_bound_anew(function, name):
+                return ""
             binding = self.facts.reach(name).only
             return "own" if binding is not None and isinstance(binding.place, ast.arg) else ""
         if name.id in function.locals or function.parent is None:
@@ -143,6 +145,19 @@ class _Results:
 
     def _kind(self, node: ast.AST) -> Kind:
         return self.kinds.get(id(node), NOTHING)
+
+
+def _is_bound_anew(function: Function, name: ast.Name) -> bool:
+    """Return whether a statement that surely ran before a name is read binds it."""
+    body = function.node.body if isinstance(function.node.body, list) else []
+    for item in body:
+        if item.lineno >= name.lineno:
+            return False
+        for target in item.targets if isinstance(item, ast.Assign) else ():
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            if any(getattr(part, "id", "") == name.id for part in parts):
+                return (item.end_lineno or 0) < name.lineno
+    return False
 
 
 def _closed(function: Function, kinds: Mapping[int, Kind]) -> tuple[tuple[str, Kind], ...]:
