@@ -180,8 +180,23 @@ class Facts:
         return tuple(self.canonical(base) for base in (entry[3] if len(entry) > 3 else ()))
 
     @cached_property
+    def _places(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
+        return {}
+
+    @cached_property
     def _parsed(self) -> dict[str, tuple[Signature, ...]]:
         return {}
+
+    def places(self, name: str) -> Mapping[str, tuple[int, ...]]:
+        """The places of the parameters that may be passed by place, over all overloads."""
+        if name not in self._places:
+            found: dict[str, tuple[int, ...]] = {}
+            for signature in self.signatures(name):
+                for index, param in enumerate(signature.params):
+                    if param.kind == "any":
+                        found[param.name] = (*found.get(param.name, ()), index)
+            self._places[name] = found
+        return self._places[name]
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """All overloads, the plain one first; () when the name is unknown or is not called."""

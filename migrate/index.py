@@ -85,12 +85,11 @@ class _Indexer:
             self._class(node, function, prefix)
             return
         self._note(node, function)
-        own = node.target if isinstance(node, ast.comprehension) else None
-        for child in children(node):
-            if child is own:
-                self._bound_inside(child, function)
-            else:
-                self._visit(child, function, owner, prefix)
+        below = children(node)
+        if isinstance(node, ast.comprehension):
+            self._bound_inside(below.pop(0), function)
+        for child in below:
+            self._visit(child, function, owner, prefix)
 
     def _bound_inside(self, target: ast.AST, function: Function | None) -> None:
         """The variables of a comprehension are its own."""

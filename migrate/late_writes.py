@@ -179,9 +179,12 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
 def _computes(scene: Scene, key: str) -> bool:
     """Whether a class of the project has a ``forward`` of its own that leaves its base's alone:
     what it writes on itself then means what that says."""
-    own = [c.methods["forward"] for c in family(scene, key) if "forward" in c.methods]
-    nodes = (n for method in own for n in method.nodes)
-    return bool(own) and not any(getattr(n, "attr", "") == "forward" for n in nodes)
+    known: dict[str, bool] = scene.inference.program.notes.setdefault("computes", {})
+    if key not in known:
+        own = [c.methods["forward"] for c in family(scene, key) if "forward" in c.methods]
+        nodes = (n for method in own for n in method.of(ast.Attribute))
+        known[key] = bool(own) and not any(getattr(n, "attr", "") == "forward" for n in nodes)
+    return known[key]
 
 
 def _as_built(scene: Scene, node: ast.Attribute) -> bool:

@@ -34,6 +34,12 @@ def _none(node: Any) -> list[ast.AST]:
     return []
 
 
+def _of_arguments(node: ast.arguments) -> list[ast.AST]:
+    found: list[ast.AST | None] = [*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs]
+    found += [*node.kw_defaults, node.kwarg, *node.defaults]
+    return [*filter(None, found)]
+
+
 # most nodes are of a few kinds, whose fields are always there; others are looked through
 _BELOW: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
     ast.Name: _none,
@@ -54,6 +60,17 @@ _BELOW: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
     ast.Compare: lambda node: [node.left, *node.comparators],
     ast.arg: lambda node: [] if node.annotation is None else [node.annotation],
     ast.Return: lambda node: [] if node.value is None else [node.value],
+    ast.AugAssign: lambda node: [node.target, node.value],
+    ast.IfExp: lambda node: [node.test, node.body, node.orelse],
+    ast.JoinedStr: lambda node: [*node.values],
+    ast.FormattedValue: lambda node: [node.value, *filter(None, (node.format_spec,))],
+    ast.Slice: lambda node: [*filter(None, (node.lower, node.upper, node.step))],
+    ast.Dict: lambda node: [*filter(None, node.keys), *node.values],
+    ast.comprehension: lambda node: [node.target, node.iter, *node.ifs],
+    ast.ListComp: lambda node: [node.elt, *node.generators],
+    ast.GeneratorExp: lambda node: [node.elt, *node.generators],
+    ast.Lambda: lambda node: [node.args, node.body],
+    ast.arguments: _of_arguments,
 }
 
 

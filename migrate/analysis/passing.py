@@ -35,12 +35,18 @@ class Passing:
     values: tuple[tuple[str, Given], ...]
 
 
-def names_itself(node: ast.AST) -> frozenset[str]:
-    """Return the variables that a value may be, hold, or be part of."""
-    return frozenset(names_in(node)) - {SUPER}
+def names_in(node: ast.AST, known: dict[int, frozenset[str]]) -> frozenset[str]:
+    """Return the variables that a value may be, hold, or be part of; `SUPER` for ``super()``.
+
+    ``known``: what was found before, by the id of a node.
+    """
+    names = known.get(id(node))
+    if names is None:
+        names = known[id(node)] = frozenset(_names_in(node))
+    return names
 
 
-def names_in(node: ast.AST) -> set[str]:
+def _names_in(node: ast.AST) -> set[str]:
     found: set[str] = set()
     todo = [node]
     for one in todo:

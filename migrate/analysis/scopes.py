@@ -241,9 +241,9 @@ class _Walker:
         while pending:
             item = pending.pop()
             one = item.node
-            if isinstance(one, ast.Constant):
-                continue
-            if isinstance(one, ast.Name):
+            if type(one) in _WHOLE:
+                pending += [item.at(c) for c in children(one) if type(c) is not ast.Constant]
+            elif isinstance(one, ast.Name):
                 self._name(one, item, node, events)
             elif isinstance(one, ast.Lambda):
                 self.units.append(one)
@@ -290,6 +290,11 @@ class _Walker:
             elif item.deferred:
                 self.captured.add(name.id)
                 self.scope.later.add(id(name))
+
+
+# expressions all of whose parts are evaluated where they are
+_WHOLE = frozenset((ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.Subscript, ast.BinOp,
+                    ast.UnaryOp, ast.keyword, ast.Slice, ast.Dict, ast.Expr))  # fmt: skip
 
 
 def _comprehension(one: ast.expr, item: _Item) -> Iterable[_Item]:

@@ -19,7 +19,6 @@ from migrate.analysis.passing import (
     Passing,
     Roots,
     names_in,
-    names_itself,
     passed,
 )
 from migrate.program import File, Function, Program
@@ -133,7 +132,7 @@ class _Unit:
     calls: list[tuple[ast.Call, Targets]] = field(default_factory=list)
     passes: list[Passing] = field(default_factory=list)
     roots: dict[str, frozenset[str]] = field(default_factory=dict)
-    used: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    used: dict[int, frozenset[str]] = field(default_factory=dict)
     results: list[ast.expr] = field(default_factory=list)
 
 
@@ -146,6 +145,7 @@ class Summaries:
     graph: CallGraph = field(init=False)
     _changes: dict[tuple[int, Targets], Changes] = field(default_factory=dict)
     _given: dict[int, Given] = field(default_factory=dict)
+    _names: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.graph = CallGraph(self.program)
@@ -170,7 +170,7 @@ class Summaries:
     def _bound(self, call: ast.Call, targets: Targets) -> Changes:
         total = _Total()
         for function in targets.functions:
-            given = passed(function, call, targets, names_itself, self._given)
+            given = passed(function, call, targets, self._named, self._given)
             total.add(self.of(function), given)
         written = total.elsewhere.union(*total.attributes.values())
         changes = Changes(frozenset(written), frozenset(total.mutated), frozenset(total.rebound))
@@ -178,8 +178,11 @@ class Summaries:
             unseen = self.unseen
             changes |= Changes(unseen.written, unseen.mutated, unseen.rebound)
         if targets.unseen:
-            changes |= Changes(contents=_given(call, names_itself))
+            changes |= Changes(contents=_given(call, self._named))
         return changes
+
+    def _named(self, node: ast.AST) -> frozenset[str]:
+        return names_in(node, self._names) - {SUPER}
 
     def components(self) -> list[tuple[Function, ...]]:
         """Return the strongly connected components of the calls that are resolved, callees first.
@@ -318,7 +321,7 @@ class Summaries:
 
     def _scanned(self, file: File, function: Function) -> _Unit:
         """Collect what the body of a function does itself."""
-        unit = _Unit(function)
+        unit = _Unit(function, used=self._names)
         kinds = (*_TELLING, ast.Name) if function.globals else _TELLING
         nodes = [n for n in own_nodes(function) if type(n) in kinds]
         parameters = {a.arg for a in all_parameters(function.node.args)}
@@ -500,11 +503,8 @@ def _bound(target: ast.AST) -> Iterator[str]:
 
 def _roots(node: ast.AST, unit: _Unit) -> frozenset[str]:
     """Return the parameters that a value may be, hold, or be part of."""
-    names = unit.used.get(id(node))
-    if names is None:
-        names = unit.used[id(node)] = tuple(names_in(node))
     found = _NONE
-    for name in names:
+    for name in names_in(node, unit.used):
         own = unit.roots.get(name)
         if own:
             found = found | own if found else own

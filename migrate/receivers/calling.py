@@ -420,6 +420,9 @@ _SEVERAL = {
 def _several(name: str, node: ast.Call, table: Table) -> Kind:
     """Return what a function gives that is asked for more than one result; nothing if it is not."""
     found: list[Kind] = []
+    may_be_asked = table.torch.places(name).keys() | {k.arg for k in node.keywords}
+    if may_be_asked.isdisjoint(_SEVERAL):
+        return NOTHING
     for argument, result in _SEVERAL.items():
         for value in bound_to(argument, node, table, name):
             if _is_true(value):
@@ -432,11 +435,8 @@ def _several(name: str, node: ast.Call, table: Table) -> Kind:
 def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast.expr]:
     """What a call passes for an argument, by keyword or by place."""
     found = [k.value for k in node.keywords if k.arg == argument]
-    for signature in table.signatures(name):
-        for index, param in enumerate(signature.params):
-            if param.name == argument and param.kind == "any" and index < len(node.args):
-                found.append(node.args[index])
-    return found
+    places = table.torch.places(name).get(argument, ())
+    return [*found, *(node.args[i] for i in places if i < len(node.args))]
 
 
 def _of_numpy(found: Kind, node: ast.Call) -> Kind:

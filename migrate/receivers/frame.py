@@ -216,10 +216,9 @@ class Frame:
             return NONE
         method = _method(type(self), type(node))  # type: ignore[arg-type]  # classes do hash
         found = method(self, node) if method is not None else self._others(node)
-        world = self.world
-        if world.recorded.places:
+        if self.world.recorded.places:
             found = self._as_recorded(node, found)
-        world.kinds[id(node)] = found
+        self.world.kinds[id(node)] = found
         return found
 
     def _as_recorded(self, node: ast.expr, found: Kind) -> Kind:

@@ -449,7 +449,8 @@ class Parameters:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         for value in (*call.args, *call.keywords):
             node = value.value if isinstance(value, ast.keyword) else value
-            for atom in self.world.kinds.get(id(node), NOTHING):
+            given = self.world.kinds.get(id(node), NOTHING)
+            for atom in given if is_code(given) else ():
                 function = self._function(atom)
                 if function is None or self._hands_on(callee, call):
                     continue
@@ -545,7 +546,13 @@ class Parameters:
         return found
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
+def is_code(value: Kind) -> bool:
+    """Return whether a value may be a function or a bound method."""
+    return any(a.kind in ("function", "method") for a in value)
+
+
+@lru_cache(maxsize=1 << 14)
 def may_run(callee: Kind) -> bool:
     """Return whether a call may run functions of the project, by the kind of what is called."""
     return any(
