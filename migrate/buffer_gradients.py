@@ -16,7 +16,7 @@ from migrate.scene import Scene
 BUFFER = "torch.nn.Module.register_buffer"
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 _NUMBERS = ("int", "float", "bool", "str", "Size", "device", "dtype")
-_CUTTING = frozenset(
+CUTTING = frozenset(
     """
     detach argmax argmin long int bool round floor ceil sign numel size zeros ones full empty
     arange eye linspace tensor zeros_like ones_like full_like empty_like rand randn randint
@@ -117,7 +117,7 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
 def is_fresh(node: ast.expr) -> bool:
     """Return whether a call makes a Tensor that no gradient reaches."""
     func = node.func if isinstance(node, ast.Call) else None
-    return getattr(func, "attr", getattr(func, "id", "")) in _CUTTING
+    return getattr(func, "attr", getattr(func, "id", "")) in CUTTING
 
 
 def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:

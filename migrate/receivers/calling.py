@@ -14,6 +14,7 @@ from migrate.receivers.given import Given
 from migrate.receivers.kinds import (
     ARRAY,
     GIVEN,
+    HANDING_ON,
     MODULE,
     NOTHING,
     SCALAR,
@@ -327,9 +328,14 @@ class Calling(Given):
         return self.world.results.of_call(name)
 
     def _works_inplace(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> bool:
-        """``nn.ReLU(inplace=True)``, also as the first layer of a Sequential."""
-        if name == "torch.nn.Sequential" and args:
-            return any("inplace" in a.keys for a in args[0])
+        """``nn.ReLU(inplace=True)``, also as the first layer of a Sequential that computes."""
+        if name == "torch.nn.Sequential":
+            for layer in args:
+                if any("inplace" in a.keys for a in layer):
+                    return True
+                if not any(map(_hands_on, layer)):
+                    return False
+            return False
         return any(_is_true(v) for v in bound_to("inplace", node, self.world.table, name))
 
     def _tensor_arguments(self, node: ast.Call, name: str) -> None:
@@ -468,6 +474,15 @@ def _handed(node: ast.Call, given: list[Kind]) -> list[Kind]:
     whole += [k.arg is not None for k in node.keywords]
     inside = (join(*(i for a in kind for i in a.items)) for kind in given)
     return [k if is_whole else i for k, i, is_whole in zip(given, inside, whole, strict=True)]
+
+
+def _hands_on(layer: Atom) -> bool:
+    """Return whether a layer may give what it is given, or a view of it."""
+    owner, _, last = layer.name.rpartition(".")
+    if layer.kind != "Module" or not owner.startswith("torch.nn"):
+        return False
+    inner = [a for kind in layer.items for a in kind]
+    return last in HANDING_ON or (last == "Sequential" and all(map(_hands_on, inner)))
 
 
 def _keyed(value: Kind, key: str) -> Kind:

@@ -63,6 +63,9 @@ GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown ga
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
                "named_children")  # fmt: skip
+# layers of torch that may give what they are given, or a view of it
+HANDING_ON = frozenset("Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d "
+                       "AlphaDropout FeatureAlphaDropout".split())  # fmt: skip
 # what torch's layers hold that normalize, and hardly anything else
 STATISTICS = frozenset({"running_mean", "running_var"})
 

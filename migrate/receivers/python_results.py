@@ -50,6 +50,9 @@ _ARRAYS = frozenset(
     "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
     "hstack rand randn randint random random_sample uniform normal standard_normal".split()
 )
+# what may give back a value that it was given, or what a function gives that it was given
+_HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.choice",
+               "random.sample", "contextlib.nullcontext")  # fmt: skip
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
 # what draws one number unless it is given more arguments than these
 _ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
@@ -151,6 +154,8 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return frozenset((Atom("dict", items=(_made_by(first),)),))
     if name.startswith("numpy.random.") and _draws_one(name, args):
         return SCALAR
+    if name.startswith(_HANDING_ON):
+        return UNKNOWN
     if name.startswith("numpy."):
         return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
     return kind("instance", name)

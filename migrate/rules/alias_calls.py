@@ -90,6 +90,8 @@ class Calls(Writes):
         if isinstance(func, ast.Attribute):
             asked = func.attr in METADATA or not self._tensor(func.value)
             receiver = self.holders(func.value) if asked else self.value(func.value)
+            if func.attr not in METADATA and "Tensor" in self.scene.kind_names(func.value):
+                self.read(ast.unparse(func.value), receiver)
         else:
             self.value(func)
         args = [self._argument(a) for a in node.args]

@@ -202,12 +202,16 @@ class Values:
         return refs
 
     def elements(self, holders: Refs) -> Refs:
-        """What iterating over these gives; a view of a tensor gives views of it."""
+        """What iterating over these gives; a view of a tensor gives views of it.
+
+        So does what torch made here, where it is no Tensor: a tuple of Tensors.
+        """
         found = self.state.get(holders, ELEMENTS)
         return found | frozenset(
             r._replace(how=max(r.how, VIEW))
             for r in holders
-            if r.how and (r.region, ELEMENTS) not in self.state.inside
+            if (r.how or r.region[0] in ("new", "old"))
+            and (r.region, ELEMENTS) not in self.state.inside
         )
 
     def contents(self, holders: Refs) -> Refs:

@@ -145,7 +145,7 @@ class Writes(Values):
             return refs
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
-        if mode != "item" and any(r.how == VIEW and root(r.region)[0] == "outer" for r in refs):
+        if any(r.how == VIEW and root(r.region)[0] == "outer" for r in refs):
             self.found.seen.setdefault(key, "a variable of outside, of which it is a part")
         self._unseen(key, expr, refs)
         repairs = self._repairs(by, target, refs) if mode in ("bound", "item") else ()

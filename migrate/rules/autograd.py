@@ -7,28 +7,24 @@ import tokenize
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
+from migrate.buffer_gradients import CUTTING, is_parameter
 from migrate.choice import Chosen
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all
-from migrate.rules import decorators
+from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented, first_start
+from migrate.rules.stopped import QUIET, STOPPING, outwards
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.source import Source
 from migrate.syntax import unpacked
 
-QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
-         "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
-         "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled",
-         "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
-         "torch.profiler.record_function", "torch.autograd.profiler.record_function",
-         "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")  # fmt: skip
-STOPPING = QUIET[:4]
 # their rows take whatever is given, also by **: they only choose a kernel
 _KERNELS = QUIET[-2:]
 
 
+_COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
 # what has variables of its own
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp,
           ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
@@ -100,10 +96,12 @@ def contexts(scene: Scene) -> Iterator[Edit]:
             yield from _dedent(scene, node)
             if set(names) & set(STOPPING) and _differentiated(scene, node):
                 yield from _cut_names(scene, node)
+                yield from _cut_held(scene, node)
     for function in scene.file.of(ast.FunctionDef):
         stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
+            yield from _cut_held(scene, function)
 
 
 def _spreads(call: ast.Call) -> bool:
@@ -200,7 +198,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     yield from _cut_returns(scene, node)
 
 
-def _same_objects(block: ast.With) -> set[int]:
+def _same_objects(block: ast.AST) -> set[int]:
     """Return the names of a block that are bound to what a name held before it: ``a, c = b, d``."""
     given: dict[int, str] = {}
     for item in (n for n in ast.walk(block) if isinstance(n, ast.Assign)):
@@ -279,19 +277,136 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
             pending.extend(reversed(list(ast.iter_child_nodes(current))))
 
 
-def _cut_returns(scene: Scene, node: ast.AST) -> Iterator[Edit]:
-    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    for item in _evaluated(node):
+def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
+    """Cut off the Tensors that a block returns, but for what it was handed as it is."""
+    for item in _evaluated(block):
         if isinstance(item, ast.Return) and item.value is not None:
             values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
             for value in values:
-                if is_all(scene.kind(value), "Tensor"):
-                    span = scene.source.span(value)
-                    yield _silent(
-                        scene,
-                        value,
-                        Span(span.start, span.start),
-                        (f"{text}(",),
-                        frozenset((root,)),
-                    )
-                    yield _silent(scene, value, Span(span.end, span.end), (")",))
+                if is_all(scene.kind(value), "Tensor") and (
+                    not isinstance(value, ast.Name) or _is_computed(scene, value, block)
+                ):
+                    yield from _wrapped(scene, value, "{}(", ")")
+
+
+def _wrapped(scene: Scene, value: ast.expr, before: str, after: str) -> Iterator[Edit]:
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    span, needs = scene.source.span(value), frozenset((root,))
+    yield _silent(scene, value, Span(span.start, span.start), (before.format(text),), needs)
+    yield _silent(scene, value, Span(span.end, span.end), (after.format(text),), needs)
+
+
+# -- what containers hold ------------------------------------------------------------------------
+
+
+def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
+    """Cut off what a block computes and puts into a list, a tuple, a dict or an object.
+
+    An element that was there before the block has the gradient that it had.
+    """
+    if not data_attribute.records(scene, scene.function(next(_inside(block)))):
+        return
+    for item in _evaluated(block):
+        held: list[ast.expr] = []
+        if isinstance(item, ast.Assign):
+            places = [t for target in item.targets for t in _places(target)]
+            if not all(isinstance(t, ast.Name) for t in places):
+                held = [] if all(_takes_numbers(scene, t) for t in places) else [item.value]
+            elif not is_all(scene.kind(item.value), "Tensor"):
+                unpacks = len(places) > 1 or not isinstance(item.targets[0], ast.Name)
+                held = [] if unpacks else [item.value]
+        elif isinstance(item, ast.AugAssign):
+            held = [item.value] if is_all(scene.kind(item.value), "list", "tuple") else []
+        elif isinstance(item, (ast.Yield, ast.YieldFrom)):
+            held = [item.value] if item.value is not None else []
+        elif isinstance(item, ast.Return) and item.value is not None:
+            parts = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
+            held = [p for p in parts if not is_all(scene.kind(p), "Tensor")]
+        elif isinstance(item, ast.Call) and _collects(scene, item):
+            held = [*item.args, *(k.value for k in item.keywords)]
+        for value in held:
+            yield from _cut_parts(scene, value, block)
+
+
+def _inside(block: ast.AST) -> Iterator[ast.AST]:
+    yield from getattr(block, "body", [block])
+
+
+def _places(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for part in target.elts:
+            yield from _places(part)
+    else:
+        yield target.value if isinstance(target, ast.Starred) else target
+
+
+def _takes_numbers(scene: Scene, place: ast.expr) -> bool:
+    """Return whether a Parameter, or a part of a Tensor, takes the numbers of what it is set to."""
+    if isinstance(place, ast.Attribute):
+        return place.attr in ("data", "grad") or is_parameter(scene, place)
+    return isinstance(place, ast.Subscript) and is_all(scene.kind(place.value), "Tensor")
+
+
+def _collects(scene: Scene, call: ast.Call) -> bool:
+    """Return whether a call puts its arguments into a container."""
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr in _COLLECTING and (
+        "Tensor" not in scene.kind_names(func.value)
+    )  # fmt: skip
+
+
+def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
+    """Cut off the Tensors of a value that the block computes."""
+    if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        for part in value.elts:
+            yield from _cut_parts(scene, part, block)
+    elif isinstance(value, ast.Dict):
+        for part in value.values:
+            yield from _cut_parts(scene, part, block)
+    elif isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        yield from _cut_parts(scene, value.elt, block)
+    elif isinstance(value, ast.DictComp):
+        yield from _cut_parts(scene, value.value, block)
+    elif isinstance(value, ast.IfExp):
+        yield from _cut_parts(scene, value.body, block)
+        yield from _cut_parts(scene, value.orelse, block)
+    elif _is_computed(scene, value, block):
+        kinds = scene.kind(value)
+        tensors = all(is_all(i, "Tensor") for a in kinds for i in a.items)
+        if is_all(kinds, "Tensor"):
+            yield from _wrapped(scene, value, "{}(", ")")
+        elif isinstance(value, ast.Call) and tensors and all(a.items for a in kinds):
+            if is_all(kinds, "list"):
+                yield from _wrapped(scene, value, "[{}(v) for v in ", "]")
+            elif is_all(kinds, "tuple"):
+                yield from _wrapped(scene, value, "tuple({}(v) for v in ", ")")
+
+
+def _is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:
+    """Return whether an expression has a value of the block's own, which may have a gradient."""
+    if isinstance(value, ast.Name):
+        if any(value.id in _bound_by(scene, around) for around in outwards(scene.file, value)):
+            return True
+        same = _same_objects(block)
+        return any(
+            isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store)
+            for n in _evaluated(block)
+            if id(n) not in same
+        )
+    if isinstance(value, ast.Call):
+        name = getattr(value.func, "attr", getattr(value.func, "id", ""))
+        return name not in CUTTING
+    return isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Subscript)) and not (
+        isinstance(value, ast.Subscript) and not is_all(scene.kind(value.value), "Tensor")
+    )
+
+
+def _bound_by(scene: Scene, node: ast.AST) -> set[str]:
+    """Return the variables of a comprehension that are parts of Tensors."""
+    return {
+        name.id
+        for clause in getattr(node, "generators", ())
+        if is_all(scene.kind(clause.iter), "Tensor")
+        for name in ast.walk(clause.target)
+        if isinstance(name, ast.Name)
+    }

@@ -132,7 +132,7 @@ def keeps_gradient(scene: Scene, node: ast.AST) -> bool:
     a buffer, what is made of numbers, or where nothing is differentiated.
     """
     function = scene.function(node)
-    return _records(scene, function) and _is_intermediate(scene, _owner(scene, node), function)
+    return records(scene, function) and _is_intermediate(scene, _owner(scene, node), function)
 
 
 def takes_gradient(scene: Scene, node: ast.AST) -> bool:
@@ -176,7 +176,7 @@ def _owner(scene: Scene, node: ast.AST) -> ast.expr:
             return node
 
 
-def _records(scene: Scene, function: Function | None, seen: frozenset[str] = frozenset()) -> bool:
+def records(scene: Scene, function: Function | None, seen: frozenset[str] = frozenset()) -> bool:
     """Return whether a gradient may be computed through what a function does.
 
     It is unknown, and so it may, where nothing shows who calls the function.
@@ -190,7 +190,7 @@ def _records(scene: Scene, function: Function | None, seen: frozenset[str] = fro
     sites = call_sites(scene, function)
     if not sites or _differentiates(function.nodes):
         return True
-    return any(_records(scene_of(scene, f), c, seen | {function.key}) for f, _, c in sites)
+    return any(records(scene_of(scene, f), c, seen | {function.key}) for f, _, c in sites)
 
 
 def _differentiates(nodes: Iterable[ast.AST]) -> bool:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.module_members import RENAMED
+from migrate.module_members import RENAMED, family
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.program import Class, File
 from migrate.receivers.kinds import is_all, without_none
@@ -97,16 +97,34 @@ def _untrained(scene: Scene, owner: Class, name: str) -> bool:
         for node in file.nodes:
             if isinstance(node, ast.Constant) and node.value == name:
                 call = file.parents.get(id(node))
-                if call is None or _registered(call) != name:
+                if not isinstance(call, ast.Call) or _registered(call) != name:
                     return False
-                stored += 1
+                stored += not (
+                    isinstance(call.func, ast.Attribute)
+                    and _of_another(scene, owner, call.func.value)
+                )
             if isinstance(node, ast.Attribute) and node.attr == name:
+                if _of_another(scene, owner, node.value):
+                    continue
                 stored += isinstance(node.ctx, ast.Store)
                 if isinstance(node.ctx, ast.Load) and not (
                     _only_looked_at(file, node) or _stopped(scene, file, owner, node)
                 ):
                     return False
     return stored == 1
+
+
+def _of_another(scene: Scene, owner: Class, holder: ast.expr) -> bool:
+    """Return whether an object is surely of a class that has nothing to do with ``owner``."""
+    names = {a.name for a in without_none(scene.inference.kinds.get(id(holder), frozenset()))}
+    if not names or not all("::" in name for name in names):
+        return False
+    above = {one.key for one in family(scene, owner.key)}
+    return all(
+        above.isdisjoint(one.key for one in family(scene, name))
+        and scene.inference.class_of(name) is not None
+        for name in names
+    )
 
 
 def _only_looked_at(file: File, node: ast.expr) -> bool:

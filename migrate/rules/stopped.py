@@ -6,9 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from migrate.program import File
-from migrate.rules.autograd import STOPPING
 from migrate.scene import Scene
 from migrate.sites import direct_name
+
+QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
+         "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
+         "torch.autograd.enable_grad", "torch.autograd.set_grad_enabled",
+         "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
+         "torch.profiler.record_function", "torch.autograd.profiler.record_function",
+         "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")  # fmt: skip
+STOPPING = QUIET[:4]
 
 
 def is_stopped(scene: Scene, file: File, node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ an input as it is when nothing is to be done. Every other torch function makes a
 
 from __future__ import annotations
 
-from migrate.receivers.kinds import Atom
+from migrate.receivers.kinds import HANDING_ON, Atom
 
 _VIEWS = frozenset(
     """
@@ -26,12 +26,7 @@ parameters named_parameters buffers named_buffers modules named_modules children
 state_dict get_parameter get_buffer get_submodule cast
 """.split()
 )
-_LAYERS = frozenset(
-    """
-Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout
-Sequential ModuleList Module
-""".split()
-)
+_LAYERS = HANDING_ON | {"Sequential", "ModuleList", "Module"}
 # of these only the object is asked, never its values
 METADATA = frozenset(
     """
