@@ -54,6 +54,7 @@ def _arguments() -> argparse.Namespace:
         "--observe", action="store_true", help="check the kinds; needs no MindSpore"
     )
     parser.add_argument("--no-graph", action="store_true", help="PyNative only")
+    parser.add_argument("--bare", action="store_true", help="no program has a caller")
     parser.add_argument(
         "--no-shrink", action="store_true", help="write differing programs as they are"
     )
@@ -81,7 +82,7 @@ def _shared(options: argparse.Namespace) -> int:
     starts = range(options.start, options.start + options.count, part)
     plain = [
         a
-        for a in ("--observe", "--no-graph", "--no-shrink")
+        for a in ("--observe", "--no-graph", "--no-shrink", "--bare")
         if getattr(options, a[2:].replace("-", "_"))
     ]
     runs = [
@@ -109,7 +110,7 @@ def _batches(options: argparse.Namespace) -> Iterator[tuple[int, list[Any]]]:
             if time.monotonic() > until:
                 return
             stop = min(start + options.batch, options.start + options.count)
-            yield start, list(generate.programs(options.seed, start, stop))
+            yield start, list(generate.programs(options.seed, start, stop, options.bare))
             progress.advance(task, stop - start)
 
 

@@ -124,7 +124,7 @@ def run(
         def forward(call: Any = call, arguments: Arguments = arguments) -> Any:
             handed = [side.handed(a) for a in arguments]
             result = side.plain(call(*handed))
-            return ("list", [result, side.plain(handed)])
+            return ("list", [result, side.plain(handed) if program.lent else ("None", None)])
 
         if not attempt(f"{number} forward", forward):
             continue

@@ -44,6 +44,7 @@ class Program:
     imports: str = ""
     features: frozenset[str] = frozenset()
     gradient: bool = True
+    lent: bool = True  # whoever calls the entry may read the arguments behind that
 
     def with_text(self, text: str) -> Program:
         return replace(self, text=text)

@@ -7,10 +7,11 @@ import ast
 from migrate import unknown_receivers
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.receivers.kinds import TENSOR, is_all
 from migrate.receivers.recorded import is_plain
 from migrate.rules import asked_gradient, checkpoints, data_attribute, inplace
 from migrate.rules.calling import decide_call, template_of
+from migrate.rules.torch_sharing import is_written
 from migrate.scene import Scene
 from migrate.syntax import dotted
 from migrate.table import Row
@@ -158,10 +159,64 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if not scene.table.rows(name) and not inplace.applies(scene, name):
             return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
+        written = inplace.applies(scene, name)
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
             return found
+        if type(found) is Edit and not written:
+            either = _either(scene, found, parent, node.value)
+            if (
+                either is not None
+                and scene.inference.recorded.at(scene.file.path, node.value) is None
+            ):
+                return either
     return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
+
+
+_ASKED = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp, ast.BinOp, ast.Compare,
+          ast.Slice, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)  # fmt: skip
+_EITHER = "Nothing tells whether its receiver is a Tensor: the text asks when it runs."
+
+
+def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edit | None:
+    """``ops.sort(x, 0) if isinstance(x, ms.Tensor) else x.sort(0)``: right for whatever x is."""
+    span = scene.source.span(call)
+    asked = _deciding(scene, receiver)
+    if edit.parts is None or edit.site.span != span or asked is None:
+        return None
+    if isinstance(scene.parent(call), (ast.Expr, ast.Await)):
+        return None
+    if not _unpacks(scene, call) and any(s.fields for s in scene.table.signatures(edit.site.name)):
+        return None  # what is asked of it by name is no longer there
+    text, root = scene.spelling.local("mindspore.Tensor")
+    held = piece(scene.source, asked, False)
+    parts = ("(", *edit.parts, " if isinstance(", held, f", {text}) else ", Piece(span), ")")
+    needs = edit.needs | {root}
+    return Edit(edit.site, edit.outcome, parts, edit.row, needs, edit.note or _EITHER)
+
+
+def _unpacks(scene: Scene, call: ast.Call) -> bool:
+    """Return whether the parts of a result are taken by their places."""
+    parent = scene.parent(call)
+    if isinstance(parent, ast.Assign):
+        return all(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+    return isinstance(parent, ast.Subscript) and parent.value is call
+
+
+def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
+    """Return what is a Tensor where an expression is one, and can be evaluated twice."""
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+        return _deciding(scene, node.left, depth)
+    if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+        plain = len(node.ops) == 1 and not isinstance(
+            node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        )
+        return _deciding(scene, node.left, depth) if plain else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and depth:
+        name = f"torch.Tensor.{node.func.attr}"
+        of_tensors = scene.inference.results.of_call(name) == TENSOR and not is_written(name)
+        return _deciding(scene, node.func.value, depth - 1) if of_tensors else None
+    return node if all(isinstance(n, _ASKED) for n in ast.walk(node)) else None
 
 
 def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
