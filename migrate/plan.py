@@ -100,7 +100,7 @@ def _decided(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Decisi
         made = _dead(scene, reference, dead) or _apart(scene, reference)
         told = advised(scene, made or decide(scene, reference))
         if isinstance(told, Edit):
-            told = integers.cast(scene, reference.node, told)
+            told = integers.cut(scene, reference.node, integers.cast(scene, reference.node, told))
         return fitted(scene, reference.node, told)
     except Exception as error:
         site = scene.site(reference.name, reference.node)

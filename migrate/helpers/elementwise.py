@@ -87,6 +87,15 @@ def entr(input):
     return ops.where(x < 0, ops.full_like(x, -float("inf")), -xlogy(x, x))
 
 
+def logit(input, eps=None):
+    """torch.logit; MindSpore's kernel for its gradient writes where it must not."""
+    input = input if input.is_floating_point() else input.astype(ms.float32)
+    if eps is not None:
+        low, high = ops.full_like(input, eps), ops.full_like(input, 1 - eps)
+        input = ops.where(input < low, low, ops.where(input > high, high, input))
+    return ops.log(input / (1 - input))
+
+
 def xlogy(input, other):
     """torch.xlogy: x log(y), 0 where x is 0 unless y is NaN; of whole numbers in float32."""
     power = input if isinstance(input, ms.Tensor) else ops.full((), input, dtype=ms.float32)

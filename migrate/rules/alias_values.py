@@ -174,7 +174,10 @@ class Values:
                 else self.state.get(refs, node.attr)
             )
         holders = self.holders(node.value)
-        refs = self.state.get(holders, node.attr)
+        if is_all(self.scene.kind(node.value), "tuple"):  # x.max(0).values
+            refs = self.elements(holders)
+        else:
+            refs = self.state.get(holders, node.attr)
         self.read(ast.unparse(node), refs)
         self.touch(node, ast.unparse(node), refs)
         self.flight.append((ast.unparse(node), refs))

@@ -173,7 +173,8 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     kept: set[str] = set()
     own = {id(item) for item in _evaluated(node)}
     given = {n for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for n in item.names}
-    same = _same_objects(node)
+    same, copied = _same_objects(node)
+    kept |= copied  # another name has it, and that may hold what is not of the block as well
     for item in ast.walk(node):
         if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
             continue
@@ -181,7 +182,9 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             continue  # a variable of a function inside
         if id(item) in same:
             kept.add(item.id)  # no value is computed: it has the gradient that it had
-        elif is_all(scene.kind(item), "Tensor") and facts.read_after(item.id, node):
+        elif is_all(scene.kind(item), "Tensor") and (
+            item.id in copied or facts.read_after(item.id, node)
+        ):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
     behind = []  # text at one place is kept in this order: what is deeper comes first
@@ -198,23 +201,30 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     yield from _cut_returns(scene, node)
 
 
-def _same_objects(block: ast.AST) -> set[int]:
-    """Return the names of a block that are bound to what a name held before it: ``a, c = b, d``."""
+def _same_objects(block: ast.AST) -> tuple[set[int], set[str]]:
+    """Return the names of a block that are bound to what another name holds: ``a, c = b, d``.
+
+    With the names of the block's own values among those: these are cut off where they are bound.
+    What a loop or a function inside binds cannot be: a copy of it counts as a value of its own.
+    """
     given: dict[int, str] = {}
-    for item in (n for n in ast.walk(block) if isinstance(n, ast.Assign)):
-        for target in item.targets:
-            for one, value in unpacked(target, item.value):
-                if isinstance(one, ast.Name) and isinstance(value, ast.Name):
-                    given[id(one)] = value.id
-    stores = [
-        n for n in ast.walk(block) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
-    before = -1
-    while before != len(given):  # what is bound to a name that holds a value of the block is none
-        before = len(given)
-        computed = {n.id for n in stores if id(n) not in given}
-        given = {key: name for key, name in given.items() if name not in computed}
-    return set(given)
+    bound: dict[str, list[int]] = {}
+    cut: set[int] = set()
+    for item in ast.walk(block):
+        if isinstance(item, ast.Assign):
+            for target in item.targets:
+                for one, value in unpacked(target, item.value):
+                    if isinstance(one, ast.Name) and isinstance(value, ast.Name):
+                        given[id(one)] = value.id
+                cut |= {id(n) for n in ast.walk(target)}
+        elif isinstance(item, (ast.AnnAssign, ast.AugAssign)):
+            cut.add(id(item.target))
+        elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+            bound.setdefault(item.id, []).append(id(item))
+    loose = {name for name, places in bound.items() if not cut.issuperset(places)}
+    given = {key: name for key, name in given.items() if name not in loose}
+    own = {name for name, places in bound.items() if any(p not in given for p in places)}
+    return set(given), own & set(given.values())
 
 
 def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0) -> Edit:
@@ -387,7 +397,7 @@ def _is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:
     if isinstance(value, ast.Name):
         if any(value.id in _bound_by(scene, around) for around in outwards(scene.file, value)):
             return True
-        same = _same_objects(block)
+        same, _ = _same_objects(block)
         return any(
             isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store)
             for n in _evaluated(block)

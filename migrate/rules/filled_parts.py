@@ -27,14 +27,17 @@ def placed(scene: Scene, name: str, call: ast.Call, edit: Edit | Refusal) -> Edi
     tensor = _filled(name, call)
     if tensor is None or isinstance(edit, Refusal):
         return edit
-    if isinstance(tensor, ast.Subscript):
-        return _item(scene, call, tensor, edit)
     if _is_part(scene, call, tensor):
         return _refused(edit.site, tensor, "it is a part or another shape of a tensor")
-    function = scene.function(tensor)
-    computed = isinstance(tensor, ast.Name) and function and function.assigned.get(tensor.id)
-    if computed and data_attribute.keeps_gradient(scene, tensor):
+    made = _item(scene, call, tensor, edit) if isinstance(tensor, ast.Subscript) else edit
+    function, held = scene.function(tensor), tensor
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    computed = isinstance(held, ast.Name) and function and function.assigned.get(held.id)
+    if computed and not isinstance(made, Refusal) and data_attribute.keeps_gradient(scene, tensor):
         return data_attribute.straight_through(edit.site, tensor)
+    if isinstance(tensor, ast.Subscript):
+        return made
     lent = _lent_part(scene, tensor)
     if not lent:
         return edit

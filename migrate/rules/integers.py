@@ -1,5 +1,7 @@
 """Cast integer and bool Tensors before functions whose kernels take floats alone, as torch does.
 
+What a cast makes of floats is cut off from the gradient, where it may become a float again.
+
 Kinds carry no dtype. It is found here from what makes a Tensor, along the bindings that reach a
 use; where any of them does not tell, the code stays as it is.
 """
@@ -9,8 +11,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Piece, Span
+from migrate.buffer_gradients import carries
+from migrate.outcomes import Edit, Outcome, Piece, Span
 from migrate.receivers.kinds import is_all
+from migrate.rules.called_from import call_sites
+from migrate.rules.data_attribute import records
+from migrate.rules.stopped import is_stopped
+from migrate.rules.torch_sharing import METADATA
 from migrate.scene import Scene
 
 _FLOATING = frozenset(
@@ -62,6 +69,91 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     if made.parts is None:
         site = replace(site, span=source.span(node))
     return replace(made, site=site, parts=tuple(parts))
+
+
+# a gradient goes no further than these, or they take indices and labels
+_INDEXED = ("Embedding", "CrossEntropy", "NLL", "cross_entropy", "nll_loss", "embedding", "one_hot",
+            "gather", "index_select", "scatter", "take_along_dim", "bincount")  # fmt: skip
+_CASTS = frozenset((*_INTEGERS, "bool", "to", "type", "type_as"))
+_NUMBERS = frozenset(("item", "tolist", "numpy", "detach", "data", "unique", "max", "min"))
+
+
+def cut(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+    """Return the decision, as ``ops.stop_gradient(x.int())`` where that may be a float again.
+
+    No gradient goes through integers in torch; the cast of MindSpore lets it pass.
+    """
+    call, function = scene.parent(node), scene.function(node)
+    casts = isinstance(node, ast.Attribute) and node.attr in _CASTS
+    if not casts or not isinstance(call, ast.Call) or call.func is not node or function is None:
+        return made
+    assert isinstance(node, ast.Attribute)
+    whole, dtypes = scene.source.span(call), Dtypes(scene)
+    if (made.parts is not None and made.site.span != whole) or is_stopped(scene, scene.file, call):
+        return made
+    if not is_all(scene.kind(node.value), "Tensor") or dtypes.of(node.value):
+        return made
+    if dtypes.of(call) not in ("int", "bool") or not records(scene, function):
+        return made
+    if not carries(scene, node.value, function.node, frozenset()):
+        return made
+    if not _is_computed_with(scene, call, dtypes, frozenset()):
+        return made
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    parts = (f"{text}(", *(made.parts or (Piece(whole),)), ")")
+    kept = Outcome.CONVERTED if made.outcome is Outcome.KEPT else made.outcome
+    site = replace(made.site, span=whole)
+    return replace(made, site=site, outcome=kept, parts=parts, needs=made.needs | {root})
+
+
+def _is_computed_with(scene: Scene, node: ast.expr, dtypes: Dtypes, seen: frozenset[str]) -> bool:
+    """Return whether integers may become floats again, or a part of a sum with floats."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Attribute):
+        name, call = parent.attr, scene.parent(parent)
+        if name in METADATA or name in _NUMBERS or name in _TRUTHS or name in _PLACES:
+            return False
+        kept = name in _KEEPING or name in _SUMS or name in ("T", "mT")
+        if kept and isinstance(call, ast.Call) and call.func is parent:
+            return _is_computed_with(scene, call, dtypes, seen)
+        return True
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node and _is_computed_with(scene, parent, dtypes, seen)
+    if isinstance(parent, (ast.Compare, ast.Expr, ast.FormattedValue, ast.Slice, ast.Assert)):
+        return False
+    if isinstance(parent, ast.Tuple) and isinstance(scene.parent(parent), ast.Subscript):
+        return False
+    if isinstance(parent, (ast.IfExp, ast.NamedExpr, ast.UnaryOp, ast.BoolOp)):
+        return _is_computed_with(scene, parent, dtypes, seen)
+    if isinstance(parent, ast.BinOp) and dtypes.of(parent) in ("int", "bool"):
+        return _is_computed_with(scene, parent, dtypes, seen)
+    shown = isinstance(parent, (ast.Tuple, ast.List)) and scene.parent(parent)
+    if isinstance(parent, ast.Return) or isinstance(shown, ast.Return):
+        function = scene.function(node)
+        sites = call_sites(scene, function) if function is not None else []
+        return any(
+            shown
+            or file is not scene.file
+            or _is_computed_with(scene, call, dtypes, seen | {function.key if function else ""})
+            for file, call, _ in sites
+            if function is None or function.key not in seen
+        )
+    if isinstance(parent, ast.keyword):
+        parent = scene.parent(parent)
+    if isinstance(parent, ast.Call):
+        atoms = scene.kind(parent.func)
+        torchs = [a.name for a in atoms if a.name.startswith("torch.")]
+        return any(not any(word in name for word in _INDEXED) for name in torchs)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target, function = parent.targets[0], scene.function(node)
+        if isinstance(target, ast.Name) and function is not None:
+            return target.id not in seen and any(
+                _is_computed_with(scene, n, dtypes, seen | {target.id})
+                for n in function.nodes
+                if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+                if any(v is parent.value for v in scene.facts.values(n))
+            )
+    return True
 
 
 def _operand(scene: Scene, call: ast.Call) -> ast.expr | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from migrate import unknown_receivers
+from migrate.buffer_gradients import BUFFER
 from migrate.choice import NotChosen
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import TENSOR, is_all
 from migrate.receivers.recorded import is_plain
 from migrate.rules import asked_gradient, checkpoints, data_attribute, inplace
+from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
 from migrate.rules.torch_sharing import is_written
 from migrate.scene import Scene
@@ -60,6 +62,11 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
             return ordered
+        if name == BUFFER and len(parent.args) > 1:
+            value, function = parent.args[1], scene.function(node)
+            built = function is None or function.name == "__init__"
+            if not built and data_attribute.keeps_gradient(scene, value):
+                return loses_gradient(site, ast.unparse(parent.args[0]), "its value is computed")
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
         found = decide_call(scene, site, name, parent, node.value)
@@ -182,6 +189,8 @@ def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edi
     """``ops.sort(x, 0) if isinstance(x, ms.Tensor) else x.sort(0)``: right for whatever x is."""
     span = scene.source.span(call)
     asked = _deciding(scene, receiver)
+    if edit.site.name.rpartition(".")[2] in _of_other_classes(scene):
+        return None  # it may be a Module as well, and that has another form
     if edit.parts is None or edit.site.span != span or asked is None:
         return None
     if isinstance(scene.parent(call), (ast.Expr, ast.Await)):
@@ -190,9 +199,26 @@ def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edi
         return None  # what is asked of it by name is no longer there
     text, root = scene.spelling.local("mindspore.Tensor")
     held = piece(scene.source, asked, False)
-    parts = ("(", *edit.parts, " if isinstance(", held, f", {text}) else ", Piece(span), ")")
+    parts: tuple[str | Piece, ...]
+    parts = (*edit.parts, " if isinstance(", held, f", {text}) else ", Piece(span))
+    if not isinstance(scene.parent(call), (ast.Return, ast.Assign, ast.keyword, ast.AugAssign)):
+        parts = ("(", *parts, ")")
     needs = edit.needs | {root}
     return Edit(edit.site, edit.outcome, parts, edit.row, needs, edit.note or _EITHER)
+
+
+def _of_other_classes(scene: Scene) -> frozenset[str]:
+    """Return the members of torch's classes that a Tensor may be taken for, but for Tensors."""
+    notes = scene.inference.program.notes
+    if "members of others" not in notes:
+        found = set()
+        for key in scene.table.raw:
+            owner, _, last = key.partition(":")[0].rpartition(".")
+            if owner.rpartition(".")[2][:1].isupper() and owner != "torch.Tensor":
+                found |= {last} if scene.table.kind(f"{owner}.{last}") == "method" else set()
+        notes["members of others"] = frozenset(found)
+    names: frozenset[str] = notes["members of others"]
+    return names
 
 
 def _unpacks(scene: Scene, call: ast.Call) -> bool:
