@@ -141,7 +141,7 @@ def takes_gradient(scene: Scene, node: ast.AST) -> bool:
     Torch writes the numbers alone; an assignment to the Tensor would record the gradient.
     """
     function, owner = scene.function(node), _owner(scene, node)
-    if not isinstance(owner, ast.Name) or function is None or not _records(scene, function):
+    if not isinstance(owner, ast.Name) or function is None or not records(scene, function):
         return False
     if not any(is_fresh(a.value) for a in function.assigned.get(owner.id, ())):
         return False
