@@ -353,7 +353,10 @@ def training_program(draws: random.Random, number: int) -> Program:
 
     y, tag = array(draws, tuple(value.shape)), str(number)
     text += f"\n\ndef make{tag}():\n    net = Net{tag}()\n    fill(net)\n    return net\n"
-    step = draws.choice(STEPS)
+    closures = [s for s in STEPS if "def closure():" in s]  # hardly any program has one
+    step = draws.choice(
+        closures if draws.random() < 0.02 else [s for s in STEPS if s not in closures]
+    )
     clip, more = draws.choice(CLIPS), draws.choice(MORE)
     loss = draws.choice(LOSSES)
     body: Lines = []

@@ -170,13 +170,17 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
             return found
-        if type(found) is Edit and not written:
+        if type(found) is Edit and not written:  # no Removal
             either = _either(scene, found, parent, node.value)
             if (
                 either is not None
                 and scene.inference.recorded.at(scene.file.path, node.value) is None
             ):
                 return either
+    elif isinstance(node.ctx, ast.Load) and scene.table.kind(name) != "method":
+        held = _property(scene, site, node, name)
+        if isinstance(held, Edit) and held.outcome is Outcome.KEPT:
+            return held
     return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
 
 
@@ -189,7 +193,8 @@ def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edi
     """``ops.sort(x, 0) if isinstance(x, ms.Tensor) else x.sort(0)``: right for whatever x is."""
     span = scene.source.span(call)
     asked = _deciding(scene, receiver)
-    if edit.site.name.rpartition(".")[2] in _of_other_classes(scene):
+    plain = isinstance(receiver, (ast.Name, ast.Attribute, ast.Call)) and asked is receiver
+    if plain and edit.site.name.rpartition(".")[2] in _of_other_classes(scene):
         return None  # it may be a Module as well, and that has another form
     if edit.parts is None or edit.site.span != span or asked is None:
         return None
@@ -223,9 +228,15 @@ def _of_other_classes(scene: Scene) -> frozenset[str]:
 
 def _unpacks(scene: Scene, call: ast.Call) -> bool:
     """Return whether the parts of a result are taken by their places."""
-    parent = scene.parent(call)
+    parent, function = scene.parent(call), scene.function(call)
     if isinstance(parent, ast.Assign):
-        return all(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+        names = {t.id for t in parent.targets if isinstance(t, ast.Name)}
+        asked = any(
+            isinstance(n, ast.Attribute) and getattr(n.value, "id", "") in names
+            for n in (function.nodes if function is not None else scene.file.nodes)
+        )
+        plain = all(isinstance(t, (ast.Tuple, ast.List, ast.Name)) for t in parent.targets)
+        return plain and not asked
     return isinstance(parent, ast.Subscript) and parent.value is call
 
 

@@ -26,6 +26,9 @@ _SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Slice, ast.Tuple,
            ast.operator, ast.unaryop)  # fmt: skip
 _RESHAPED = frozenset("view view_as unsqueeze squeeze unflatten".split())
 _PERHAPS = frozenset("reshape flatten ravel contiguous".split())  # views of what is contiguous
+_CASTS = {"float": "float32", "double": "float64", "half": "float16", "float32": "float32",
+          "float64": "float64", "float16": "float16"}  # fmt: skip
+DIAGONAL = "mindspore.ops.diagonal_scatter"
 _SWAPPED = frozenset("transpose swapaxes swapdims".split())
 _CONTIGUOUS = frozenset("zeros ones empty full eye arange linspace tensor rand randn".split())
 _STRIDED = frozenset("t_ transpose_ swapaxes_ swapdims_ as_strided_ resize_ set_ data".split())
@@ -33,12 +36,17 @@ _STRIDED = frozenset("t_ transpose_ swapaxes_ swapdims_ as_strided_ resize_ set_
 
 @dataclass(frozen=True)
 class Step:
-    """A view that ``node`` takes of ``inner``: an index, or what gives the shape of it back."""
+    """A view that ``node`` takes of ``inner``: an index, or what gives the shape of it back.
+
+    ``back`` comes behind a new value, ``front`` before it. ``sure``: it is never a copy.
+    """
 
     node: ast.expr
     inner: ast.expr
     index: Parts = ()
     back: Parts = ()
+    front: Parts = ()
+    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,15 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
             is_all(scene.kind(a), "int", "Size", "tuple", "list") for a in node.args
         )
         return None if typed else _reshaped(scene, node, inner)
+    if name in ("expand_as", "type_as") and ast.dump(node.args[0]) == ast.dump(inner):
+        return _reshaped(scene, node, inner)
+    if name == "diagonal" and len(numbers) == len(node.args):
+        text, _ = scene.spelling.local(DIAGONAL)
+        more = "".join(f", {number}" for number in numbers)
+        front: Parts = (f"{text}(", piece(scene.source, inner, False), ", ")
+        return Step(node, inner, back=(f"{more})",), front=front)
+    if name in _CASTS or (name == "to" and len(node.args) == 1):
+        return _cast(scene, node, inner, name)
     if name in _PERHAPS and _is_contiguous(scene, inner):
         return _reshaped(scene, node, inner)
     if name == "t" and not node.args:
@@ -106,6 +123,18 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
     if name == "narrow" and len(numbers) == len(node.args) == 3 and numbers[1] >= 0:
         return _indexed(node, inner, numbers[0], f"{numbers[1]}:{numbers[1] + numbers[2]}")
     return None
+
+
+def _cast(scene: Scene, node: ast.Call, inner: ast.expr, name: str) -> Step | None:
+    """``x.float()`` is x itself where x has that dtype, and a copy where it has not."""
+    if name == "to":
+        dtypes = [a.name for a in scene.kind(node.args[0]) if a.kind == "ref"]
+        name = dtypes[0].rpartition(".")[2] if len(dtypes) == 1 else ""
+    dtype = _CASTS.get(name, "")
+    if not dtype or not isinstance(inner, ast.Name):
+        return None
+    text, _ = scene.spelling.local(f"mindspore.{dtype}")
+    return Step(node, inner, back=(f" if {inner.id}.dtype == {text} else {inner.id}",), sure=False)
 
 
 def _reshaped(scene: Scene, node: ast.expr, inner: ast.expr) -> Step:
@@ -189,10 +218,15 @@ def _is_contiguous(scene: Scene, node: ast.expr) -> bool:
     return not any(isinstance(n, ast.Attribute) and n.attr in _STRIDED for n in function.nodes)
 
 
-def viewed(scene: Scene, expr: ast.expr) -> ast.Name | None:
-    """Return the variable that an expression is a view of, by views that can be put back."""
+def viewed(scene: Scene, expr: ast.expr, sure: bool = False) -> ast.Name | None:
+    """Return the variable that an expression is a view of, by views that can be put back.
+
+    ``sure``: none of them may be a copy, and each is cheap to take anew.
+    """
     node = expr
     while (found := step(scene, node)) is not None:
+        if sure and (found.front or not found.sure):
+            return None
         node = found.inner
     if node is expr or not isinstance(node, ast.Name):
         return None
@@ -223,7 +257,7 @@ def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]
     found = {
         t.id: v for t, v in pairs
         if is_all(scene.kind(v), "Tensor")
-        and (isinstance(v, ast.Name) or viewed(scene, v) is not None)
+        and (isinstance(v, ast.Name) or viewed(scene, v, True) is not None)
         and all(n.id not in stored for n in within(v) if isinstance(n, ast.Name))
     }  # fmt: skip
     if found or len(targets) == 1 or len(set(stored)) < len(stored):
@@ -303,7 +337,7 @@ def _put(
     taken = step(scene, expr)
     assert taken is not None
     if not taken.index:
-        yield from _put(scene, taken.inner, (*value, *taken.back), whole, names)
+        yield from _put(scene, taken.inner, (*taken.front, *value, *taken.back), whole, names)
     elif isinstance(taken.inner, ast.Name):
         yield (f"{taken.inner.id}[", *taken.index, "] = ", *value)
     else:
@@ -348,7 +382,15 @@ def changed(
     parts = lines(scene, statement, put(scene, expr, value, text, loose))
     place = Site(site.name, scene.source.span(statement), site.line, site.column)
     outcome = Outcome.HELPER if assigned else Outcome.CONVERTED
-    return Edit(place, outcome, parts, site.name, needs | ({root} if root else frozenset()))
+    needs |= {root} if root else frozenset()
+    for node in ast.walk(expr):  # what is written for these uses names of its own
+        name = node.func.attr if isinstance(node, ast.Call) and isinstance(
+            node.func, ast.Attribute
+        ) else ""  # fmt: skip
+        if name == "diagonal" or name == "to" or name in _CASTS:
+            used = DIAGONAL if name == "diagonal" else "mindspore.float32"
+            needs |= {scene.spelling.local(used)[1]}
+    return Edit(place, outcome, parts, site.name, needs)
 
 
 def repaired(scene: Scene, site: Site, statement: ast.stmt, repairs: tuple[Repair, ...]) -> Edit:
