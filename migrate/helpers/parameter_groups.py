@@ -155,6 +155,12 @@ def trained(cell, *names):
     return [p for p in cell.trainable_params() if id(p) not in apart]
 
 
+def but_for(parameters, cell, *names):
+    """Parameters but for those of the named members of a Cell, which no gradient reaches."""
+    apart = apart_from(cell, names)
+    return [p for p in parameters if id(p) not in apart]
+
+
 def reached(cell, *names):
     """The parameters of a Cell, frozen or not, but for those of the named members.
 

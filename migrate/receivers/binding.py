@@ -20,6 +20,7 @@ from migrate.receivers.kinds import (
     Kind,
     element,
     indirect,
+    is_all,
     join,
     kind,
     may_be_any_module,
@@ -287,7 +288,9 @@ class Binding(Frame):
             return True
         value = self.env[node.id]
         if is_none:
-            self.assign(node.id, NONE)
+            known = bool(value) and not {"None", "unknown"} & {a.kind for a in value}
+            if not known or not is_all(value, "Tensor"):  # a Tensor is not: nobody gets here
+                self.assign(node.id, NONE)
             return True
         rest = frozenset(a for a in value if a.kind != "None")
         if not rest and self.prunes:
@@ -310,13 +313,17 @@ class Binding(Frame):
         return True
 
     def _narrow_isinstance(self, test: ast.Call, holds: bool) -> None:
-        if getattr(test.func, "id", "") != "isinstance" or len(test.args) != 2:
+        asked = self.world.kinds.get(id(test.func), NOTHING)
+        if len(test.args) == 1 and any(a.name == "torch.is_tensor" for a in asked):
+            subject, tested = test.args[0], kind("ref", "torch.Tensor")
+        elif getattr(test.func, "id", "") == "isinstance" and len(test.args) == 2:
+            subject, tested = test.args[0], self.world.kinds.get(id(test.args[1]), UNKNOWN)
+        else:
             return
-        subject, classes = test.args
         subject = subject.target if isinstance(subject, ast.NamedExpr) else subject
         if not isinstance(subject, ast.Name) or subject.id not in self.env:
             return
-        value, tested = self.env[subject.id], self.world.kinds.get(id(classes), UNKNOWN)
+        value = self.env[subject.id]
         if holds:
             self._narrow(subject.id, narrowing.holding(value, tested, self.world) or value)
         else:

@@ -154,6 +154,8 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return frozenset((Atom("dict", items=(_made_by(first),)),))
     if name.startswith("numpy.random.") and _draws_one(name, args):
         return SCALAR
+    if name == "collections.namedtuple":
+        return frozenset((Atom("callable", items=(UNKNOWN,)),))
     if name.startswith(_HANDING_ON):
         return UNKNOWN
     if name.startswith("numpy."):

@@ -20,9 +20,11 @@ _CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.che
 def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
     """True where it only chooses whether a checkpoint is made, which changes no number."""
     around = scene.parent(node)
-    if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And):
-        if any(isinstance(v, ast.Constant) and v.value is False for v in around.values):
-            return Edit(site, Outcome.CONVERTED, ("False",), NAME)  # so it is, whatever this says
+    both = (
+        around.values if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And) else []
+    )
+    if any(isinstance(v, ast.Constant) and v.value is False for v in both):
+        return Edit(site, Outcome.CONVERTED, ("False",), NAME)  # so it is, whatever this says
     if not isinstance(node.ctx, ast.Load) or not _is_activation(scene, node.value):
         return None
     if _chooses_checkpoint(scene, node):

@@ -201,6 +201,22 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     yield from _cut_returns(scene, node)
 
 
+_HANDING = frozenset("contiguous cpu cuda real positive resolve_conj resolve_neg".split())
+
+
+def _handed(value: ast.expr) -> str:
+    """Return the variable that a value may be itself: one of two, or what a method hands on."""
+    if isinstance(value, ast.IfExp):
+        return _handed(value.body) or _handed(value.orelse)
+    if isinstance(value, ast.BoolOp):
+        return next(filter(None, map(_handed, value.values)), "")
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        name, args = value.func.attr, value.args
+        if name in _HANDING and not value.keywords and len(args) < 2:
+            return _handed(args[0] if args else value.func.value)
+    return value.id if isinstance(value, ast.Name) else ""
+
+
 def _same_objects(block: ast.AST) -> tuple[set[int], set[str]]:
     """Return the names of a block that are bound to what another name holds: ``a, c = b, d``.
 
@@ -214,8 +230,8 @@ def _same_objects(block: ast.AST) -> tuple[set[int], set[str]]:
         if isinstance(item, ast.Assign):
             for target in item.targets:
                 for one, value in unpacked(target, item.value):
-                    if isinstance(one, ast.Name) and isinstance(value, ast.Name):
-                        given[id(one)] = value.id
+                    if isinstance(one, ast.Name) and (name := _handed(value)):
+                        given[id(one)] = name
                 cut |= {id(n) for n in ast.walk(target)}
         elif isinstance(item, (ast.AnnAssign, ast.AugAssign)):
             cut.add(id(item.target))
@@ -322,6 +338,8 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
             places = [t for target in item.targets for t in _places(target)]
             if not all(isinstance(t, ast.Name) for t in places):
                 held = [] if all(_takes_numbers(scene, t) for t in places) else [item.value]
+            elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and _handed(item.value):
+                held = [item.value]
             elif not is_all(scene.kind(item.value), "Tensor"):
                 unpacks = len(places) > 1 or not isinstance(item.targets[0], ast.Name)
                 held = [] if unpacks else [item.value]
@@ -380,6 +398,11 @@ def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
     elif isinstance(value, ast.IfExp):
         yield from _cut_parts(scene, value.body, block)
         yield from _cut_parts(scene, value.orelse, block)
+    elif isinstance(value, ast.BoolOp):
+        for part in value.values:
+            yield from _cut_parts(scene, part, block)
+    elif isinstance(value, ast.Call) and _handed(value):
+        return
     elif _is_computed(scene, value, block):
         kinds = scene.kind(value)
         tensors = all(is_all(i, "Tensor") for a in kinds for i in a.items)

@@ -234,6 +234,18 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
     given = _parameters(call) if _builds(scene, call) else None
     if given is None or edit.parts is None:
         return edit
+    named = [
+        (n.value, left)
+        for n in ast.walk(given)
+        if isinstance(n, ast.Attribute) and n.attr == "named_parameters"
+        if (left := untrained_members(scene, n.value, call))
+    ]
+    if len(named) == 1 and isinstance(given, (ast.ListComp, ast.GeneratorExp)):
+        (net, left), span = named[0], scene.source.span(given)
+        text, root = scene.spelling.local("helpers.but_for")
+        names = "".join(f", {name!r}" for name in left)
+        own = (f"{text}(", Piece(span, isinstance(given, ast.GeneratorExp)), ", ")
+        edit = _around(edit, span, (*own, Piece(scene.source.span(net)), names, ")"), root)
     around = []
     chosen = _holds_every(scene, given) or _says_so(scene, given)
     if scene.mentions(*FREEZES) and not chosen:
@@ -248,10 +260,15 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
 def _wrapped(scene: Scene, edit: Edit, span: Span, name: str) -> Edit:
     """The edit with a helper around what stands at a place."""
     text, root = scene.spelling.local(name)
+    return _around(edit, span, (f"{text}(", Piece(span), ")"), root)
+
+
+def _around(edit: Edit, span: Span, new: tuple[str | Piece, ...], root: str) -> Edit:
+    """The edit with other text in the place of one part."""
     parts: list[str | Piece] = []
     for part in edit.parts or ():
         own = isinstance(part, Piece) and part.span == span
-        parts += [f"{text}(", Piece(span), ")"] if own else [part]
+        parts += new if own else [part]
     return replace(edit, parts=tuple(parts), outcome=Outcome.HELPER, needs=edit.needs | {root})
 
 
