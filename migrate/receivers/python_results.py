@@ -15,6 +15,7 @@ from migrate.receivers.kinds import (
     NOTHING,
     SCALAR,
     STR,
+    TENSOR,
     UNKNOWN,
     Atom,
     Kind,
@@ -53,6 +54,15 @@ _ARRAYS = frozenset(
 # what may give back a value that it was given, or what a function gives that it was given
 _HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.choice",
                "random.sample", "contextlib.nullcontext")  # fmt: skip
+# functions of numpy that compute element by element: of a Tensor torch makes a Tensor again
+_OF_ELEMENTS = frozenset(
+    "abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt ceil cos cosh"
+    " deg2rad divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod"
+    " greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp"
+    " logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative"
+    " not_equal positive power rad2deg reciprocal remainder rint sign sin sinh sqrt square subtract tan tanh"
+    " true_divide trunc".split()
+)
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
 # what draws one number unless it is given more arguments than these
 _ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
@@ -158,9 +168,17 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return frozenset((Atom("callable", items=(UNKNOWN,)),))
     if name.startswith(_HANDING_ON):
         return UNKNOWN
+    if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):
+        return TENSOR if any(is_all(value, "Tensor") for value in args) else UNKNOWN
     if name.startswith("numpy."):
         return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
     return kind("instance", name)
+
+
+def is_of_elements(name: str) -> bool:
+    """Return whether a name is that of a function of numpy that computes element by element."""
+    owner, _, last = name.rpartition(".")
+    return owner == "numpy" and last in _OF_ELEMENTS
 
 
 def _made_by(factory: Kind) -> Kind:

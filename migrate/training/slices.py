@@ -350,6 +350,8 @@ def sort_out(
             (found.inside if needed else found.moved).append(item)
         elif changed(item, own) & reads(found.moved, own):
             return f"line {item.lineno} changes what line {found.moved[0].lineno} reads"
+        elif leaves(item) and models(view, before, own):
+            return f"line {item.lineno} may leave the round when the Module has computed"
         else:
             found.stays.append(item)
     return found

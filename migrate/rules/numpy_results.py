@@ -1,0 +1,26 @@
+"""Make Tensors again of what numpy's functions of elements give for Tensors, as torch does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.outcomes import Edit, Outcome, Piece
+from migrate.receivers.kinds import is_all
+from migrate.receivers.python_results import is_of_elements
+from migrate.scene import Scene
+
+
+def wrapped(scene: Scene) -> Iterator[Edit]:
+    """Yield ``ms.Tensor(np.sin(x))`` for ``np.sin(x)`` of a Tensor."""
+    for call in scene.file.of(ast.Call):
+        names = [a.name for a in scene.kind(call.func) if a.kind == "foreign"]
+        if not names or not all(map(is_of_elements, names)):
+            continue
+        if not any(is_all(scene.kind(arg), "Tensor") for arg in call.args):
+            continue
+        text, root = scene.spelling.local("mindspore.Tensor")
+        site, span = scene.site("torch.Tensor.__array_wrap__", call), scene.source.span(call)
+        parts = (f"{text}(", Piece(span), ")")
+        yield Edit(replace(site, span=span), Outcome.CONVERTED, parts, needs=frozenset((root,)))
