@@ -56,12 +56,15 @@ _HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.
                "random.sample", "contextlib.nullcontext")  # fmt: skip
 # functions of numpy that compute element by element: of a Tensor torch makes a Tensor again
 _OF_ELEMENTS = frozenset(
-    "abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt ceil cos cosh"
-    " deg2rad divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod"
-    " greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp"
-    " logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative"
-    " not_equal positive power rad2deg reciprocal remainder rint sign sin sinh sqrt square subtract tan tanh"
-    " true_divide trunc".split()
+    """
+abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt ceil cos cosh
+deg2rad divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod
+greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2
+logaddexp logical_and logical_not logical_or logical_xor maximum minimum mod multiply
+negative not_equal positive power rad2deg reciprocal remainder rint sign sin sinh sqrt
+square subtract tan tanh true_divide trunc
+""".split()
+)
 )
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
 # what draws one number unless it is given more arguments than these
