@@ -65,7 +65,6 @@ negative not_equal positive power rad2deg reciprocal remainder rint sign sin sin
 square subtract tan tanh true_divide trunc
 """.split()
 )
-)
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
 # what draws one number unless it is given more arguments than these
 _ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
