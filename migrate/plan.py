@@ -184,6 +184,7 @@ def decide(scene: Scene, reference: Reference) -> Decision:
 # Edits that belong to no single reference: parameter names, gradient contexts.
 _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     classes.first_parameters,
+    classes.delegates,
     autograd.contexts,
     autograd_function.bodies,
     sequences.forms,

@@ -62,11 +62,32 @@ def wraps(function):
     return named
 
 
-def with_none(outputs, count):
-    """``count`` results: a graph leaves None at the end of a tuple out."""
-    if isinstance(outputs, tuple) and len(outputs) < count:
-        return (*outputs, *[None] * (count - len(outputs)))
-    return outputs
+def with_none(outputs, count, at_end=True):
+    """``count`` results: a graph leaves None at the end of a tuple out.
+
+    Raises TypeError where None may be in front of others: a graph moves those.
+    """
+    if not isinstance(outputs, (tuple, list)) or len(outputs) >= count:
+        return outputs
+    if not at_end:
+        raise TypeError("torch2ms GRF615: a graph leaves None out of a tuple; return it last")
+    more = [None] * (count - len(outputs))
+    return (*outputs, *more) if isinstance(outputs, tuple) else [*outputs, *more]
+
+
+def with_form(outputs, form):
+    """What a Cell returns, with its dicts: a graph gives the tuple of their values.
+
+    ``form`` has dicts, lists and tuples as they are returned, and ``...`` for all else. Raises
+    TypeError where it is None, which says that it is not known, or does not fit.
+    """
+    if is_pynative() or form is ...:
+        return outputs
+    if form is None or len(form) != len(outputs):
+        raise TypeError("torch2ms GRF615: a graph gives a tuple for a dict; return a tuple")
+    if isinstance(form, dict):
+        return {key: with_form(held, form[key]) for key, held in zip(form, outputs)}
+    return type(form)(with_form(held, part) for held, part in zip(outputs, form))
 
 
 def with_keys(outputs, keys):

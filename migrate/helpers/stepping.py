@@ -4,6 +4,7 @@ import inspect
 
 import mindspore as ms
 from mindspore import nn
+from mindspore.ops import constexpr
 
 from migrate.helpers.keeping import is_pynative
 
@@ -48,6 +49,40 @@ def next_of(items, *default):
     if len(default) == 0:
         raise StopIteration("nothing is left")
     return default[0], items
+
+
+def greatest(values, key):
+    """max(values, key=key) of a sequence: graph mode's own max takes no key."""
+    found = values[0]
+    for value in values[1:]:
+        if key(value) > key(found):
+            found = value
+    return found
+
+
+def least(values, key):
+    """min(values, key=key) of a sequence."""
+    found = values[0]
+    for value in values[1:]:
+        if key(value) < key(found):
+            found = value
+    return found
+
+
+@constexpr
+def of_text(text, method, *given):
+    """Call a method of a text: Python does it while a graph is compiled."""
+    return getattr(text, method)(*given)
+
+
+@constexpr
+def _order(keys, reverse):
+    return sorted(range(len(keys)), key=lambda place: keys[place], reverse=reverse)
+
+
+def arranged(values, key, reverse=False):
+    """sorted(values, key=key, reverse=reverse) of a sequence of Tensors, by what is no Tensor."""
+    return [values[place] for place in _order([key(value) for value in values], reverse)]
 
 
 def called(function, *args, **kwargs):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.scene import Scene
+from migrate.syntax import is_super
 
 
 def forward(scene: Scene, node: ast.AST) -> Edit | Refusal:
@@ -41,6 +42,38 @@ def first_parameters(scene: Scene) -> Iterator[Edit]:
             first = method.parameters[0]
             if first.arg != "self" and not _uses(method.node, "self"):
                 yield from _rename(scene, method.node, first)
+
+
+def delegates(scene: Scene) -> Iterator[Edit]:
+    """Let ``__getattr__`` find what it reads itself: ``if name in ("net",): return super()...``.
+
+    A Cell asks for members before the constructor binds any; ``getattr(self.net, name)`` without a
+    ``net`` would ask for it for ever.
+    """
+    for owner in scene.file.classes.values():
+        method = owner.methods.get("__getattr__")
+        if method is None or not scene.is_module_class(owner) or len(method.parameters) != 2:
+            continue
+        own, name = (p.arg for p in method.parameters)
+        above = [n for n in method.of(ast.Attribute) if n.attr == "__getattr__"  # type: ignore[attr-defined]
+                 and is_super(n.value)]  # type: ignore[attr-defined]  # fmt: skip
+        read = {n.attr for n in method.of(ast.Attribute)  # type: ignore[attr-defined]
+                if getattr(n.value, "id", "") == own}  # type: ignore[attr-defined]  # fmt: skip
+        read -= {*owner.methods, *(m for m in read if m.startswith("__"))}
+        body = method.node.body
+        if not above or not read or not isinstance(body, list):
+            continue
+        first = body[1] if len(body) > 1 and ast.get_docstring(method.node) else body[0]  # type: ignore[arg-type]
+        start, source = scene.source.span(first).start, scene.source
+        indent = source.data[source.line_start(first.lineno) : start].decode()
+        if indent.strip():
+            continue
+        step = "\t" if indent.startswith("\t") else "    "
+        members = ", ".join(f'"{m}"' for m in sorted(read))
+        lines = (f"if {name} in ({members},):",
+                 f"{indent}{step}return super().__getattr__({name})", indent)  # fmt: skip
+        site = Site("__getattr__", Span(start, start), first.lineno, first.col_offset + 1)
+        yield Edit(site, Outcome.CONVERTED, (source.newline.join(lines),))
 
 
 def _uses(node: ast.AST, name: str) -> bool:

@@ -217,7 +217,8 @@ def _value(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusa
         listed = _listed(scene, site, name, parent)
         if listed is not None:
             return listed
-    if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr":
+    asked = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "getattr"
+    if asked and isinstance(parent, ast.Call) and parent.args[:1] == [node]:
         return _by_text(scene, site, name, parent)
     return value_of(scene, name, node)
 

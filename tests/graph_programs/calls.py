@@ -76,3 +76,23 @@ class PartialStored(Base):
 
 def mixed(weight, x, by=1):
     return x * weight * by
+
+
+class Spelled(Base):
+    def __init__(self, spec: str = "relu, tanh"):
+        super().__init__()
+        self.spec = spec
+
+    def forward(self, x):
+        for part in self.spec.split(","):
+            x = torch.relu(x) if part.strip() == "relu" else self.layers[0](x)
+        return x * len(self.spec) if "-".join(["a", "b"]) == "a-b" else x
+
+
+class ByKey(Base):
+    def forward(self, x):
+        y = self.layers[0](x)[:, :2]
+        big = max([y, x], key=lambda t: t.shape[1])
+        small = min(x, y, key=lambda t: t.shape[1])
+        first = sorted([x, y], key=lambda t: t.shape[1])[0]
+        return big * small.sum() + first.mean()

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from migrate.program import Function
 from migrate.rules.called_from import call_sites, passed, scene_of
-from migrate.rules.graph import scope
-from migrate.rules.graph.scope import Silent, compiled_here, nodes
+from migrate.rules.graph import scope, state
+from migrate.rules.graph.scope import Findings, Silent, compiled_here, nodes
+from migrate.rules.record_classes import records
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
 
@@ -25,6 +26,8 @@ _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
 _SIZING = _OF_LISTS | {"pop", "remove", "clear"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_ITERATORS = ("zip", "map", "filter", "enumerate", "reversed", "iter")
+_APART = frozenset(("data", "grad", "requires_grad", "training"))  # they have rules of their own
 _MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
 
 
@@ -73,6 +76,56 @@ def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sil
                     yield Silent(node, ("GRF612", base.id, why, "return what is new"))
         elif _contains(scene, node, held):
             yield from _of_object(scene, node, held)
+
+
+def members(scene: Scene, node: ast.Attribute) -> Silent | None:
+    """``self.config.steps += 1``, ``Net.total = 0``: what others have is not bound in a graph."""
+    if isinstance(node.ctx, ast.Load) or node.attr in _APART:
+        return None
+    function, kinds = scene.function(node), scene.kind(node.value)
+    if not kinds or not all(a.kind in ("Object", "Module", "class", "instance") for a in kinds):
+        return None
+    first = function.parameters[0].arg if function is not None and function.parameters else ""
+    own = function.owner if function is not None else None
+    if own is not None and getattr(node.value, "id", "") == first and scene.is_module_class(own):
+        return None  # state.kept
+    known = records(scene.inference)
+    if any(a.name in known or _registers(scene, a.name, node.attr) for a in kinds):
+        return None
+    why = "graph mode does not bind it: code outside keeps the old value"
+    return Silent(node, ("GRF612", ast.unparse(node), why, "return the value"))
+
+
+def _registers(scene: Scene, key: str, name: str) -> bool:
+    """Return whether a class has a Parameter or buffer of a name."""
+    owner = scene.inference.program.classes.get(key)
+    return owner is not None and state.is_declared(owner, name)
+
+
+def used_up(scene: Scene, node: ast.Assign) -> Silent | None:
+    """``pairs = zip(a, b)`` that is gone through twice: in graph mode it is a list."""
+    value, target = node.value, node.targets[0]
+    made = isinstance(value, ast.GeneratorExp) or (
+        isinstance(value, ast.Call)
+        and any(scope.builtin(scene, value.func, name) for name in _ITERATORS)
+    )
+    function = scene.function(node)
+    if not made or not isinstance(target, ast.Name) or function is None:
+        return None
+    uses = [n for n in function.of(ast.Name) if n.id == target.id  # type: ignore[attr-defined]
+            and any(b.place is target for b in scene.facts.reach(n).bindings)]  # type: ignore[arg-type]  # fmt: skip
+    facts = scene.facts
+    parents = [scene.parent(n) for n in uses]
+    if any(isinstance(p, ast.Call) and scope.builtin(scene, p.func, "next") for p in parents):
+        return None  # graph mode has no next
+    if not any(
+        facts.carries(target.id, one, other)
+        or (one is not other and facts.point(one) == facts.point(other))
+        for one in uses for other in uses
+    ):  # fmt: skip
+        return None
+    why = "graph mode has a list there, which is not used up by the first who goes through it"
+    return Silent(value, ("GRF621", target.id, why, "make it anew, or a list"), node)
 
 
 def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
@@ -363,3 +416,6 @@ def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:
     while around is not None and around is not whole:
         around = scene.parent(around)
     return around is whole
+
+
+FINDINGS: Findings = {ast.Attribute: (members,), ast.Assign: (used_up,)}

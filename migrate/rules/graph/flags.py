@@ -50,6 +50,8 @@ _LIBRARY = ("functools.reduce", "itertools.", "collections.defaultdict", "collec
 _MEMBERS = ("parameters", "named_parameters", "children", "named_children", "modules",
             "named_modules", "buffers", "named_buffers")  # fmt: skip
 _PARAMETERS = ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.parameter.Parameter")
+_ABSENT = ("set", "frozenset", "vars", "complex", "setattr", "delattr", "bytes", "id")
+_LISTS = {"torch.nn.ParameterList", "torch.nn.ParameterDict"}
 _OBJECTS = {"Tensor", "Module", "Object", "unknown", "instance"}
 
 
@@ -285,6 +287,30 @@ def _method(scene: Scene, node: ast.Call) -> Found | None:
     return None
 
 
+def _lacking(scene: Scene, node: ast.Call) -> Found | None:
+    """Return what is said of functions of Python that graph mode does not have."""
+    for name in _ABSENT:
+        if scope.builtin(scene, node.func, name):
+            return "GRF606", name, "graph mode has no such function", "do it in __init__"
+    keys = {k.arg for k in node.keywords}
+    for name in ("max", "min"):
+        if keys and scope.builtin(scene, node.func, name):
+            given = ", ".join(sorted(str(k) for k in keys))
+            why = f"graph mode takes no {given} there"
+            return "GRF606", name, why, "write the loop out"
+    return None
+
+
+def _parameters(scene: Scene, node: ast.Attribute) -> Found | None:
+    """A list or dict of Parameters has no gradient in graph mode."""
+    names = {a.name for a in scene.kind(node) if a.kind == "Module"}
+    if not isinstance(node.ctx, ast.Load) or not names or not names <= _LISTS:
+        return None
+    why = "its Parameters have no gradient in graph mode"
+    step = "keep them in a mindspore.ParameterTuple, or as members of their own"
+    return "GRF606", ast.unparse(node), why, step
+
+
 def _kept_item(scene: Scene, node: ast.Subscript) -> Found | None:
     held = node.value
     if not isinstance(node.ctx, ast.Store) or not isinstance(held, ast.Attribute):
@@ -323,5 +349,6 @@ _FINDINGS: Findings = {
     ast.Dict: (_spread,),
     ast.BinOp: (_joined,),
     ast.Compare: (_asked, _identity),
-    ast.Call: (_asked, _record, _iterator, _method, methods.stays),
+    ast.Attribute: (_parameters,),
+    ast.Call: (_asked, _record, _iterator, _method, _lacking, methods.stays),
 }

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from migrate.analysis.facts import Facts
 from migrate.outcomes import Edit, Piece, Span
 from migrate.program import Function
 from migrate.receivers.inference import Inference
@@ -333,10 +334,14 @@ def results(scene: Scene) -> Iterator[Rewriting]:
         if id(node) in inside or not used or not _is_module(scene, node):
             continue
         kind = scene.kind(node)
-        if count := _with_none(kind):
-            yield _wrapped(scene, node, "with_none", str(count))
-        elif kind and all(atom.kind == "dict" for atom in kind):
+        items = _items(kind)
+        if kind and all(atom.kind == "dict" for atom in kind):
             yield _wrapped(scene, node, "with_keys", _keys(scene, node))
+        elif any(a.kind == "dict" for item in items for a in item):
+            yield _wrapped(scene, node, "with_form", _written_form(scene, node))
+        elif any(a.kind == "None" for item in items for a in item):
+            inner = any(a.kind == "None" for item in items[:-1] for a in item)
+            yield _wrapped(scene, node, "with_none", f"{len(items)}{', False' if inner else ''}")
 
 
 def _is_module(scene: Scene, node: ast.Call) -> bool:
@@ -344,22 +349,60 @@ def _is_module(scene: Scene, node: ast.Call) -> bool:
     return bool(kind) and all(a.kind == "Module" and "::" in a.name for a in kind)
 
 
-def _with_none(kind: Kind) -> int:
-    """Return the length of a tuple that may end with None."""
-    lengths = {len(a.items) if a.kind == "tuple" and a.fixed else 0 for a in kind}
-    if len(lengths) != 1 or 0 in lengths:
-        return 0
-    last = {atom.kind for a in kind for atom in a.items[-1]}
-    return lengths.pop() if "None" in last else 0
+def _items(kind: Kind) -> list[Kind]:
+    """Return the kinds of the items of a tuple or list of one length."""
+    lengths = {len(a.items) if a.kind in ("tuple", "list") and a.fixed else 0 for a in kind}
+    if len(lengths) != 1:
+        return []
+    return [frozenset(k for a in kind for k in a.items[i]) for i in range(lengths.pop())]
+
+
+def _written_form(scene: Scene, node: ast.Call) -> str:
+    """Return the form of what a Module returns: ``(..., {"aux": ...})``; None: not written."""
+    found = set()
+    for function in _forwards(scene, node):
+        facts = scene.inference.facts(function.path) if function is not None else None
+        for place in function.of(ast.Return) if function is not None and facts else (node,):
+            value = getattr(place, "value", None)
+            found.add(_form(scene.inference, facts, value) if value is not None and facts else "")
+    return found.pop() if len(found) == 1 and "" not in found else "None"
+
+
+def _form(inference: Inference, facts: Facts, value: ast.expr) -> str:
+    """Return the form of an expression; "" where a dict or None in it is not written out."""
+    if isinstance(value, ast.Name):
+        values = facts.values(value)
+        if len(values) == 1 and isinstance(values[0], ast.Dict):
+            value = values[0]
+    if isinstance(value, ast.Dict):
+        texts = [isinstance(k, ast.Constant) and isinstance(k.value, str) for k in value.keys]
+        inner = [_form(inference, facts, v) for v in value.values]
+        pairs = zip(value.keys, inner, strict=True)
+        plain = all(texts) and all(inner)
+        return f"{{{', '.join(f'{k.value!r}: {f}' for k, f in pairs)}}}" if plain else ""  # type: ignore[union-attr]
+    if isinstance(value, (ast.Tuple, ast.List)):
+        inner = [_form(inference, facts, v) for v in value.elts]
+        opens, closes = "()" if isinstance(value, ast.Tuple) else "[]"
+        comma = "," if len(inner) == 1 and opens == "(" else ""
+        return f"{opens}{', '.join(inner)}{comma}{closes}" if all(inner) else ""
+    kind = inference.kinds.get(id(value), frozenset())
+    items = [a for k in kind for item in k.items for a in item]
+    return "" if any(a.kind in ("None", "dict") for a in (*kind, *items)) else "..."
+
+
+def _forwards(scene: Scene, node: ast.Call) -> list[Function | None]:
+    return [
+        scene.inference.program.functions.get(member.name)
+        for atom in scene.kind(node.func)
+        for member in scene.inference.member(atom.name, "forward")
+    ]
 
 
 def _keys(scene: Scene, node: ast.Call) -> str:
     """Return the keys of the dict that a Module returns, or None where they are not written."""
     found = set()
-    for atom in scene.kind(node.func):
-        for member in scene.inference.member(atom.name, "forward"):
-            function = scene.inference.program.functions.get(member.name)
-            found |= _returned(scene, function) if function is not None else {""}
+    for function in _forwards(scene, node):
+        found |= _returned(scene, function) if function is not None else {""}
     return found.pop() if len(found) == 1 and "" not in found else "None"
 
 

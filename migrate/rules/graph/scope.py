@@ -206,9 +206,9 @@ def _called(inference: Inference, function: Function, guess: bool) -> list[Funct
                 called += _methods(inference).get(node.func.attr, [])
         elif isinstance(node, ast.Attribute) and node.attr in _properties(inference):
             keys = {a.name for a in inference.kinds.get(id(node.value), ())}
-            called += [f for key in keys & program.classes.keys()
-                       for f in _inherited(inference, key, node.attr)
-                       if f in _properties(inference)[node.attr]]  # fmt: skip
+            kin = {k for key in keys & program.classes.keys() for k in _family(inference, key)}
+            called += [f for f in _properties(inference)[node.attr]
+                       if f.owner is not None and f.owner.key in kin]  # fmt: skip
         if isinstance(node, ast.Attribute) and is_super(node.value):
             method: Function | None = function
             while method is not None and method.owner is None:
@@ -225,23 +225,29 @@ def _families(inference: Inference) -> dict[str, list[str]]:
 
 
 def _inherited(inference: Inference, key: str, name: str) -> list[Function]:
-    """Return the methods of this name that an object of a class may have, or lead to: also of
-    classes beside it that a subclass derives from."""
+    """Return the methods of this name that an object of a class may have, or lead to."""
+    classes = inference.program.classes
+    family = _family(inference, key)
+    return [classes[k].methods[name] for k in family if name in classes[k].methods]
+
+
+def _family(inference: Inference, key: str) -> list[str]:
+    """Return the classes above and below one, and those beside it that a subclass derives from."""
     classes, families = inference.program.classes, _families(inference)
     if key not in families:
         objects = [classes[key], *inference.summaries.graph.derived(classes[key])]
         families[key] = sorted({k for owner in objects for k in line(inference, owner.key)})
-    return [classes[k].methods[name] for k in families[key] if name in classes[k].methods]
+    return families[key]
 
 
 @once
 def _properties(inference: Inference) -> dict[str, list[Function]]:
     """Return the properties of the program's classes by their names."""
     found: dict[str, list[Function]] = {}
-    for owner in inference.program.classes.values():
-        for name, method in owner.methods.items():
-            if method.decorated("property", "cached_property"):
-                found.setdefault(name, []).append(method)
+    for file in inference.program.files.values():
+        for function in file.functions.values():  # a setter has the key of its property
+            if function.owner is not None and function.decorated("property", "cached_property"):
+                found.setdefault(function.name, []).append(function)
     return found
 
 

@@ -23,7 +23,7 @@ from migrate.syntax import all_parameters, within
 
 CODES = frozenset(
     "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
-    " GRF620".split()
+    " GRF620 GRF621".split()
 )
 _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -215,4 +215,4 @@ def _is_kept(scene: Scene, node: ast.AST) -> bool:
 
 
 _OWN: Findings = {ast.Call: (_drawn,), ast.Lambda: (_in_loop,)}
-FINDINGS: Findings = scope.merged(_OWN, late.FINDINGS)
+FINDINGS: Findings = scope.merged(_OWN, late.FINDINGS, containers.FINDINGS)

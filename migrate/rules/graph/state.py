@@ -82,17 +82,23 @@ def _only_moves(scene: Scene, use: ast.Attribute) -> bool:
 
 
 def is_parameter(scene: Scene, use: ast.Attribute) -> bool:
-    """Buffers and Parameters are Parameters of the Cell: graph mode assigns to them."""
+    """Return whether a member is a buffer or Parameter: graph mode assigns to those."""
     owner = scene.owner(use)
-    if owner is None:
-        return False
-    return any(use.attr in _declared(node) for node in ast.walk(owner.node))
+    return owner is not None and is_declared(owner, use.attr)
+
+
+def is_declared(owner: Class, name: str) -> bool:
+    """Return whether a class makes a member a buffer or Parameter."""
+    return any(name in _declared(node) for node in within(owner.node))
 
 
 def _declared(node: ast.AST) -> list[str]:
     """The members that a statement makes buffers or Parameters."""
     if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
         registers = getattr(node.func, "attr", "") in ("register_buffer", "register_parameter")
+        saved = [*node.args[2:], *(k.value for k in node.keywords if k.arg == "persistent")]
+        if any(isinstance(s, ast.Constant) and s.value is False for s in saved):
+            return []  # no Parameter: graph mode does not assign to it
         return [str(node.args[0].value)] if registers else []
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         made = node.value.func

@@ -25,6 +25,13 @@ _ASKED = ("tuple", "list", "dict", "str")  # a bool is an int, and numpy's float
 _DERIVED = ("OrderedDict", "defaultdict", "Counter", "namedtuple", "UserDict", "UserList")
 _LAYERS = ("torch.nn.ModuleList", "torch.nn.Sequential")
 _FIXED = ("function", "method", "class", "Module", "ref")
+# graph mode has upper, lower and format of texts
+_OF_TEXTS = frozenset(
+    "capitalize casefold center count endswith expandtabs find index isalnum isalpha isascii"
+    " isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join"
+    " ljust lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit"
+    " rstrip split splitlines startswith strip swapcase title translate zfill".split()
+)
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda)
 _LATE = (ast.NamedExpr, ast.Await, ast.Yield)
 _STATEMENTS = (ast.If, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
@@ -140,6 +147,73 @@ def _edge(scene: Scene, node: ast.Call) -> Edit | None:
     opens, closes = ("(", ")") if scope.taken_hold(scene, node) else ("", "")
     head, text = piece(scene.source, func.value, True), piece(scene.source, given, False)
     return scope.whole(scene, node, opens, head, f"{cut} == ", text, closes)
+
+
+def _text_method(scene: Scene, node: ast.Call) -> Edit | None:
+    """``spec.split(",")`` is ``of_text(spec, "split", ",")``: a function that Python computes."""
+    func, data = node.func, scene.source.data
+    if not isinstance(func, ast.Attribute) or func.attr not in _OF_TEXTS or node.keywords:
+        return None
+    if not is_all(scene.kind(func.value), "str") and not _only_of_texts(scene, node, func):
+        return None
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    if not scope.is_sure(scene.inference, node):
+        return None
+    behind = scene.source.span(func).end
+    if data[behind : behind + 1] != b"(":
+        return None
+    head = (func.value, f', "{func.attr}"')
+    return scope.called(scene, node, "of_text", *head, *scope.listed(node.args))
+
+
+def _only_of_texts(scene: Scene, node: ast.Call, func: ast.Attribute) -> bool:
+    """Return whether only a text has such a method with such arguments."""
+    if not is_all(scene.kind(func.value), "unknown"):
+        return False
+    if any(func.attr in owner.methods for owner in scene.inference.program.classes.values()):
+        return False
+    others = f"torch.Tensor.{func.attr}" in scene.table.torch.names
+    others = others or any(hasattr(kind, func.attr) for kind in (list, dict, set))
+    texts = [a for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return not others or (bool(texts) and func.attr in ("split", "index", "count"))
+
+
+def _text_length(scene: Scene, node: ast.Call) -> Edit | None:
+    """``len(name)`` of a text is ``of_text(name, "__len__")``."""
+    known = builtin(scene, node.func, "len") and len(node.args) == 1
+    if not known or not is_all(scene.kind(node.args[0]), "str"):
+        return None
+    return scope.called(scene, node, "of_text", node.args[0], ', "__len__"')
+
+
+def _by_key(scene: Scene, node: ast.Call) -> Edit | None:
+    """``max(xs, key=f)`` is ``greatest(xs, f)``, of several values as of a tuple."""
+    least = builtin(scene, node.func, "min")
+    if not least and not builtin(scene, node.func, "max"):
+        return None
+    if [k.arg for k in node.keywords] != ["key"] or not node.args:
+        return None
+    several = len(node.args) > 1
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    if not several and not is_sequence(scene, node.args[0]):
+        return None
+    values = scope.listed(node.args)[1:]
+    given = ("(", *values, ")") if several else tuple(values)
+    helper = "least" if least else "greatest"
+    return scope.called(scene, node, helper, *given, ", ", node.keywords[0].value)
+
+
+def _arranged(scene: Scene, node: ast.Call) -> Edit | None:
+    """``sorted(tensors, key=f)`` is ``arranged(tensors, key=f)``: by sizes, that are known."""
+    if not builtin(scene, node.func, "sorted") or len(node.args) != 1:
+        return None
+    keyed = any(k.arg == "key" for k in node.keywords) and all(k.arg for k in node.keywords)
+    if not keyed or not is_sequence(scene, node.args[0]):
+        return None
+    items = {a.kind for k in scene.kind(node.args[0]) for item in k.items for a in item}
+    return scope.helped(scene, node.func, "arranged") if "Tensor" in items else None
 
 
 def _type_asked(scene: Scene, node: ast.Compare) -> Edit | None:
@@ -468,6 +542,9 @@ CHECKS: Checks = {
         _counted,
         *scope.unless_told(*_CALLS),
         _edge,
+        *scope.unless_told(_text_method, _text_length),
+        _by_key,
+        _arranged,
         _rounded,
         random_drawn,
         _popped,
