@@ -221,7 +221,7 @@ class Inference(Told):
         self._classes.finish(unit)
         given_back: tuple[Result, ...] = ()
         if not isinstance(unit, str):
-            given_back = results(unit, self.facts(unit.path), self.kinds)
+            given_back = results(unit, self.facts(unit.path), self.kinds, self.index)
         bodies = {c.key: dict(self._bodies.get(c.key, {})) for c in self.index.classes(unit)}
         shown = self._still_shown(unit, flow, {} if isinstance(unit, str) else given)
         return Outcome(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from migrate.analysis.facts import Facts
 from migrate.program import Function
-from migrate.receivers import values
+from migrate.receivers import contents, values
 from migrate.receivers.kinds import (
     NONE,
     NOTHING,
@@ -26,6 +26,7 @@ from migrate.receivers.kinds import (
     shallow,
     without_none,
 )
+from migrate.receivers.units import UnitIndex
 from migrate.receivers.world import Result, World
 
 DEEPEST = 4  # calls of what was passed that lead on to others
@@ -49,7 +50,9 @@ def given_back(name: str, args: tuple[Kind, ...]) -> Kind:
     return kind("Module") if given == UNKNOWN and name in CHANGING else given
 
 
-def results(function: Function, facts: Facts, kinds: Mapping[int, Kind]) -> tuple[Result, ...]:
+def results(
+    function: Function, facts: Facts, kinds: Mapping[int, Kind], index: UnitIndex
+) -> tuple[Result, ...]:
     """Return what a function may give, one by one; nothing where no result is a parameter's."""
     node = function.node
     if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
@@ -57,7 +60,7 @@ def results(function: Function, facts: Facts, kinds: Mapping[int, Kind]) -> tupl
     returned = function.returned
     if not any(_mentions_name(value) for value in returned if value is not None):
         return ()
-    found = _Results(function, facts, kinds)
+    found = _Results(function, facts, kinds, index)
     given = [r for value in returned for r in found.of(value)]
     if not isinstance(node, ast.Lambda) and not isinstance(node.body[-1], (ast.Return, ast.Raise)):
         given.append(Result(NONE))  # the end of the body may be reached
@@ -84,6 +87,7 @@ class _Results:
     function: Function
     facts: Facts
     kinds: Mapping[int, Kind]
+    index: UnitIndex
 
     def of(self, value: ast.expr | None) -> Iterator[Result]:
         """Yield what an expression that is returned may be."""
@@ -116,6 +120,8 @@ class _Results:
         """Return whether a name that is read is what a caller has passed: to whom."""
         function = self.function
         if name.id in parameter_names(function):
+            if self.index.writers(function, name.id):
+                return ""
             if name.id not in function.stores:
                 return "own"
             if _is_bound_anew(function, name):
@@ -124,14 +130,25 @@ class _Results:
             return "own" if binding is not None and isinstance(binding.place, ast.arg) else ""
         if name.id in function.locals or function.parent is None:
             return ""
-        return "outer" if name.id in dict(_closed(function.parent, self.kinds)) else ""
+        return "outer" if name.id in dict(self._closed(function.parent)) else ""
 
     def _closes(self, value: Kind) -> tuple[tuple[str, Kind], ...]:
         """Return what a function that is defined here uses of the parameters here."""
         inside = f"{self.function.key}.<locals>."
         if any(a.kind == "function" and a.name.startswith(inside) for a in value):
-            return _closed(self.function, self.kinds)
+            return self._closed(self.function)
         return ()
+
+    def _closed(self, function: Function) -> tuple[tuple[str, Kind], ...]:
+        """Return the parameters that only plain assignments bind anew, with what these assign."""
+        found: list[tuple[str, Kind]] = []
+        for name in parameter_names(function):
+            assigned = function.assigned.get(name, ())
+            plain = len(assigned) == len(function.stores.get(name, ()))
+            if plain and not self.index.writers(function, name):
+                values = (self._kind(one.value) for one in assigned)
+                found.append((name, indirect(join(*values))))
+        return tuple(found)
 
     def _callee(self, value: ast.expr) -> ast.Name | None:
         """Return the name that is called, directly or by what torch has for it."""
@@ -158,17 +175,6 @@ def _is_bound_anew(function: Function, name: ast.Name) -> bool:
             if any(getattr(part, "id", "") == name.id for part in parts):
                 return (item.end_lineno or 0) < name.lineno
     return False
-
-
-def _closed(function: Function, kinds: Mapping[int, Kind]) -> tuple[tuple[str, Kind], ...]:
-    """Return the parameters that only plain assignments bind anew, with what these assign."""
-    found: list[tuple[str, Kind]] = []
-    for name in parameter_names(function):
-        assigned = function.assigned.get(name, ())
-        if len(assigned) == len(function.stores.get(name, ())):
-            values = (kinds.get(id(one.value), NOTHING) for one in assigned)
-            found.append((name, indirect(join(*values))))
-    return tuple(found)
 
 
 def instance(
@@ -238,9 +244,18 @@ def _at(place: Kind, given: Kind) -> Kind:
     names = {a.kind for a in place}
     rest = without_none(given)
     kept = frozenset(a for a in rest if a.kind in names or "unknown" in names)
+    kept = frozenset().union(*(_as_left(atom, place) for atom in kept))
     if rest and (not kept or (kept >= UNKNOWN and "unknown" not in names)):
         kept = join(kept - UNKNOWN, without_none(place))
     return kept | NONE if rest != given and "None" in names else kept
+
+
+def _as_left(atom: Atom, place: Kind) -> Kind:
+    """Return a container as the function leaves it, with all that any call has put in."""
+    held = atom.items if atom.kind == "tuple" else ()
+    if not contents.is_container(atom) and all(map(contents.is_plain, held)):
+        return frozenset((atom,))
+    return frozenset(a for a in place if (a.kind, a.name) == (atom.kind, atom.name)) or UNKNOWN
 
 
 def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
