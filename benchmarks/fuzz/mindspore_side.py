@@ -72,6 +72,13 @@ def serve(mode: str) -> None:
                 tensor = tensor.astype(ms.float32)
             return np.array(tensor.asnumpy())
 
+        def plain(self, value: Any, depth: int = 0) -> Any:
+            """As of any side; MindSpore's names of weights, by design, are shown as torch's."""
+            what, held = super().plain(value, depth)
+            if what == "dict":
+                held = [(plain_name(k), v) for k, v in held]
+            return what, held
+
         def dtype_name(self, value: Any) -> str:
             name = str(value).lower().removesuffix("_")
             return name if type(value) in dtypes else ""

@@ -71,28 +71,29 @@ class Unplain(Exception):
     """A result that cannot be compared: a module, a function, a method."""
 
 
-def apart(expected: Any, got: Any, where: str = "", beside: float = 0.0) -> str:
+def apart(expected: Any, got: Any, where: str = "", beside: float = 0.0, loose: float = 1.0) -> str:
     """What differs between two plain results, "" where they are the same.
 
-    ``beside``: the size of numbers beside which a millionth is nothing.
+    ``beside``: the size of numbers beside which a millionth is nothing. ``loose`` multiplies what
+    floats may differ by.
     """
     if expected[0] != got[0]:
         return f"{where}: {_shown(expected)} / {_shown(got)}"
     what, a, b = expected[0], expected[1], got[1]
     if what in ("tensor", "array"):
-        return _arrays_apart(a, b, where, beside)
+        return _arrays_apart(a, b, where, beside, loose)
     if what == "dict":
         if [k for k, _ in a] != [k for k, _ in b]:
             return f"{where}: keys {[k for k, _ in a]} / {[k for k, _ in b]}"
         return next((t for (k, x), (_, y) in zip(a, b, strict=True)
-                     if (t := apart(x, y, f"{where}[{k!r}]", beside))), "")  # fmt: skip
+                     if (t := apart(x, y, f"{where}[{k!r}]", beside, loose))), "")  # fmt: skip
     if what in ("list", "tuple"):
         if len(a) != len(b):
             return f"{where}: {len(a)} elements / {len(b)}"
         return next((t for i, (x, y) in enumerate(zip(a, b, strict=True))
-                     if (t := apart(x, y, f"{where}[{i}]", beside))), "")  # fmt: skip
+                     if (t := apart(x, y, f"{where}[{i}]", beside, loose))), "")  # fmt: skip
     if what == "float":
-        return _arrays_apart(np.asarray(a), np.asarray(b), where)
+        return _arrays_apart(np.asarray(a), np.asarray(b), where, 0.0, loose)
     return "" if a == b else f"{where}: {a!r} / {b!r}"
 
 
@@ -102,12 +103,14 @@ def _shown(value: Any) -> str:
     return f"{value[0]} {str(value[1])[:60]}"
 
 
-def _arrays_apart(a: np.ndarray, b: np.ndarray, where: str, beside: float = 0.0) -> str:
+def _arrays_apart(
+    a: np.ndarray, b: np.ndarray, where: str, beside: float = 0.0, loose: float = 1.0
+) -> str:
     if a.shape != b.shape:
         return f"{where}: shape {a.shape} / {b.shape}"
     if a.dtype != b.dtype:
         return f"{where}: dtype {a.dtype} / {b.dtype}"
-    return numbers_apart(a, b, where, beside=beside)
+    return numbers_apart(a, b, where, loose, beside)
 
 
 def numbers_apart(

@@ -16,10 +16,12 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, layer_shares, shares
 from migrate.rules.written import (
     SEQUENCE,
+    UNPADDING,
     Holder,
     Target,
     is_chain,
     target_of,
+    transposes,
     works_inplace,
     written_by,
 )
@@ -155,6 +157,8 @@ class Calls(Writes):
         """What a write changes; what is stale must not be changed either."""
         if target.holder in (Holder.NAME, Holder.ITEM, Holder.OUTER, Holder.VIEW):
             refs = self.look(target.name)
+            if target.holder is Holder.ITEM and not self._tensor(target.expr):
+                refs |= self.elements(refs)  # of a list, perhaps
         elif target.holder is Holder.PLACE:
             refs = self.holders(target.expr)
         elif target.holder is Holder.ELEMENT and isinstance(target.expr, ast.Subscript):
@@ -208,6 +212,8 @@ class Calls(Writes):
             bound = atom.kind in ("method", "Module") and not function.decorated("staticmethod")
             owner = self.holders(node.func) if atom.kind == "Module" else receiver
             return self._project(function, node, owner, args, named, bound)
+        if atom.name == UNPADDING and transposes(node):
+            self._changed(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
         if atom.kind == "Step":

@@ -10,9 +10,11 @@ from migrate.outcomes import Edit, Outcome, Refusal, Site
 from migrate.receivers.kinds import is_all
 from migrate.row import POLICY_REFUSE
 from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
+from migrate.rules.callers import fate
 from migrate.rules.calling import decide_call, decide_method, template_of
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
+from migrate.rules.written import UNPADDING, transposes
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.syntax import dotted
@@ -38,6 +40,10 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
             written = inplace.function(scene, site, name, parent) if name.endswith("_") else None
             other = written or _reference_call(scene, site, parent, node, found)
             return filled_parts.placed(scene, name, parent, other)
+        if name == UNPADDING and transposes(parent) and parent.args:
+            missed = fate(scene, parent).missed
+            if missed is not None:
+                return inplace.missed(site, parent.args[0], missed)
         if isinstance(found, Refusal) and found.keep:
             return _undecided(scene, site, node, name, found)
         return filled_parts.placed(scene, name, parent, found)

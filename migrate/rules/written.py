@@ -17,6 +17,7 @@ _NO_TENSOR = frozenset(
 )
 # a function of a module, whose name may end in "_" as well: utils.zero_first_(x)
 SEQUENCE = "torch.nn.Sequential"  # its first layer may change the argument; the result is another
+UNPADDING = "torch.nn.utils.rnn.unpad_sequence"  # torch transposes the argument itself
 _CALLED_BY_NAME = frozenset("ref function foreign class builtin".split())
 
 
@@ -61,6 +62,12 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
             if atom.name.startswith("torch.nn.functional.") and works_inplace(scene, node, True):
                 return node.args[0]
     return None
+
+
+def transposes(call: ast.Call) -> bool:
+    """Return whether torch's unpad_sequence transposes its argument in place."""
+    given = [*call.args[2:3], *(k.value for k in call.keywords if k.arg == "batch_first")]
+    return not any(isinstance(v, ast.Constant) and v.value is True for v in given)
 
 
 def called(scene: Scene, func: ast.expr) -> frozenset[Atom]:
