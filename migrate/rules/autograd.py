@@ -173,7 +173,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     kept: set[str] = set()
     own = {id(item) for item in _evaluated(node)}
     given = {n for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for n in item.names}
-    same, copied = _same_objects(node)
+    same, copied = _same_objects(scene, node)
     kept |= copied  # another name has it, and that may hold what is not of the block as well
     for item in ast.walk(node):
         if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
@@ -204,20 +204,30 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
 _HANDING = frozenset("contiguous cpu cuda real positive resolve_conj resolve_neg".split())
 
 
-def _handed(value: ast.expr) -> str:
-    """Return the variable that a value may be itself: one of two, or what a method hands on."""
+_CHOOSING = frozenset("max min next getattr get pop setdefault popleft".split())
+
+
+def _handed(scene: Scene, value: ast.expr) -> str:
+    """Return the variable that a value may be itself, or "?" for what an object holds."""
     if isinstance(value, ast.IfExp):
-        return _handed(value.body) or _handed(value.orelse)
+        return _handed(scene, value.body) or _handed(scene, value.orelse)
     if isinstance(value, ast.BoolOp):
-        return next(filter(None, map(_handed, value.values)), "")
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        name, args = value.func.attr, value.args
-        if name in _HANDING and not value.keywords and len(args) < 2:
-            return _handed(args[0] if args else value.func.value)
+        return next(filter(None, (_handed(scene, v) for v in value.values)), "")
+    func = value.func if isinstance(value, ast.Call) else None
+    name = getattr(func, "attr", getattr(func, "id", ""))
+    if isinstance(value, ast.Call) and func is not None and name in _CHOOSING:
+        torchs = any(a.kind in ("ref", "method") and "torch." in a.name for a in scene.kind(func))
+        return "" if torchs else "?"
+    if isinstance(value, ast.Call) and isinstance(func, ast.Attribute) and name in _HANDING:
+        args = value.args
+        if not value.keywords and len(args) < 2:
+            return _handed(scene, args[0] if args else func.value)
+    if isinstance(value, (ast.Attribute, ast.Subscript)) and not isinstance(value.ctx, ast.Store):
+        return "" if is_all(scene.kind(value.value), "Tensor") else "?"
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def _same_objects(block: ast.AST) -> tuple[set[int], set[str]]:
+def _same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
     """Return the names of a block that are bound to what another name holds: ``a, c = b, d``.
 
     With the names of the block's own values among those: these are cut off where they are bound.
@@ -230,7 +240,7 @@ def _same_objects(block: ast.AST) -> tuple[set[int], set[str]]:
         if isinstance(item, ast.Assign):
             for target in item.targets:
                 for one, value in unpacked(target, item.value):
-                    if isinstance(one, ast.Name) and (name := _handed(value)):
+                    if isinstance(one, ast.Name) and (name := _handed(scene, value)):
                         given[id(one)] = name
                 cut |= {id(n) for n in ast.walk(target)}
         elif isinstance(item, (ast.AnnAssign, ast.AugAssign)):
@@ -338,7 +348,7 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
             places = [t for target in item.targets for t in _places(target)]
             if not all(isinstance(t, ast.Name) for t in places):
                 held = [] if all(_takes_numbers(scene, t) for t in places) else [item.value]
-            elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and _handed(item.value):
+            elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and _handed(scene, item.value):
                 held = [item.value]
             elif not is_all(scene.kind(item.value), "Tensor"):
                 unpacks = len(places) > 1 or not isinstance(item.targets[0], ast.Name)
@@ -401,7 +411,7 @@ def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
     elif isinstance(value, ast.BoolOp):
         for part in value.values:
             yield from _cut_parts(scene, part, block)
-    elif isinstance(value, ast.Call) and _handed(value):
+    elif isinstance(value, ast.Call) and _handed(scene, value):
         return
     elif _is_computed(scene, value, block):
         kinds = scene.kind(value)
@@ -420,7 +430,7 @@ def _is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:
     if isinstance(value, ast.Name):
         if any(value.id in _bound_by(scene, around) for around in outwards(scene.file, value)):
             return True
-        same, _ = _same_objects(block)
+        same, _ = _same_objects(scene, block)
         return any(
             isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store)
             for n in _evaluated(block)
