@@ -39,6 +39,13 @@ def named(scene: Scene) -> Iterator[Edit]:
         yield _definitions(scene, some)
 
 
+def is_named(scene: Scene, node: ast.Lambda) -> bool:
+    """Return whether a lambda becomes a function, or is assigned alone, as graph mode wants it."""
+    parent = scene.parent(node)
+    alone = isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) == 1
+    return alone or (bool(_wish(scene, node)) and _is_movable(scene, node))
+
+
 def _wish(scene: Scene, node: ast.Lambda) -> str:
     """The name it should have; "" where it stays: nothing tells that a Cell gets it."""
     child: ast.AST = node

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from migrate.program import Function
 from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
-from migrate.rules.graph.scope import Findings, Silent, compiled_here, nodes
+from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, nodes
 from migrate.rules.record_classes import records
 from migrate.scene import Scene
 from migrate.syntax import all_parameters
@@ -126,6 +126,21 @@ def used_up(scene: Scene, node: ast.Assign) -> Silent | None:
         return None
     why = "graph mode has a list there, which is not used up by the first who goes through it"
     return Silent(value, ("GRF621", target.id, why, "make it anew, or a list"), node)
+
+
+def one_item(scene: Scene, node: ast.Assign) -> Silent | None:
+    """``rows = [[]] * n``: its items are one list, and n lists in a graph once one is changed."""
+    value, target, function = node.value, node.targets[0], scene.function(node)
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Mult) or function is None:
+        return None
+    sides = [s for s in (value.left, value.right) if isinstance(s, ast.List)]
+    if not any(isinstance(e, _DISPLAYS) for s in sides for e in s.elts):
+        return None
+    held = [changed(scene, n) for n in function.of(ast.Call, ast.Subscript)]
+    if not any(isinstance(h, ast.Subscript) and named(h, getattr(target, "id", "")) for h in held):
+        return None
+    why = "its items are one object: graph mode changes one of them alone"
+    return Silent(value, ("GRF609", ast.unparse(value), why, "write a comprehension"), node)
 
 
 def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
@@ -418,4 +433,4 @@ def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:
     return around is whole
 
 
-FINDINGS: Findings = {ast.Attribute: (members,), ast.Assign: (used_up,)}
+FINDINGS: Findings = {ast.Attribute: (members,), ast.Assign: (used_up, one_item)}

@@ -186,6 +186,22 @@ def _is_bound_anew(scene: Scene, name: str) -> bool:
     return len([n for n in scene.file.bound.get(name, ()) if scene.function(n) is None]) > 1
 
 
+def by_place(scene: Scene) -> Iterator[Rewriting]:
+    """``def forward(self, x, /, y)`` is ``def forward(self, x, y)``: graph mode knows no ``x``."""
+    for function in scope.compiled_here(scene):
+        node, source = function.node, scene.source
+        args = node.args
+        if not args.posonlyargs or args.kwarg is not None:
+            continue  # with **kwargs another x may come by name
+        last = args.posonlyargs[-1]
+        ends = [source.span(last).end, *(source.span(d).end for a, d in scope.defaults(args)
+                                         if a is last)]  # fmt: skip
+        start = max(ends)
+        slash = source.data.index(b"/", start)
+        if not source.data[start:slash].strip(b" ,\t"):
+            yield Rewriting(args, (scope.edit(scene, node, Span(start, slash + 1)),))
+
+
 def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
     """``def f(x, i=i)`` inside a function gets ``f = bound(f, i=i)`` behind it.
 

@@ -14,6 +14,7 @@ from migrate.imports import Spelling
 from migrate.outcomes import Edit, Refusal, Span
 from migrate.program import Class
 from migrate.receivers.kinds import is_all, ordered
+from migrate.rules import lambdas
 from migrate.rules.graph import (
     containers,
     control,
@@ -39,6 +40,7 @@ _CHECKS = scope.merged(control.CHECKS, sequences.CHECKS, values.CHECKS, methods.
 _INSIDE = (
     lambda scene: scope.checked(scene, _CHECKS),
     control.outer_defaults,
+    control.by_place,
     state.locals_of,
     memo.rewrites,
     state.passages,
@@ -142,10 +144,23 @@ def _found(scene: Scene) -> Iterator[Silent]:
     if scope.nodes(scene):
         yield from objects.flags(scene)
         yield from containers.shared(scene)
+        yield from _unread(scene)
         for name, _, uses in state.kept(scene):
             for use in uses:
                 if isinstance(use.ctx, ast.Store) and not state.is_parameter(scene, use):
                     yield Silent(use, _state(name))
+
+
+def _unread(scene: Scene) -> Iterator[Silent]:
+    """Yield the lambdas of host code that compiled code calls and graph mode cannot read."""
+    inside = {id(n) for n in scope.nodes(scene)}
+    for function in scope.compiled_here(scene):
+        node = function.node
+        if not isinstance(node, ast.Lambda) or id(node) in inside:
+            continue
+        if not lambdas.is_named(scene, node):
+            why = "graph mode reads its line, and knows a lambda that is assigned alone"
+            yield Silent(node.body, ("GRF606", "lambda", why, "write a def"))
 
 
 # -- what graph mode refuses --------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.outcomes import Edit, Piece, Span
-from migrate.program import Function
+from migrate.program import Class, Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import is_all
 from migrate.rules.graph import objects, scope
@@ -76,6 +76,38 @@ def _different(scene: Scene, node: ast.BinOp) -> Edit | None:
     opens, closes = ("(", ")") if scope.taken_hold(scene, node) and not enclosed else ("", "")
     left, right = (piece(scene.source, side, True) for side in sides)
     return scope.whole(scene, node, opens, left, " != ", right, closes)
+
+
+def _held(scene: Scene, node: ast.Compare) -> Edit | None:
+    """``3 in ids`` is ``bool((ids == 3).any())``: graph mode looks into no Tensor."""
+    inside = node.comparators[0]
+    if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not is_all(scene.kind(inside), "Tensor"):
+        return None
+    absent = "not " if isinstance(node.ops[0], ast.NotIn) else ""
+    opens, closes = ("(", ")") if absent and scene.is_tight(node) else ("", "")
+    left, right = piece(scene.source, inside, True), piece(scene.source, node.left, True)
+    head, tail = f"{opens}{absent}bool((", f").any()){closes}"
+    return scope.whole(scene, node, head, left, " == ", right, tail) if len(node.ops) == 1 else None
+
+
+def _same(scene: Scene, node: ast.Compare) -> Edit | None:
+    """``mode is Mode.FAST`` is ``mode == Mode.FAST``: graph mode has ``is`` for None and bools."""
+    other = node.comparators[0]
+    owner = other.value if isinstance(other, ast.Attribute) else None
+    keys = {a.name for a in scene.kind(owner)} if owner is not None else set()
+    if not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not keys or len(node.ops) != 1:
+        return None
+    classes = [scene.inference.program.classes.get(key) for key in keys]
+    if not all(c is not None and "__eq__" not in c.methods and _is_enum(scene, c) for c in classes):
+        return None
+    sign = " == " if isinstance(node.ops[0], ast.Is) else " != "
+    left, right = (piece(scene.source, n, True) for n in (node.left, other))
+    return scope.whole(scene, node, left, sign, right)
+
+
+def _is_enum(scene: Scene, owner: Class) -> bool:
+    names = ("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag")
+    return any(foreign(scene, base, *names) for base in owner.node.bases)
 
 
 def _set(scene: Scene, node: ast.Set) -> Edit | None:
@@ -536,7 +568,7 @@ CHECKS: Checks = {
     ast.Set: (_set,),
     ast.JoinedStr: (_format,),
     ast.BinOp: (_different, _power),
-    ast.Compare: scope.unless_told(_type_asked),
+    ast.Compare: (*scope.unless_told(_type_asked), _held, _same),
     ast.NamedExpr: (_assigned,),
     ast.Call: (
         _counted,
