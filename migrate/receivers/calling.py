@@ -55,6 +55,11 @@ class Calling(Given):
             self.saw(node.func.value, MODULE)
             callee = values.attribute(MODULE, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
+        elif isinstance(node.func, ast.Attribute) and self._only_a_string(node, node.func):
+            self.saw(node.func.value, STR)
+            self.world.kinds[id(node.func.value)] = STR
+            callee = values.attribute(STR, node.func.attr, self.world)
+            self.world.kinds[id(node.func)] = callee
         self.world.note_call(node)
         found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
         self._changed(node, callee, args)

@@ -8,7 +8,15 @@ from migrate.program import Function
 from migrate.receivers import values
 from migrate.receivers.binding import Binding
 from migrate.receivers.elimination import Question
-from migrate.receivers.kinds import GIVEN, MODULE_ONLY, TENSOR, UNKNOWN, having, without_none
+from migrate.receivers.kinds import (
+    GIVEN,
+    MODULE_ONLY,
+    TENSOR,
+    UNKNOWN,
+    having,
+    is_all,
+    without_none,
+)
 from migrate.receivers.world import World
 
 _NAMED = (ast.Name, ast.Attribute)
@@ -89,6 +97,19 @@ class Given(Binding):
             for c in calls
             for a in c.args
         )
+
+    def _only_a_string(self, node: ast.Call, func: ast.Attribute) -> bool:
+        """``key.split(".")``: text alone is split at a text that is written out."""
+        at = node.args[0] if node.args and func.attr == "split" else None
+        if not isinstance(at, ast.Constant) or not isinstance(at.value, str):
+            return False
+        value = self.world.kinds.get(id(func.value), UNKNOWN)
+        if not value >= UNKNOWN or not is_all(value, "unknown", "str", "Tensor", "int", "float"):
+            return False
+        if any(func.attr in owner.methods for owner in self.world.holders(func.attr)):
+            return False
+        series = isinstance(func.value, ast.Attribute) and func.value.attr == "str"  # of pandas
+        return not series and not self.world.holds_callable(func.attr)
 
     def _builds_module(self, node: ast.Call) -> bool:
         """``NetWithLoss(model)``: a Module is made of it."""

@@ -71,6 +71,8 @@ _DTYPES = frozenset(
 
 def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
+    if name in ("__module__", "__name__", "__qualname__") and value == UNKNOWN:
+        return STR
     if name == "saved_tensors" and value == UNKNOWN:
         return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
     found = [_attribute(a, name, world) for a in ordered(value) if may_have(a, name)]
