@@ -10,8 +10,8 @@ import ast
 
 from migrate.names import root_of
 from migrate.outcomes import Edit, Outcome
-from migrate.receivers.followed import followed_kind
 from migrate.receivers.kinds import without_none
+from migrate.receivers.outside import followed_kind
 from migrate.scene import Scene
 
 

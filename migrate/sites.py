@@ -11,7 +11,7 @@ from typing import Any
 from migrate import (
     forward_names,
     module_members,
-    operators,
+    operator_names,
     packages,
     unknown_receivers,
 )
@@ -138,7 +138,7 @@ def _chain(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:
 
 
 def _operator(scene: Scene, node: ast.AST) -> list[Reference]:
-    return [Reference(part, n, Form.OPERATOR) for part, n in operators.find(scene, node)]
+    return [Reference(part, n, Form.OPERATOR) for part, n in operator_names.find(scene, node)]
 
 
 def _direct(scene: Scene, node: ast.Name | ast.Attribute) -> list[Reference]:

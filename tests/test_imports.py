@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1] / "migrate"
 ORDER = """
 outcomes result errors deep source syntax facts row table table_lint
 names following program index analysis calls receivers imports templates
-choice layout scene selections origins operators unknown_receivers module_members
+choice layout scene selections origins operator_names unknown_receivers module_members
 buffer_gradients late_writes forward_names
 packages sites census rules caught flags
 import_edits plan helper_copy emit

@@ -10,6 +10,7 @@ from typing import TypeGuard
 from migrate.analysis.dataflow import WIDEN_AFTER
 from migrate.receivers import contents, values
 from migrate.receivers.annotations import annotated, is_generic
+from migrate.receivers.arithmetic import binary
 from migrate.receivers.calling import Calling
 from migrate.receivers.frame import State, joined, widened
 from migrate.receivers.kinds import (
@@ -34,7 +35,6 @@ from migrate.receivers.kinds import (
     sequence,
     shallow,
 )
-from migrate.receivers.operators import binary
 
 _CONSTANTS = {bool: BOOL, int: INT, float: FLOAT, str: STR, type(None): NONE}
 

@@ -10,6 +10,7 @@ from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
 from migrate.receivers import contents, evidence, narrowing, values
 from migrate.receivers.annotations import annotated
+from migrate.receivers.arithmetic import binary
 from migrate.receivers.expressions import Evaluator
 from migrate.receivers.frame import Effects, Environment, Grown, Note, State, joined, widened
 from migrate.receivers.kinds import (
@@ -30,7 +31,6 @@ from migrate.receivers.kinds import (
     unknown_but_for,
     without_none,
 )
-from migrate.receivers.operators import binary
 from migrate.syntax import children
 
 ROUNDS = 6  # in which evidence leads to more evidence; what would take longer stays unknown

@@ -8,8 +8,8 @@ from migrate.names import root_of
 from migrate.program import Class, File
 from migrate.receivers import values
 from migrate.receivers.flow import Flow
-from migrate.receivers.followed import kind_along
 from migrate.receivers.kinds import NOTHING, UNKNOWN, Kind, kind
+from migrate.receivers.outside import kind_along
 from migrate.receivers.world import World
 
 

@@ -32,12 +32,12 @@ from migrate.receivers.kinds import (
     without_none,
 )
 from migrate.receivers.outcome import NOT_WALKED, Outcome, combined, widened
+from migrate.receivers.outside import has_torch
 from migrate.receivers.parameters import Parameters
 from migrate.receivers.parametric import results
 from migrate.receivers.recorded import Recorded
 from migrate.receivers.results import Results
 from migrate.receivers.told import TOLD, Told
-from migrate.receivers.torch_use import has_torch
 from migrate.receivers.units import Unit, UnitIndex
 from migrate.receivers.world import Result
 from migrate.syntax import dotted

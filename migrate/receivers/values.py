@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from migrate.names import canonical
-from migrate.receivers.followed import followed_kind
 from migrate.receivers.kinds import (
     BOOL,
     FLOAT,
@@ -27,6 +26,7 @@ from migrate.receivers.kinds import (
     sequence,
     unknown_but_for,
 )
+from migrate.receivers.outside import followed_kind
 from migrate.receivers.python_results import METHOD_RESULTS, dict_method, pair_values
 from migrate.receivers.world import World
 

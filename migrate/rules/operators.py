@@ -13,7 +13,7 @@ import ast
 
 from migrate.calls import BoundCall
 from migrate.choice import Chosen
-from migrate.operators import OPERATORS
+from migrate.operator_names import OPERATORS
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.receivers.kinds import is_all, may_be_numpys
 from migrate.rules.calling import template_of

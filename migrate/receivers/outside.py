@@ -1,9 +1,12 @@
-"""In: the full name of something installed. Out: its kind, if that is converted along."""
+"""Tell what of the packages that a program imports matters: torch, and what is converted along."""
 
 from __future__ import annotations
 
+from migrate.names import root_of
+from migrate.program import Program
 from migrate.receivers.kinds import Kind, kind
 from migrate.receivers.world import World
+from migrate.table import Table
 
 
 def followed_kind(name: str, world: World) -> Kind | None:
@@ -25,3 +28,18 @@ def kind_along(name: str, importer: str, world: World) -> Kind | None:
     """The same for an import; a package that imports itself by its name means its own files."""
     itself = world.program.followed.package_of(importer) == name.partition(".")[0]
     return None if itself else followed_kind(name, world)
+
+
+def has_torch(program: Program, table: Table, roots: frozenset[str]) -> bool:
+    """Return whether a file imports torch, something the table covers, or what needs torch.
+
+    A library that needs torch proves nothing in code that was converted: it is flagged there
+    already, and its import may stand in a branch or for an optional part.
+
+    Args:
+        roots: the first parts of the names that the table covers: "torch", "einops".
+    """
+    names = {name for file in program.files.values() for name in file.imported}
+    found = set(map(root_of, names))
+    needing = "mindspore" not in found and any(map(table.needs_torch, names))
+    return needing or not found.isdisjoint(roots)
