@@ -32,8 +32,8 @@ from migrate.source import Source
 from migrate.table import Table
 from migrate.tidying import rescued, with_pass, without_idle
 from migrate.training import staged as way_back
-from migrate.training.lines import separated
 from migrate.training.restructure import restructure
+from migrate.training.scalers import prepared
 from migrate.training.staged import Staged, moved
 
 
@@ -93,7 +93,7 @@ def analyse(
     package whose folder is the root of the paths, if it is one.
     """
     recorded = recorded or Recorded()
-    apart = separated(sources)
+    apart = prepared(sources)
     sources = {**sources, **{path: s.source for path, s in apart.items()}}
     inference = Inference(index.build(sources, followed, root), table, moved(recorded, apart))
     if not inference.has_torch:

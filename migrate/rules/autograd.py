@@ -258,14 +258,11 @@ def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0
     source = scene.source
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     end = end or _line_end(source, source.span(after).end)
-    indent = Piece(Span(source.line_start(block.lineno), source.span(block).start))
     start, line = source.span(after).start, source.line_start(after.lineno)
-    deeper = ""
-    if after is not block and not source.data[line:start].strip():
-        # the block's own indentation may be edited, what is deeper than its body stays
-        first = first_start(scene, block.body[0]) - source.line_start(block.body[0].lineno)
-        deeper = source.text(Span(line + first, start))
-    parts = (source.newline, indent, f"{deeper}{name} = {text}({name})")
+    if source.data[line:start].strip():  # behind a colon
+        start, line = source.span(block).start, source.line_start(block.lineno)
+    indent = Piece(Span(line, start))  # what goes with the headers around it goes here as well
+    parts = (source.newline, indent, f"{name} = {text}({name})")
     return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
 
 

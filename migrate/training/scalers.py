@@ -1,0 +1,234 @@
+"""Give a step that is written twice, with a gradient scaler and without, one form.
+
+``if use_amp: scaler.scale(loss).backward() ... else: loss.backward() ...`` becomes its first branch
+with ``GradScaler(enabled=use_amp)``: a scaler that is not enabled gives the loss back, steps the
+optimizer and does nothing else. So it is with ``autocast(enabled=use_amp)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+
+from migrate.emit import emit
+from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.source import Source, read
+from migrate.training.lines import (
+    Parts,
+    comments,
+    indent_of,
+    separated,
+    shares_line,
+    shifted,
+    whole,
+)
+from migrate.training.staged import Staged
+
+_WORDS = (b"GradScaler", b".backward(")
+_Scope = ast.FunctionDef | ast.ClassDef
+
+
+def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
+    """Return the files whose steps got lines of their own, and one form, by path."""
+    found = separated(sources)
+    for path, before in sources.items():
+        first = found.get(path)
+        source = first.source if first is not None else before
+        changes = list(_edits(source)) if all(w in source.data for w in _WORDS) else []
+        if changes:
+            emitted = emit(source, changes)
+            new = read(path, source.encode(emitted.data))
+            staged = Staged(source, new, emitted, (), (), frozenset())
+            found[path] = staged.behind(first) if first is not None else staged
+    return found
+
+
+def _edits(source: Source) -> Iterator[Edit]:
+    """Yield the edits of a file: a scaler's own, and those of the branches that it settles."""
+    for scope in ast.walk(source.tree):
+        if not isinstance(scope, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        for made in ast.walk(scope):
+            if isinstance(made, ast.If) and (scaler := _made_when(made)) is not None:
+                yield from _settled(source, scope, made, scaler)
+
+
+def _made_when(branch: ast.If) -> ast.expr | None:
+    """Return what ``if use_amp: scaler = GradScaler()`` binds."""
+    only = branch.body[0]
+    if branch.orelse or len(branch.body) > 1 or not isinstance(only, ast.Assign):
+        return None
+    value = only.value
+    if not isinstance(value, ast.Call) or _last(value.func) != "GradScaler":
+        return None
+    if any(k.arg in ("enabled", None) for k in value.keywords) or len(only.targets) > 1:
+        return None
+    return only.targets[0]
+
+
+def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> list[Edit]:
+    """Return the edits for one scaler; none where a branch is more than the step with it."""
+    own = isinstance(scaler, ast.Name)
+    if own != isinstance(scope, ast.FunctionDef) or (own and _within(scope, made) is not scope):
+        return []
+    if not own and ast.unparse(getattr(scaler, "value", scaler)) != "self":
+        return []
+    test, name = ast.unparse(made.test), ast.unparse(scaler)
+    bound = [n for n in ast.walk(scope) if _stores(n) and ast.unparse(n) == name]
+    if len(bound) != 1 or not _is_steady(scope, made):
+        return []
+    found = [_created(source, made, test)]
+    steps = 0
+    for branch in ast.walk(scope):
+        if not isinstance(branch, ast.If) or branch is made or ast.unparse(branch.test) != test:
+            continue
+        if _is_step(branch, name):
+            found.append(_kept(source, branch, _moved_all(source, branch)))
+            steps += 1
+        elif (call := _cast_apart(branch)) is not None:
+            found.append(_kept(source, branch, _cast_when(source, branch, call, test)))
+        elif any(_last(n) == "scale" for n in ast.walk(branch) if isinstance(n, ast.Attribute)):
+            return []
+    taken = [made, *(n for n in ast.walk(scope) if isinstance(n, ast.If))]
+    inside = [b for b in taken if ast.unparse(b.test) == test]
+    if not steps or any(shares_line(source, b) or _is_elif(source, b) for b in inside):
+        return []
+    return found
+
+
+def _within(scope: ast.AST, node: ast.AST) -> ast.AST:
+    """Return the innermost function of a scope that holds a node."""
+    held = scope
+    for inner in ast.walk(scope):
+        if isinstance(inner, ast.FunctionDef) and any(n is node for n in ast.walk(inner)):
+            held = inner
+    return held
+
+
+def _stores(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+
+
+def _is_steady(scope: _Scope, made: ast.If) -> bool:
+    """Return whether the test means the same wherever it is asked: nothing binds it later."""
+    if not all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context))
+               for n in ast.walk(made.test)):  # fmt: skip
+        return False
+    names = {_last(n) for n in ast.walk(made.test) if isinstance(n, (ast.Name, ast.Attribute))}
+    return not any(
+        _stores(n) and _last(n) in names and n.lineno > made.lineno  # type: ignore[attr-defined]
+        for n in ast.walk(scope)
+    )
+
+
+def _last(node: ast.AST) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _is_elif(source: Source, branch: ast.If) -> bool:
+    return source.data[source.span(branch).start :].startswith(b"elif")
+
+
+# -- branches that are alike ---------------------------------------------------------------------
+
+
+class _Unscaled(ast.NodeTransformer):
+    """Writes a step as it is without its scaler."""
+
+    def __init__(self, scaler: str) -> None:
+        self.scaler = scaler
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        call = node.value
+        method = call.func if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not isinstance(method, ast.Attribute):
+            return node
+        holder = method.value
+        if ast.unparse(holder) == self.scaler:
+            if method.attr in ("update", "unscale_"):
+                return None
+            if method.attr == "step" and call.args:
+                step = ast.Attribute(call.args[0], "step", ast.Load())
+                return ast.Expr(ast.Call(step, call.args[1:], call.keywords))
+        if method.attr == "backward" and isinstance(holder, ast.Call) and len(holder.args) == 1:
+            loss, scale = holder.args[0], ast.unparse(holder.func)
+            if scale == f"{self.scaler}.scale":
+                call.func = ast.Attribute(loss, "backward", ast.Load())
+        return node
+
+
+def _is_step(branch: ast.If, scaler: str) -> bool:
+    """Return whether the branches are one step, with the scaler and without."""
+    if not branch.orelse or ast.unparse(ast.Module(branch.body, [])).count(scaler) == 0:
+        return False
+    plain = [_Unscaled(scaler).visit(copy.deepcopy(s)) for s in branch.body]
+    return _text([s for s in plain if s is not None]) == _text(branch.orelse)
+
+
+def _cast_apart(branch: ast.If) -> ast.Call | None:
+    """Return the call of autocast that is all in which the branches differ."""
+    only = branch.body[0]
+    if len(branch.body) > 1 or not isinstance(only, ast.With) or len(only.items) > 1:
+        return None
+    call = only.items[0].context_expr
+    if not isinstance(call, ast.Call) or _last(call.func) != "autocast":
+        return None
+    if any(k.arg in ("enabled", None) for k in call.keywords) or len(call.args) > 1:
+        return None
+    return call if _text(only.body) == _text(branch.orelse) else None
+
+
+def _text(block: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.Module(list(block), []))
+
+
+# -- what is written ------------------------------------------------------------------------------
+
+
+def _created(source: Source, made: ast.If, test: str) -> Edit:
+    (only,) = made.body
+    assert isinstance(only, ast.Assign) and isinstance(only.value, ast.Call)
+    return _kept(source, made, _with_test(source, only, only.value, test, made))
+
+
+def _cast_when(source: Source, branch: ast.If, call: ast.Call, test: str) -> Parts:
+    return _with_test(source, branch.body[0], call, test, branch)
+
+
+def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch: ast.If) -> Parts:
+    """The lines of a statement in the place of the branch, ``enabled=`` added to a call in it."""
+    lines, end = whole(source, item), source.span(call).end - 1
+    old, new = indent_of(source, item), indent_of(source, branch)
+    comma = ", " if call.args or call.keywords else ""
+    before = shifted(source, Span(lines.start, end), old, new)
+    line_end = source.data.find(b"\n", end, lines.end)
+    rest = lines.end if line_end < 0 else line_end
+    parts: list[str | Piece] = [
+        *before[:-1],
+        f"{comma}enabled={test}",
+        Piece(Span(end, rest)),
+        "\n",
+    ]
+    if line_end >= 0:
+        parts += shifted(source, Span(line_end + 1, lines.end), old, new)
+    return tuple(parts)
+
+
+def _moved_all(source: Source, branch: ast.If) -> Parts:
+    """The first branch in the place of both."""
+    first, last = whole(source, branch.body[0]), whole(source, branch.body[-1])
+    span = Span(first.start, last.end)
+    return shifted(source, span, indent_of(source, branch.body[0]), indent_of(source, branch))
+
+
+def _kept(source: Source, branch: ast.If, parts: Parts) -> Edit:
+    """The edit that puts lines in the place of a branch, behind the comments that have no other."""
+    span = whole(source, branch)
+    end = source.span(branch.body[-1]).end
+    told = comments(source, source.span(branch.body[0]).start, end)
+    others = [c for c in comments(source, end, span.end) if c not in told]
+    indent = indent_of(source, branch)
+    above = [f"{indent}{comment}\n" for comment in others]
+    site = Site("scaler", span, branch.lineno, branch.col_offset + 1)
+    return Edit(site, Outcome.KEPT, (*above, *parts[:-1]))
