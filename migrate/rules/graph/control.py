@@ -17,11 +17,11 @@ from migrate.program import Function
 from migrate.receivers.inference import Inference
 from migrate.receivers.kinds import is_all
 from migrate.rules.dedent import comments_left, dedented, first_start, unwrapped
-from migrate.rules.graph import scope
+from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, foreign
 from migrate.scene import Scene
-from migrate.syntax import all_parameters
+from migrate.syntax import all_parameters, children
 from migrate.templates import piece
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
@@ -147,6 +147,47 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
         scope.edit(scene, node, Span(begin, colon), "while ", Piece(source.span(test.values[0]))),
         scope.put(scene, node, start, *parts),
     )
+
+
+# -- conditions ---------------------------------------------------------------------------------
+
+
+def _known_first(scene: Scene, node: ast.BoolOp) -> Edit | None:
+    """``if x.any() and self.training:`` is ``if self.training and x.any():``.
+
+    Behind a condition that the data decide, graph mode takes no other kind of condition. What is
+    moved only looks: it does not call, and cannot fail where the data would have kept it away.
+    """
+    late = [asked_of(scene).late(v) for v in node.values]
+    moved = [v for v, waits in zip(node.values, late, strict=True) if not waits]
+    if (
+        not moved
+        or True not in late
+        or late.index(True) > len(node.values) - 1 - late[::-1].index(False)
+    ):
+        return None
+    span = scene.source.span(node)
+    if not methods.is_asked(scene, node) or scope.has_comment(scene, span.start, span.end):
+        return None
+    if isinstance(scene.parent(node), ast.While) or not all(_only_looks(v) for v in moved):
+        return None
+    word = " and " if isinstance(node.op, ast.And) else " or "
+    parts: list[Part] = []
+    for value in (*moved, *(v for v in node.values if v not in moved)):
+        loose = isinstance(value, (ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Lambda))
+        parts += [word if parts else "", Piece(scene.source.span(value), loose)]
+    return scope.edit(scene, node, span, *parts[1:])
+
+
+def _only_looks(node: ast.AST) -> bool:
+    """Return whether an expression reads members, shapes and numbers, and compares them."""
+    if isinstance(node, ast.Subscript):
+        shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+        return shape and _only_looks(node.value) and _only_looks(node.slice)
+    if isinstance(node, ast.Attribute) and not isinstance(node.value, (ast.Name, ast.Attribute)):
+        return False
+    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.UnaryOp, ast.BoolOp)
+    return isinstance(node, kinds) and all(_only_looks(n) for n in children(node))
 
 
 # -- defaults -----------------------------------------------------------------------------------
@@ -449,6 +490,7 @@ def _awaited(inference: Inference) -> frozenset[str]:
 
 
 CHECKS: Checks = {
+    ast.BoolOp: (_known_first,),
     ast.Delete: (_delete,),
     ast.For: (_loop,),
     ast.While: (_loop,),

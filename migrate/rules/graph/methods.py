@@ -37,7 +37,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """Yield ``super(Net, self)``, static methods, ``is_full(layers)``, and what counts around."""
     yield from scope.checked(scene, {ast.Call: (_super,)})
     for node in (n for kind in _NAMED for n in scene.file.of(kind)):
-        if _is_asked(scene, node) and _may_be_empty(scene, node):
+        if is_asked(scene, node) and _may_be_empty(scene, node):
             yield Rewriting(node, (scope.called(scene, node, "is_full", node),))
     for function in scope.compiled_here(scene):
         mark = marked(function)
@@ -179,7 +179,7 @@ def _static(scene: Scene, function: Function, mark: ast.expr) -> tuple[Edit, ...
 # -- truth --------------------------------------------------------------------------------------
 
 
-def _is_asked(scene: Scene, node: ast.expr) -> bool:
+def is_asked(scene: Scene, node: ast.expr) -> bool:
     """Return whether nothing but the truth of an expression is used."""
     child: ast.AST = node
     parent = scene.parent(node)
