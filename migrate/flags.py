@@ -11,7 +11,8 @@ reached, in PyNative and in Graph mode. Three forms do that:
   torch's program would.
 - Where only the receiver of a method is unknown the text stays. A Tensor of MindSpore that has no
   method of that name fails by itself; where it has one, the receiver is checked first, and raises.
-- What an import does (``optimizer.step()``, a setting, a registration) raises: nothing tells who
+- What it hands to a function of the program (``Norm.add(nn.SyncBatchNorm)``) is such a value too.
+- What an import does (``optimizer.step()``, a setting of torch) raises: nothing tells who
   would miss it, and a file that went on would be silently another one. Settings of torch's own
   machinery that mean nothing in MindSpore have rows and are no flags.
 """
@@ -29,6 +30,7 @@ from itertools import pairwise
 from migrate import caught
 from migrate.layout import above
 from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.receivers.kinds import without_none
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import unbound
 from migrate.rules.graph.scope import begins_line
@@ -223,10 +225,12 @@ def _derived(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
             if isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.Is, ast.IsNot)):
                 continue
             mark = _mark(scene, missing[id(place)], use)
-            if mark.form is Form.VALUE and id(mark.place) not in missing:
-                missing[id(mark.place)] = mark.refusal
+            if id(mark.place) in missing or mark.form not in (Form.VALUE, Form.DECORATOR):
+                continue
+            missing[id(mark.place)] = mark.refusal
+            found += [mark] * (mark.place is not use)
+            if mark.form is Form.VALUE:
                 todo.append(mark.place)
-                found += [mark] * (mark.place is not use)
     return found
 
 
@@ -288,9 +292,21 @@ def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, as
     assigned = isinstance(statement, (ast.Assign, ast.AnnAssign)) and value in path
     if assigned and not _when_called(scene, statement) and not _is_effect(refusal, place):
         return Form.VALUE, _kept(path[:-1])
+    passed = isinstance(statement, ast.Expr) and _is_passed_on(scene, path[:-1])
+    if passed and not _when_called(scene, statement) and not _is_effect(refusal, place):
+        return Form.VALUE, _kept(path[:-2])
     if not isinstance(statement, _SIMPLE) or _conditional(path):
         return Form.CALL, place
     return Form.STATEMENT, statement
+
+
+def _is_passed_on(scene: Scene, path: Sequence[ast.AST]) -> bool:
+    """Whether a call hands it to the program's own code, which keeps it, or fails by its use."""
+    call = path[-1]
+    if not isinstance(call, ast.Call) or len(path) < 2 or path[-2] is call.func:
+        return False
+    targets = without_none(scene.kind(call.func))
+    return bool(targets) and all("::" in a.name for a in targets)
 
 
 def _in_function(

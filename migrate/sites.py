@@ -192,7 +192,9 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         return _unsure(scene, node, atoms) if unsure else []
     if all(a.kind == "Module" for a in atoms):
         return [Reference(node, min(names), Form.MEMBER)]
-    if len(names) == 1 and all(f or a.kind == "unknown" for f, a in zip(forms, atoms, strict=True)):
+    # a Tensor without such an attribute fails in torch as well
+    lacking = ("unknown", "Tensor")
+    if len(names) == 1 and all(f or a.kind in lacking for f, a in zip(forms, atoms, strict=True)):
         name = next(iter(names))
         form = Form.FIELD if name.startswith("field ") else Form.MEMBER
         return [Reference(node, name, form)]

@@ -139,10 +139,12 @@ class Table:
         """Return whether objects of a class without a target may exist all the same.
 
         They may where a class with a target is derived from it, and where it is not known to be a
-        class of one of torch's libraries, which torch's own functions alone instantiate.
+        class of one of torch's libraries, which torch's own functions alone instantiate. What is
+        private (``torch._subclasses.FakeTensor``) is torch's own machinery.
         """
         public = self.torch.canonical(name)
-        library = public.count(".") > 1 and self.kind(public) == "class"
+        private = public.startswith("torch._") and not self.kind(public)
+        library = public.count(".") > 1 and (private or self.kind(public) == "class")
         return not library or public in self._ancestors
 
     @cached_property

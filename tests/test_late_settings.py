@@ -16,6 +16,7 @@ import torch
 from mindspore import nn
 
 from migrate.helpers import convolution, norm, pooling
+from migrate.helpers.late_children import set_child
 from migrate.helpers.late_settings import set_ceil_mode, set_convolution, set_norm
 from migrate.helpers.layer_parts import give_part, has_part, layer_part, part_of
 
@@ -131,6 +132,17 @@ def test_parts_of_layers_go_by_torchs_names() -> None:
     assert layer_part(bn, "running_var") is bn.moving_variance
     with pytest.raises(AttributeError, match="weight"):
         layer_part(nn.ReLU(), "weight")
+
+
+def test_a_weight_that_is_set_by_a_name_is_the_cells_own() -> None:
+    embedding, dense, norms = nn.Embedding(4, 3), nn.Dense(3, 4), nn.LayerNorm((3,))
+    set_child(embedding, "weight", dense.weight)
+    assert embedding.embedding_table is dense.weight
+    set_child(norms, "bias", dense.bias)
+    assert norms.beta is dense.bias
+    set_child(dense, "weight", embedding.embedding_table)
+    set_child(embedding, "late", nn.ReLU())
+    assert [n for n, _ in embedding.parameters_and_names()] == ["embedding_table"]
 
 
 @pytest.mark.parametrize(

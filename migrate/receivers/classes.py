@@ -34,7 +34,7 @@ from migrate.receivers.kinds import (
     without_none,
 )
 from migrate.receivers.units import Unit
-from migrate.syntax import children
+from migrate.syntax import children, last_name
 
 if TYPE_CHECKING:
     from migrate.receivers.inference import Inference
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
 _REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
 _REGISTERING_TENSORS = ("register_buffer", "register_parameter")
+_TENSORS = ("Parameter", "Buffer")
 _WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
 _EVERY = ".*"
 _ANY = "*"  # the name of an attribute that is not written out
@@ -64,6 +65,7 @@ class Classes:
     _outside: dict[str, dict[Unit, tuple[Stored, ...]]] = field(default_factory=dict)
     _names: dict[Unit, frozenset[str]] = field(default_factory=dict)
     _bodies: dict[int, frozenset[str]] = field(default_factory=dict)
+    _registered: dict[int, frozenset[str]] = field(default_factory=dict)
     _mentions: dict[str, dict[str, list[Function]]] = field(default_factory=dict)
 
     # -- bases ----------------------------------------------------------------------------------
@@ -353,14 +355,33 @@ class Classes:
     def _put_by_any_name(self, owner: Class, name: str, known: Kind) -> Kind:
         """What is stored under a name that is not written out; ``known``: all other stores.
 
-        A Cell refuses another Cell in the place of a Parameter or buffer, loudly.
+        What is registered as a Parameter or buffer can only be bound to a Tensor or None: torch
+        raises otherwise, but for a Module, and a Cell raises for that one too.
         """
         if not self._sets_any or name.startswith("__"):  # those are looked up in the class
             return NOTHING
         some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
         found = join(*(s.value for s in some if re.fullmatch(s.pattern, name)))
-        if is_all(without_none(known), "Tensor"):
-            return frozenset(a for a in found if a.kind != "Module")
+        if found and is_all(known, "Tensor") and self._registers(owner, name):
+            return frozenset(a for a in found if a.kind in ("Tensor", "None"))
+        return found
+
+    def _registers(self, owner: Class, name: str) -> bool:
+        """Whether a class or a base makes a Parameter or buffer of an attribute."""
+        above: tuple[Class, ...] = self.world._ask(("above", owner.key), tuple)
+        return any(name in self._registered_by(c) for c in (owner, *above))
+
+    def _registered_by(self, owner: Class) -> frozenset[str]:
+        found = self._registered.get(id(owner))
+        if found is None:
+            nodes = [n for m in owner.methods.values() for n in m.nodes]
+            stores = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
+            made = [s for s in stores if last_name(getattr(s.value, "func", s)) in _TENSORS]
+            names = {t.attr for s in made for t in _targets(s) if isinstance(t, ast.Attribute)}
+            for call in (n for n in nodes if isinstance(n, ast.Call) and n.args):
+                if last_name(call.func) in _REGISTERING_TENSORS:
+                    names.add(str(getattr(call.args[0], "value", "")))
+            found = self._registered[id(owner)] = frozenset(names)
         return found
 
     def set_by_any_name(self, key: str) -> tuple[Stored, ...]:
@@ -468,6 +489,10 @@ def _bound_in(body: list[ast.stmt]) -> Iterator[str]:
 def _names(holder: Kind) -> Kind:
     """The alternatives by kind and name alone: what they hold makes no difference to a store."""
     return frozenset(Atom(a.kind, a.name) for a in holder)
+
+
+def _targets(store: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return store.targets if isinstance(store, ast.Assign) else [store.target]
 
 
 def _registers_tensor(call: ast.Call) -> bool:

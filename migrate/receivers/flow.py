@@ -459,7 +459,11 @@ class Flow(Evaluator):
         )
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             self._registered(call, name, 0)
-        elif name == "setattr":
+        elif (
+            name == "setattr"  # what another object gets is stored from outside
+            and call.args
+            and getattr(call.args[0], "id", "") == self.first_parameter
+        ):
             self._registered(call, name, 1)
 
     def _registered(self, call: ast.Call, name: str, at: int) -> None:

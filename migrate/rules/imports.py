@@ -10,6 +10,7 @@ from migrate.packages import followed_name
 from migrate.receivers.kinds import without_none
 from migrate.rules.references import value_of
 from migrate.scene import Scene
+from migrate.syntax import children, last_name
 
 _FAILURES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
@@ -68,7 +69,7 @@ def _is_optional(scene: Scene, alias: ast.alias) -> bool:
         if isinstance(parent, ast.Try) and child in parent.body:
             handler = next((h for h in parent.handlers if _catches(h)), None)
             if handler is not None:
-                return not any(map(_ends, ast.walk(handler)))
+                return not _ends(handler)
         child, parent = parent, scene.parent(parent)
     return False
 
@@ -79,10 +80,16 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _ends(node: ast.AST) -> bool:
-    """``raise``, ``sys.exit()``: without the library there is no program."""
-    if not isinstance(node, ast.Call):
-        return isinstance(node, ast.Raise)
-    return getattr(node.func, "attr", getattr(node.func, "id", "")) in ("exit", "_exit", "quit")
+    """``raise``, ``sys.exit()``: without the library there is no program.
+
+    What a function does that is defined there, in the place of the library's, comes later.
+    """
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return False
+    if isinstance(node, ast.Raise):
+        return True
+    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    return name in ("exit", "_exit", "quit") or any(map(_ends, children(node)))
 
 
 def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None:
