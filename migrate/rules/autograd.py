@@ -95,8 +95,8 @@ def contexts(scene: Scene) -> Iterator[Edit]:
         if all(names):
             yield from _dedent(scene, node)
             if set(names) & set(STOPPING) and _differentiated(scene, node):
+                yield from _cut_held(scene, node)  # before what follows the block
                 yield from _cut_names(scene, node)
-                yield from _cut_held(scene, node)
     for function in scene.file.of(ast.FunctionDef):
         stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
         if stopping and _differentiated(scene, function.body[0]):
@@ -197,8 +197,8 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
                     yield _cut(scene, node, statement, name)
         elif not isinstance(node.body[-1], (ast.Return, ast.Raise)):
             behind.append(_cut(scene, node, node, name, end))
-    yield from behind
     yield from _cut_returns(scene, node)
+    yield from behind
 
 
 _HANDING = frozenset("contiguous cpu cuda real positive resolve_conj resolve_neg".split())

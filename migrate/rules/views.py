@@ -128,8 +128,7 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
 def _cast(scene: Scene, node: ast.Call, inner: ast.expr, name: str) -> Step | None:
     """``x.float()`` is x itself where x has that dtype, and a copy where it has not."""
     if name == "to":
-        dtypes = [a.name for a in scene.kind(node.args[0]) if a.kind == "ref"]
-        name = dtypes[0].rpartition(".")[2] if len(dtypes) == 1 else ""
+        name = (direct_name(scene, node.args[0]) or "").rpartition(".")[2]
     dtype = _CASTS.get(name, "")
     if not dtype or not isinstance(inner, ast.Name):
         return None
