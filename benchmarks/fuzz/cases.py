@@ -11,10 +11,12 @@ import numpy as np
 from migrate import table
 from migrate.evidence.variants import draw
 
+# the last: a buffer is a Parameter without a gradient, by design, and its cases compute with it
 _LEFT_OUT = ("torch2ms", "torchvision", "einops", "einx", "torch.distributed", "torch.cuda",
              "torch.accelerator", "torch.backends", "torch.utils.data", "torch.jit", "torch.amp",
              "torch.optim", "torch.sparse", "torch.get_", "torch.is_inference", "torch.compile",
-             "torch.set_")  # fmt: skip
+             "torch.set_",
+             "torch.nn.Module.register_buffer")  # fmt: skip
 
 
 @dataclass(frozen=True)

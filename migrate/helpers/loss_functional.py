@@ -156,7 +156,8 @@ def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
     """torch.nn.functional.binary_cross_entropy_with_logits, safe for large logits."""
-    extra = ops.log1p(ops.exp(-ops.abs(input))) + ops.relu(-input)
+    below = ops.where(input == 0, -input / 2, ops.relu(-input))  # a slope of -1/2 at zero
+    extra = ops.log1p(ops.exp(-ops.abs(input))) + below
     if pos_weight is None:
         loss = (1 - target) * input + extra
     else:

@@ -327,7 +327,9 @@ class Binding(Frame):
         if holds:
             self._narrow(subject.id, narrowing.holding(value, tested, self.world) or value)
         else:
-            self._narrow(subject.id, narrowing.failing(value, tested, self.world))
+            rest = narrowing.failing(value, tested, self.world)
+            if len(test.args) == 2 or rest - UNKNOWN:  # a Tensor that is none: nobody gets here
+                self._narrow(subject.id, rest)
 
     def _narrow_type(self, call: ast.Call, classes: ast.expr) -> None:
         """``type(m) is nn.ReLU``, ``type(m) in (nn.ReLU, nn.SiLU)``: m is one of them."""

@@ -15,6 +15,7 @@ from migrate.receivers.kinds import is_all
 from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented, first_start
 from migrate.rules.stopped import QUIET, STOPPING, outwards
+from migrate.rules.torch_sharing import is_view_name
 from migrate.scene import Scene
 from migrate.sites import direct_name
 from migrate.source import Source
@@ -180,11 +181,13 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             continue
         if id(item) not in own and item.id not in given:
             continue  # a variable of a function inside
-        if id(item) in same:
+        read = item.id in copied or facts.read_after(item.id, node)
+        if read and id(item) in own and (cast := _cast_of(scene, item)):
+            yield _cut(scene, node, scene.statement(item), item.id, 0, cast)
+            kept.add(item.id)
+        elif id(item) in same:
             kept.add(item.id)  # no value is computed: it has the gradient that it had
-        elif is_all(scene.kind(item), "Tensor") and (
-            item.id in copied or facts.read_after(item.id, node)
-        ):
+        elif read and is_all(scene.kind(item), "Tensor"):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
     behind = []  # text at one place is kept in this order: what is deeper comes first
@@ -223,7 +226,8 @@ def _handed(scene: Scene, value: ast.expr) -> str:
         if not value.keywords and len(args) < 2:
             return _handed(scene, args[0] if args else func.value)
     if isinstance(value, (ast.Attribute, ast.Subscript)) and not isinstance(value.ctx, ast.Store):
-        return "" if is_all(scene.kind(value.value), "Tensor") else "?"
+        view = isinstance(value, ast.Attribute) and is_view_name(value.attr)
+        return "" if view or is_all(scene.kind(value.value), "Tensor") else "?"
     return value.id if isinstance(value, ast.Name) else ""
 
 
@@ -253,8 +257,30 @@ def _same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
     return set(given), own & set(given.values())
 
 
-def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0) -> Edit:
-    """``name = ops.stop_gradient(name)`` behind a statement of a block that moves left."""
+_CASTS = frozenset("to type type_as float double half bfloat16".split())
+
+
+def _cast_of(scene: Scene, target: ast.Name) -> str:
+    """Return the variable that ``y = x.float()`` takes another dtype of: it may be x itself."""
+    item = scene.parent(target)
+    if not isinstance(item, ast.Assign) or item.targets != [target]:
+        return ""
+    call = item.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ""
+    held = call.func.value
+    named = call.func.attr in _CASTS and isinstance(held, ast.Name) and held.id != target.id
+    tensors = named and is_all(scene.kind(held), "Tensor") and is_all(scene.kind(target), "Tensor")
+    return held.id if tensors and isinstance(held, ast.Name) else ""
+
+
+def _cut(
+    scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0, cast: str = ""
+) -> Edit:
+    """``name = ops.stop_gradient(name)`` behind a statement of a block that moves left.
+
+    ``cast``: the variable that it is itself where it has its dtype.
+    """
     source = scene.source
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     end = end or _line_end(source, source.span(after).end)
@@ -262,7 +288,8 @@ def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0
     if source.data[line:start].strip():  # behind a colon
         start, line = source.span(block).start, source.line_start(block.lineno)
     indent = Piece(Span(line, start))  # what goes with the headers around it goes here as well
-    parts = (source.newline, indent, f"{name} = {text}({name})")
+    value = f"{cast} if {cast}.dtype == {name}.dtype else {text}({name})" if cast else ""
+    parts = (source.newline, indent, f"{name} = {value or f'{text}({name})'}")
     return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
 
 
