@@ -92,6 +92,22 @@ def changed(item: ast.stmt, own: str) -> set[str]:
     return found - {""}
 
 
+_FILLING = frozenset(("append", "extend", "insert", "add", "update", "appendleft", "setdefault"))
+
+
+def filled(item: ast.stmt) -> set[str]:
+    """Return the variables into whose containers a statement puts something."""
+    found: set[str] = set()
+    for node in ast.walk(item):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            func = node.value.func
+            if isinstance(func, ast.Attribute) and func.attr in _FILLING:
+                found.add(dotted(func.value).partition(".")[0])
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found.add(dotted(node.value).partition(".")[0])
+    return found - {""}
+
+
 def leaves(item: ast.stmt) -> bool:
     """Whether a statement may end the round of the loop (or the call) that it stands in."""
     if isinstance(item, (ast.Continue, ast.Break, ast.Return)):

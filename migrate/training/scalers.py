@@ -46,12 +46,21 @@ def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
 
 def _edits(source: Source) -> Iterator[Edit]:
     """Yield the edits of a file: a scaler's own, and those of the branches that it settles."""
+    found: list[Edit] = []
     for scope in ast.walk(source.tree):
         if not isinstance(scope, (ast.FunctionDef, ast.ClassDef)):
             continue
         for made in ast.walk(scope):
             if isinstance(made, ast.If) and (scaler := _made_when(made)) is not None:
-                yield from _settled(source, scope, made, scaler)
+                found += _settled(source, scope, made, scaler)
+    yield from found
+    taken = [edit.site.span for edit in found]
+    for block in ast.walk(source.tree):
+        if isinstance(block, ast.With) and _is_cast(block) and (told := _telling(block)):
+            span = whole(source, block)
+            inside = any(t.start <= span.start and span.end <= t.end for t in taken)
+            if not inside and not any(shares_line(source, s) for s in block.body):
+                yield _let_out(source, block, told)
 
 
 def _made_when(branch: ast.If) -> ast.expr | None:
@@ -95,6 +104,42 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
     if not steps or any(shares_line(source, b) or _is_elif(source, b) for b in inside):
         return []
     return found
+
+
+def _is_cast(block: ast.With) -> bool:
+    call = block.items[0].context_expr
+    return len(block.items) == 1 and isinstance(call, ast.Call) and _last(call.func) == "autocast"
+
+
+def _telling(block: ast.With) -> list[ast.stmt]:
+    """Return the last statements of a block that only keep a number: ``losses.append(x.item())``.
+
+    They compute nothing that autocast is about, and are no part of the loss.
+    """
+    found: list[ast.stmt] = []
+    for item in reversed(block.body[1:]):
+        call = item.value if isinstance(item, ast.Expr) else None
+        if not isinstance(call, ast.Call) or _last(call.func) != "append" or call.keywords:
+            break
+        if not all(map(_is_number, call.args)):
+            break
+        found.insert(0, item)
+    return found
+
+
+def _is_number(node: ast.expr) -> bool:
+    call = node.func if isinstance(node, ast.Call) and not node.args else None
+    return (
+        isinstance(call, ast.Attribute) and call.attr == "item" and isinstance(call.value, ast.Name)
+    )
+
+
+def _let_out(source: Source, block: ast.With, told: list[ast.stmt]) -> Edit:
+    """Return the edit that puts the last statements of a block behind it."""
+    span = Span(whole(source, told[0]).start, whole(source, told[-1]).end)
+    parts = shifted(source, span, indent_of(source, told[0]), indent_of(source, block))
+    site = Site("autocast", span, told[0].lineno, told[0].col_offset + 1)
+    return Edit(site, Outcome.KEPT, parts[:-1])
 
 
 def _within(scope: ast.AST, node: ast.AST) -> ast.AST:
@@ -210,8 +255,12 @@ def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch
         Piece(Span(end, rest)),
         "\n",
     ]
+    told = _telling(item) if isinstance(item, ast.With) else []
+    last = whole(source, told[0]).start if told else lines.end
     if line_end >= 0:
-        parts += shifted(source, Span(line_end + 1, lines.end), old, new)
+        parts += shifted(source, Span(line_end + 1, last), old, new)
+    if told:
+        parts += shifted(source, Span(last, lines.end), indent_of(source, told[0]), new)
     return tuple(parts)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from migrate.program import Function
 from migrate.syntax import dotted, last_name
 from migrate.training import freezing
-from migrate.training.effects import binds, blocks, changed, leaves, reads, uses
+from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import from_model, models, quiet
@@ -354,6 +354,10 @@ def sort_out(
             return f"line {item.lineno} may leave the round when the Module has computed"
         else:
             found.stays.append(item)
+    made = binds(found.inside, own)
+    kept = [s for s in found.inside if isinstance(s, ast.With) and filled(s) - made]
+    if kept:
+        return f"line {kept[0].lineno} keeps results while the loss is computed"
     return found
 
 

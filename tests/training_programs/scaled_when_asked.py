@@ -42,9 +42,10 @@ class Exp:
                 if self.args.use_amp:
                     with torch.cuda.amp.autocast():
                         loss = criterion(self.model(x), y)
+                        losses.append(loss.item())
                 else:
                     loss = criterion(self.model(x), y)  # in full precision
-                losses.append(loss.item())
+                    losses.append(loss.item())
                 if self.args.use_amp:
                     scaler.scale(loss).backward()
                     scaler.step(optimizer)
