@@ -13,7 +13,7 @@ from migrate.receivers.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import METADATA, layer_shares, shares
+from migrate.rules.torch_sharing import EINOPS, METADATA, layer_shares, shares
 from migrate.rules.written import (
     SEQUENCE,
     UNPADDING,
@@ -216,6 +216,9 @@ class Calls(Writes):
             self._changed(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
+        if atom.kind == "ref" and atom.name in EINOPS:
+            viewed = made_as(self.state.reach(handed), VIEW) if EINOPS[atom.name] else NO_REFS
+            return viewed or self.made(node)
         if atom.kind == "Step":
             return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from migrate.analysis.storage import (
     ELEMENTS,
@@ -20,7 +21,7 @@ from migrate.analysis.storage import (
     made_as,
     path_of,
 )
-from migrate.receivers.kinds import is_all
+from migrate.receivers.kinds import NONE, Kind, is_all
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
@@ -29,7 +30,7 @@ from migrate.scene import Scene
 from migrate.syntax import children
 
 Path = tuple[str, ...]
-_PLAIN = ("int", "float", "bool", "str", "None", "Size", "dtype", "device", "torch")
+_PLAIN = frozenset(("int", "float", "bool", "str", "Size", "dtype", "device", "torch"))
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Values:
         return NO_REFS if refs and self._is_plain(node) else refs
 
     def _is_plain(self, node: ast.AST) -> bool:
-        return is_all(self.scene.kind(node), *_PLAIN)
+        return _holds_no_tensor(self.scene.kind(node))
 
     def _parts(self, node: ast.AST) -> None:
         for child in children(node):
@@ -342,6 +343,17 @@ class Values:
 
     def bind(self, target: ast.expr, refs: Refs) -> None:
         raise NotImplementedError  # in alias_writes
+
+
+@lru_cache(maxsize=1 << 14)
+def _holds_no_tensor(value: Kind) -> bool:
+    """Return whether a value is a number, a text, or a sequence of such: sizes of a Tensor."""
+    rest = value - NONE
+    return bool(rest) and all(
+        a.kind in _PLAIN
+        or (a.kind in ("list", "tuple") and bool(a.items) and all(map(_holds_no_tensor, a.items)))
+        for a in rest
+    )
 
 
 def key_of(index: ast.expr) -> str:

@@ -35,6 +35,9 @@ is_contiguous nelement itemsize names layout ndimension data_ptr is_complex get_
 is_leaf grad_fn
 """.split()
 )
+# whether what a function of einops gives may be a view: packing and sums make new tensors
+EINOPS = {"einops.rearrange": True, "einops.repeat": True, "einops.reduce": True,
+          "einops.unpack": True, "einops.pack": False, "einops.einsum": False}  # fmt: skip
 NOT_WRITING = frozenset(("requires_grad_", "share_memory_", "retain_grad_"))
 
 
