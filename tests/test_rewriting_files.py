@@ -150,7 +150,7 @@ def test_a_package_reaches_its_own_torch_by_a_relative_import_only() -> None:
 
 
 def test_an_unknown_receiver_is_not_guessed_from_another_file() -> None:
-    """Two callers give different things: the receiver stays unknown, and the call is flagged."""
+    """Two callers give different things: the receiver stays unknown, and is asked for."""
     made = together(
         {
             "count.py": "def count(x):\n    return x.size(0)\n",
@@ -158,7 +158,7 @@ def test_an_unknown_receiver_is_not_guessed_from_another_file() -> None:
             "n = count(torch.ones(2)) + count(Grid())\n",
         }
     )
-    assert flagged(made["count.py"]), text(made["count.py"])
+    assert "x.shape[0] if isinstance(x, ms.Tensor) else x.size(0)" in text(made["count.py"])
 
 
 def test_files_that_import_each_other() -> None:

@@ -260,10 +260,10 @@ CASES = {
         def f(flag, t: torch.Tensor):
             v = "s"
             if flag or (v := t) is None:
-                id(v)  # None | str
+                id(v)  # Tensor | str
             else:
                 id(v)  # Tensor
-            id(v)  # None | Tensor | str
+            id(v)  # Tensor | str
     """,
     "and of a walrus": """
         def f(flag, t: torch.Tensor):
@@ -271,7 +271,7 @@ CASES = {
             if flag and (v := t) is not None:
                 id(v)  # Tensor
             else:
-                id(v)  # None | str
+                id(v)  # Tensor | str
     """,
     "a conditional expression": """
         def f(flag, t: torch.Tensor):
