@@ -143,8 +143,11 @@ class Calling(Given):
     def _of_arguments(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
         """Return what a function gives for the arguments of one call; nothing if for all alike."""
         given = self.world.results_of(function)
-        if not given:
-            return NOTHING
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        of = self.world.kinds.get(id(holder), NOTHING)
+        bound = atom.kind == "method" and not any(a.kind == "class" for a in of)
+        if not given or (function.owner is not None and not bound):
+            return NOTHING  # ``Base.method(self, x)`` passes what a bound method has
         unpacked = any(isinstance(a, ast.Starred) for a in node.args)
         unpacked = unpacked or any(k.arg is None for k in node.keywords)
 

@@ -51,7 +51,7 @@ _ARRAYS = frozenset(
     "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
     "hstack rand randn randint random random_sample uniform normal standard_normal".split()
 )
-# what may give back a value that it was given, or what a function gives that it was given
+# builtins whose result may be an argument, or the result of a function among the arguments
 _HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.choice",
                "random.sample", "contextlib.nullcontext")  # fmt: skip
 # functions of numpy that compute element by element: of a Tensor torch makes a Tensor again

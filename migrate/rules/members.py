@@ -201,7 +201,7 @@ def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edi
     if isinstance(scene.parent(call), (ast.Expr, ast.Await)):
         return None
     if not _unpacks(scene, call) and any(s.fields for s in scene.table.signatures(edit.site.name)):
-        return None  # what is asked of it by name is no longer there
+        return None  # MindSpore gives a plain tuple: its fields have no names
     text, root = scene.spelling.local("mindspore.Tensor")
     held = piece(scene.source, asked, False)
     parts: tuple[str | Piece, ...]
