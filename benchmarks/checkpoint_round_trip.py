@@ -22,15 +22,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from migrate import outputs, record
-from migrate.outputs import Output
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.parity.session import Sides, open_sides
 from migrate.parity.worker import WorkerError, WorkerLost
-from migrate.project import Request, convert
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
+from migrate.workspace import outputs, record
+from migrate.workspace.outputs import Output
+from migrate.workspace.project import Request, convert
 
 TIMEOUT = 300.0
 

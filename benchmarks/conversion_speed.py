@@ -25,9 +25,9 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from migrate.assembly import Conversion
-from migrate.following.policy import Wish
-from migrate.project import Request, convert
+from migrate.vendoring.policy import Wish
+from migrate.workspace.assembly import Conversion
+from migrate.workspace.project import Request, convert
 
 
 @dataclass(frozen=True)

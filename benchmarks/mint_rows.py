@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from migrate import table
-from migrate.facts import Signature
-from migrate.row import POLICY_DROP, POLICY_REFUSE, Row
-from migrate.table_lint import lint_template, says_nothing
+from migrate.mapping import table
+from migrate.mapping.facts import Signature
+from migrate.mapping.row import POLICY_DROP, POLICY_REFUSE, Row
+from migrate.mapping.table_lint import lint_template, says_nothing
 
 SPACES = {
     "torch.Tensor.": ("mindspore.mint.", "mindspore.mint.nn.functional."),

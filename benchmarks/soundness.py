@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from migrate import rewrite, table
-from migrate.assembly import Conversion
-from migrate.deep import uncollected
-from migrate.project import Request, convert
-from migrate.result import Entry, Ledger
-from migrate.rewrite import Options, Rewritten
-from migrate.source import Source, Unreadable, read
+from migrate.engine import rewrite
+from migrate.engine.rewrite import Options, Rewritten
+from migrate.mapping import table
+from migrate.records.result import Entry, Ledger
+from migrate.syntax.deep import uncollected
+from migrate.syntax.source import Source, Unreadable, read
+from migrate.workspace.assembly import Conversion
+from migrate.workspace.project import Request, convert
 
 PER_FILE = 10.0  # seconds of processor time that one file may take
 

@@ -18,12 +18,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from migrate import rewrite, table
-from migrate.deep import uncollected
-from migrate.program import File
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import UNKNOWN, without_none
-from migrate.source import Unreadable, read
+from migrate.analysis.program import File
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import UNKNOWN, without_none
+from migrate.engine import rewrite
+from migrate.mapping import table
+from migrate.syntax.deep import uncollected
+from migrate.syntax.source import Unreadable, read
 
 
 @uncollected()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate import cli
+from migrate.cli import app as cli
 
 
 @dataclass(frozen=True)

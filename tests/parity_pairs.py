@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from migrate.result import CellPlace, FileResult, Record
+from migrate.records.result import CellPlace, FileResult, Record
 
 WEIGHTS = {
     "torch.nn.BatchNorm2d": {

@@ -161,7 +161,7 @@ def test_an_unreadable_file_in_a_folder(write, tmp_path: Path) -> None:
     code = f"from migrate.cli import main; raise SystemExit(main(['convert', {str(root)!r}, '-o', "
     code += f"{str(tmp_path / 'out')!r}]))"
     if os.getuid() == 0:
-        code = "import os, migrate.cli, migrate.commands.convert; os.seteuid(65534); " + code
+        code = "import os, migrate.cli.app, migrate.cli.convert; os.seteuid(65534); " + code
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents:
         if folder == Path(tempfile.gettempdir()):

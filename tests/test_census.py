@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from migrate import census, plan, rewrite, table
-from migrate.imports import Spelling
-from migrate.scene import Scene
-from migrate.sites import Form
-from migrate.source import read
+from migrate.codegen.imports import Spelling
+from migrate.engine import plan, rewrite
+from migrate.mapping import table
+from migrate.sites import census
+from migrate.sites.references import Form
+from migrate.sites.scene import Scene
+from migrate.syntax.source import read
 from tests.test_samples import NAMES, SAMPLES
 
 ROWS = table.load()

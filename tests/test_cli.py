@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate import __version__, cli
+from migrate import __version__
+from migrate.cli import app as cli
 
 COMMANDS = [
     (),
@@ -65,7 +66,7 @@ def test_usage_errors(run, arguments: tuple[str, ...]) -> None:
 
 
 def test_an_unexpected_error_is_reported_as_ours(run, monkeypatch) -> None:
-    monkeypatch.setattr("migrate.commands.questions.explain", lambda *given: 1 // 0)
+    monkeypatch.setattr("migrate.cli.questions.explain", lambda *given: 1 // 0)
     done = run("explain", "torch.abs")
     assert done.code == 3
     assert "internal error: ZeroDivisionError" in done.err

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate import helper_copy, rewrite
-from migrate.record import locate
+from migrate.codegen import helper_copy
+from migrate.engine import rewrite
+from migrate.workspace.record import locate
 
 CLEAN = "import torch\n\n\ndef f(x):\n    return torch.abs(x)  # size\n"
 FLAGGED = CLEAN + "\n\ny = torch.cuda.nvtx.range_push('a')\n"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import migrate.parity.ladder as ladder
-from migrate.outcomes import Verdict
 from migrate.parity.compare import worst
 from migrate.parity.request import VerifyError, VerifyRequest
-from migrate.record import locate, read_verification
-from migrate.result import ModelResult, Verification
+from migrate.records.outcomes import Verdict
+from migrate.records.result import ModelResult, Verification
+from migrate.workspace.record import locate, read_verification
 
 CODE = "import torch\n\n\ndef f(x):\n    return torch.abs(x)\n"
 MODELS = """

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import convert_text
 
 PROGRAMS = sorted((Path(__file__).parent / "parallel_programs").glob("*.py"))
 STRICT = """import mindspore

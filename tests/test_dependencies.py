@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from migrate import table
-from migrate.dependencies import is_list, mentions, renewed
-from migrate.outcomes import Outcome
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.dependencies import is_list, mentions, renewed
 
 if sys.version_info >= (3, 11):
     import tomllib

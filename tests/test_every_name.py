@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from migrate.names import canonical
-from migrate.table import Table, is_pattern, load
+from migrate.mapping.names import canonical
+from migrate.mapping.table import Table, is_pattern, load
 
 CALLS = ("torch.nn.Module.__call__", "torch.nn.Module.forward")
 

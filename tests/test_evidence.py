@@ -15,9 +15,9 @@ from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_
 from migrate.evidence.programs import Probe, harness_text, probes
 from migrate.evidence.store import RowEvidence
 from migrate.evidence.variants import InputError, draw, parse_input
-from migrate.facts import HelperFiles
-from migrate.row import Case
-from migrate.table import Table, load, mappings_folder
+from migrate.mapping.facts import HelperFiles
+from migrate.mapping.row import Case
+from migrate.mapping.table import Table, load, mappings_folder
 
 ROWS = """
 ["torch.nn.BatchNorm2d"]

@@ -13,7 +13,7 @@ import pytest
 
 from migrate.evidence.store import RowEvidence
 from migrate.evidence.verify import verify
-from migrate.table import Table, load
+from migrate.mapping.table import Table, load
 
 if sys.version_info >= (3, 11):
     import tomllib

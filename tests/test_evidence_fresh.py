@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from migrate.evidence import store
-from migrate.table import load
+from migrate.mapping.table import load
 
 RED = Path(__file__).with_name("red_rows.txt")
 

@@ -17,10 +17,10 @@ from migrate.evidence.judge import Outcome, compare_run, evidence
 from migrate.evidence.programs import Probe, together_text
 from migrate.evidence.variants import alternatives, generated_calls, variants
 from migrate.evidence.workers import MindSporeRun, groups
-from migrate.facts import Param, parse_signature
-from migrate.outcomes import Verdict
+from migrate.mapping.facts import Param, parse_signature
+from migrate.mapping.row import Case, Row
 from migrate.parity.compare import Measure
-from migrate.row import Case, Row
+from migrate.records.outcomes import Verdict
 
 TWO = ("2x3", "2x3")
 

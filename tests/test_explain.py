@@ -6,12 +6,12 @@ from functools import cache
 
 import pytest
 
-from migrate.errors import Problem
 from migrate.evidence.store import RowEvidence
 from migrate.explain import explain, explain_code, is_code
 from migrate.explain.names import flags, full_name, page
 from migrate.explain.page import differences
-from migrate.table import Table, is_pattern, load
+from migrate.mapping.table import Table, is_pattern, load
+from migrate.records.errors import Problem
 
 
 @cache

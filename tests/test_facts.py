@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.facts import NUMPY_KEYWORDS, FactsError, parse_signature
-from migrate.table import MINDSPORE_FACTS, TORCH_FACTS, load, mappings_folder
+from migrate.mapping.facts import NUMPY_KEYWORDS, FactsError, parse_signature
+from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, load, mappings_folder
 
 TABLE = load()
 
@@ -120,7 +120,7 @@ def test_torch_accepts_its_numpy_keywords_and_our_names() -> None:
 def test_facts_agree_with_calls_that_torch_accepts() -> None:
     """Each C function with one plain overload really takes its arguments by our names."""
     probe = (
-        "import sys, torch\nfrom migrate.table import load\ntable = load()\nwrong = []\n"
+        "import sys, torch\nfrom migrate.mapping.table import load\ntable = load()\nwrong = []\n"
         "for name, entry in table.torch.names.items():\n"
         "    if entry[1] != 'native_functions.yaml' or entry[0] != 'function': continue\n"
         "    if name.endswith('_') or '._' in name: continue\n"

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from migrate import caught, rewrite, table
-from migrate.outcomes import Outcome
-from migrate.rewrite import Options, Rewritten
-from migrate.source import read
+from migrate.engine import caught, rewrite
+from migrate.engine.rewrite import Options, Rewritten
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.syntax.source import read
 from tests.flag_programs.effects import EFFECTS
 
 HERE = Path(__file__).parent

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate import outputs
-from migrate.assembly import Conversion
-from migrate.following.follow import Followed, follow
-from migrate.following.installed import find
-from migrate.following.policy import Wish
-from migrate.outcomes import Outcome
-from migrate.project import Request, convert
-from migrate.source import read
-from migrate.table import load
+from migrate.mapping.table import load
+from migrate.records.outcomes import Outcome
+from migrate.syntax.source import read
+from migrate.vendoring.follow import Followed, follow
+from migrate.vendoring.installed import find
+from migrate.vendoring.policy import Wish
+from migrate.workspace import outputs
+from migrate.workspace.assembly import Conversion
+from migrate.workspace.project import Request, convert
 
 TOY = {
     "__init__.py": """

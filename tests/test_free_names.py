@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate import helper_copy
-from migrate.helper_copy import free_names
+from migrate.codegen import helper_copy
+from migrate.codegen.helper_copy import free_names
 
 ROOT = Path(__file__).parents[1] / "migrate"
 

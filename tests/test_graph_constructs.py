@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import convert_text
 
 FOLDER = Path(__file__).parent / "graph_programs"
 WORKER = Path(__file__).parent / "graph_worker.py"

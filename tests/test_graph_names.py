@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from migrate import table
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.workspace.project import convert_text
 
 PATTERNS = """
 from torch import nn

@@ -6,9 +6,9 @@ import importlib.util
 
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import convert_text
 
 SOURCE = """
 import torch

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from migrate.outcomes import Verdict
 from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.mapping import read, text
@@ -17,6 +16,7 @@ from migrate.parity.hand.matching import layouts, match
 from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.request import VerifyRequest, is_address, parse_address
 from migrate.parity.session import Sides, opened_sides
+from migrate.records.outcomes import Verdict
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.climb import magnitude_checks
 from migrate.parity.hand.inventory import Side, Weight
 from migrate.parity.hand.matching import match, with_sums
 from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.request import Size, VerifyRequest, has_floats, parse_address
 from migrate.parity.session import Sides, opened_sides
-from migrate.result import Check, PairResult
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, PairResult
 
 TORCH = '''"""In: nothing. Out: models."""
 import torch

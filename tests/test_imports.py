@@ -11,20 +11,12 @@ ROOT = Path(__file__).parents[1] / "migrate"
 
 # From first to last; a folder counts as one. A module imports only from those before it.
 ORDER = """
-outcomes result errors deep source syntax facts row table table_lint
-names following program index analysis calls receivers imports templates
-choice layout scene selections origins operator_names unknown_receivers module_members
-buffer_gradients late_writes forward_names
-packages sites census rules caught flags
-import_edits plan helper_copy emit
-training tidying selfcheck accounts rewrite outputs dependencies
-notebook tree
-placement parallel assembly project record settings weights parity evidence tracing scan
-explain doctor report check commands testing cli __main__
+records syntax mapping vendoring analysis codegen sites rules training engine workspace
+parity evidence scan explain report check cli testing __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")
-MAY_LOAD = ("parity", "evidence", "weights", "helpers")
+MAY_LOAD = ("parity", "evidence", "helpers")
 
 
 def files() -> list[Path]:

@@ -12,10 +12,10 @@ from pathlib import Path
 import inplace_programs as programs
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
-from migrate.result import Entry
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.records.result import Entry
+from migrate.workspace.project import convert_text
 
 # Runs every function of a module on the same numbers and differentiates the sum of its squares; one
 # that raises gives its error. All numbers are whole and small: both frameworks are exact.

@@ -13,9 +13,11 @@ from textwrap import dedent
 
 import pytest
 
-from migrate import index, rewrite, table
-from migrate.receivers.inference import Inference
-from migrate.source import read
+from migrate.analysis import index
+from migrate.analysis.types.inference import Inference
+from migrate.engine import rewrite
+from migrate.mapping import table
+from migrate.syntax.source import read
 
 
 @cache

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table
-from migrate.project import Request, convert
-from migrate.row import NOTE, for_mint
-from migrate.table_lint import lint
+from migrate.mapping import table
+from migrate.mapping.row import NOTE, for_mint
+from migrate.mapping.table_lint import lint
+from migrate.workspace.project import Request, convert
 
 
 def converted(tmp_path: Path, code: str, target: str) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from test_training_programs import difference, trained
 
-from migrate import outputs
-from migrate.project import Request, convert, convert_text
+from migrate.workspace import outputs
+from migrate.workspace.project import Request, convert, convert_text
 
 PROGRAMS = Path(__file__).parent / "metric_programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.py"))

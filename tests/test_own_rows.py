@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table
-from migrate.errors import Problem
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
-from migrate.settings import Settings, mapping_files
-from migrate.table_lint import lint
+from migrate.mapping import table
+from migrate.mapping.table_lint import lint
+from migrate.records.errors import Problem
+from migrate.workspace.settings import Settings, mapping_files
 
 ROWS = """
 ["mylib.gate"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from migrate import cli
-from migrate.commands.pages import MARKER, commands_page
-from migrate.table import load
+from migrate.cli import app as cli
+from migrate.cli.pages import MARKER, commands_page
+from migrate.mapping.table import load
 
 DOCS = Path(__file__).parents[1] / "docs"
 

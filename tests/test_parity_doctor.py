@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from migrate.doctor import diagnose, judge
+from migrate.workspace.doctor import diagnose, judge
 
 RIGHT = {"torch": "2.13.0", "mindspore": "2.10.0", "numpy": "1.26.4"}
 
@@ -51,7 +51,7 @@ def test_avx512_is_fine_once_the_variable_is_set():
 def test_this_machine_is_looked_at_without_importing_a_framework():
     assert [finding.name for finding in diagnose()][:4] == ["Python", "torch", "mindspore", "numpy"]
     code = (
-        "import sys; from migrate.doctor import diagnose; diagnose(); "
+        "import sys; from migrate.workspace.doctor import diagnose; diagnose(); "
         "sys.exit(any(name in sys.modules for name in ('torch', 'mindspore', 'numpy')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

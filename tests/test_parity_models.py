@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from parity_pairs import BLOCK, BLOCK_MS, LENET, LENET_MS, TAGGER, TAGGER_MS, write_pair
 
-from migrate.outcomes import Verdict
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.parity.session import open_sides
+from migrate.records.outcomes import Verdict
 
 pytestmark = [
     pytest.mark.skipif(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from migrate.outcomes import Verdict
 from migrate.parity.compare import Measure, compare, merge, worst
 from migrate.parity.exchange import ArrayStore, decode, digest, encode, leaves, opaque_part
 from migrate.parity.layout import apply_layout
@@ -13,6 +12,7 @@ from migrate.parity.masks import channel_shape, keep_mask
 from migrate.parity.probe import probe_source
 from migrate.parity.request import InputSpec, parse_input
 from migrate.parity.tolerance import Strictness, floor, judge, relative_error, same_pattern
+from migrate.records.outcomes import Verdict
 
 
 def tensor_spec(array, **more):

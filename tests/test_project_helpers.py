@@ -8,8 +8,8 @@ import symtable
 
 import pytest
 
-from migrate import helper_copy
-from migrate.helper_copy import HelperError
+from migrate.codegen import helper_copy
+from migrate.codegen.helper_copy import HelperError
 
 FIRST = '''"""In: x. Out: y."""
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from migrate.notebook import put_back, read
-from migrate.source import Unreadable
+from migrate.syntax.source import Unreadable
+from migrate.workspace.notebook import put_back, read
 
 
 def notebook(*cells: str | tuple[str, str], language: str = "python", **extra: object) -> bytes:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import Problem
-from migrate.outputs import Output, check, mode_of, write, write_atomically
+from migrate.records.errors import Problem
+from migrate.workspace.outputs import Output, check, mode_of, write, write_atomically
 
 
 def test_contents_copies_and_links(tmp_path: Path) -> None:

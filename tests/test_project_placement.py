@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.placement import Placement, place
-from migrate.source import read
+from migrate.syntax.source import read
+from migrate.workspace.placement import Placement, place
 
 TORCH = "import torch\n"
 

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate import rewrite, table
-from migrate.assembly import Conversion
-from migrate.project import Request, convert
-from migrate.rewrite import Options
-from migrate.source import read
+from migrate.engine import rewrite
+from migrate.engine.rewrite import Options
+from migrate.mapping import table
+from migrate.syntax.source import read
+from migrate.workspace.assembly import Conversion
+from migrate.workspace.project import Request, convert
 
 # Pieces that need types of other files: a net, a base class, a factory, a registry, a function.
 PIECES = (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import Problem
-from migrate.tree import SIZE_LIMIT, walk
+from migrate.records.errors import Problem
+from migrate.workspace.tree import SIZE_LIMIT, walk
 
 
 def paths(tree) -> dict[str, str]:

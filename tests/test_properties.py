@@ -10,10 +10,11 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate import rewrite, table
-from migrate.outcomes import Outcome
-from migrate.rewrite import Options, Rewritten
-from migrate.source import read
+from migrate.engine import rewrite
+from migrate.engine.rewrite import Options, Rewritten
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.syntax.source import read
 
 IMPORTS = (
     "import torch",

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate import report, table
-from migrate.errors import Problem
-from migrate.project import Request, convert, convert_text
-from migrate.receivers import rivals
+from migrate import report
+from migrate.analysis.types import rivals
+from migrate.mapping import table
+from migrate.records.errors import Problem
+from migrate.workspace.project import Request, convert, convert_text
 
 
 @cache

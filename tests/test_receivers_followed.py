@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import convert_text
 
 # with numpy around, std(0) may be that of an array: it is flagged unless a Tensor is proved
 HEAD = """import numpy as np

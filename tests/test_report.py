@@ -13,12 +13,8 @@ import jsonschema
 import pytest
 
 from migrate import report
-from migrate.outcomes import Outcome, Verdict
-from migrate.report import coverage, ledger
-from migrate.report.diff import blocks, changed, markup, tokens
-from migrate.report.headline import headline
-from migrate.report.heatmap import heat, heat_map
-from migrate.result import (
+from migrate.records.outcomes import Outcome, Verdict
+from migrate.records.result import (
     CellPlace,
     Check,
     Entry,
@@ -31,6 +27,10 @@ from migrate.result import (
     Verification,
     counted,
 )
+from migrate.report import coverage, ledger
+from migrate.report.diff import blocks, changed, markup, tokens
+from migrate.report.headline import headline
+from migrate.report.heatmap import heat, heat_map
 
 BEFORE = '''import torch
 from torch import nn

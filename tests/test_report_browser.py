@@ -14,8 +14,8 @@ from test_report import make_check, make_record, trees
 from test_report_models import SPREAD, make, rungs
 
 from migrate import report
-from migrate.outcomes import Verdict
-from migrate.result import Guilty
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Guilty
 
 __all__ = ["trees"]
 

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.outcomes import Outcome, Verdict
-from migrate.report import changes, compare
-from migrate.report.changes import Changes
-from migrate.report.formats import Document
-from migrate.result import (
+from migrate.records.outcomes import Outcome, Verdict
+from migrate.records.result import (
     Check,
     Entry,
     FileResult,
@@ -20,6 +17,9 @@ from migrate.result import (
     Record,
     Verification,
 )
+from migrate.report import changes, compare
+from migrate.report.changes import Changes
+from migrate.report.formats import Document
 
 
 def flag(name: str, line: int = 3) -> Entry:

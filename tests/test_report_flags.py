@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table
+from migrate.mapping import table
 from migrate.report.ledger import TOPICS, topic
 
 ROOT = Path(__file__).parents[1]

@@ -8,12 +8,12 @@ import pytest
 from test_report import make_check, make_record, make_verification, read, trees
 
 from migrate import report
-from migrate.outcomes import Verdict
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check, Curve, Guilty, Rung, Side, Spread, Verification
 from migrate.report import coverage
 from migrate.report.headline import cautions, headline
 from migrate.report.heatmap import heat_map, histogram
 from migrate.report.models import NONE, tensors
-from migrate.result import Check, Curve, Guilty, Rung, Side, Spread, Verification
 
 __all__ = ["trees"]
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate import helper_copy, rewrite, table
-from migrate.outcomes import Outcome
-from migrate.rewrite import Options, Rewritten
-from migrate.source import read
+from migrate.codegen import helper_copy
+from migrate.engine import rewrite
+from migrate.engine.rewrite import Options, Rewritten
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.syntax.source import read
 
 try:
     import tomllib

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from migrate import table
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.workspace.project import convert_text
 
 # {0} is an expression; every other name is bound in PREFIX.
 PREFIX = "import torch\nimport contextlib\n\nitems, key, flag, value = [1], 'a', True, 1\n"

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import pytest
 
-from migrate import outputs, record
-from migrate.outcomes import Outcome, Verdict
-from migrate.outputs import Output
-from migrate.project import Request, convert
-from migrate.result import Record
+from migrate.records.outcomes import Outcome, Verdict
+from migrate.records.result import Record
+from migrate.workspace import outputs, record
+from migrate.workspace.outputs import Output
+from migrate.workspace.project import Request, convert
 
 if sys.version_info >= (3, 11):
     import tomllib

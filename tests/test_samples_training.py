@@ -11,8 +11,8 @@ import pytest
 from test_samples import SAMPLES, TRAINING_SAMPLES, style_of
 from test_training_programs import difference, numbers, trained
 
-from migrate import outputs
-from migrate.project import Request, convert
+from migrate.workspace import outputs
+from migrate.workspace.project import Request, convert
 
 STEPS = 20
 STYLES: tuple[Literal["cells", "model"], ...] = ("cells", "model")

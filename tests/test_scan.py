@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table
-from migrate.project import Request, convert
+from migrate.mapping import table
 from migrate.scan import render
 from migrate.scan.assess import MEANS, WORK, Assessment, Count, assess, work_of
+from migrate.workspace.project import Request, convert
 
 CLEAN = """import torch.nn as nn
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import convert_text
 
 PROGRAMS = sorted((Path(__file__).parent / "script_programs").glob("*.py"))
 pytestmark = [

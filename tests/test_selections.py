@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from migrate.cli import main
+from migrate.cli.app import main
 
 
 def test_names_that_are_bound_twice_are_looked_at_once(tmp_path: Path) -> None:

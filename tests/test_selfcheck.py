@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate import plan, project, rewrite, table
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.rewrite import Options, Rewritten
-from migrate.scene import Scene
-from migrate.selfcheck import unbound
-from migrate.sites import Reference
-from migrate.source import read
+from migrate.engine import plan, rewrite
+from migrate.engine.rewrite import Options, Rewritten
+from migrate.engine.selfcheck import unbound
+from migrate.mapping import table
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.sites.references import Reference
+from migrate.sites.scene import Scene
+from migrate.syntax.source import read
+from migrate.workspace import project
 
 TEXT = """\
 import torch

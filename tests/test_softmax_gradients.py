@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from migrate.project import convert_text
+from migrate.workspace.project import convert_text
 
 pytestmark = [
     pytest.mark.slow,

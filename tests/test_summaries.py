@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from migrate import index
+from migrate.analysis import index
 from migrate.analysis.summaries import ANY, Effects, Summaries
-from migrate.source import read
+from migrate.syntax.source import read
 
 
 def effects(text: str, name: str, *, other: str = "") -> Effects:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate import table as tables
-from migrate.facts import HelperFiles
-from migrate.table import Table, TableError, load, mappings_folder
+from migrate.mapping import table as tables
+from migrate.mapping.facts import HelperFiles
+from migrate.mapping.table import Table, TableError, load, mappings_folder
 
 Make = Callable[..., Table]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.table import load, mappings_folder
-from migrate.table_lint import Problem, lint
+from migrate.mapping.table import load, mappings_folder
+from migrate.mapping.table_lint import Problem, lint
 
 CASE = 'calls = ["{name}(x0)"]\ninputs = ["2x3"]\n'
 RELU = "torch.nn.functional.relu"

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from migrate import table
-from migrate.outcomes import Outcome
-from migrate.project import ConvertedText, convert_text
+from migrate.mapping import table
+from migrate.records.outcomes import Outcome
+from migrate.workspace.project import ConvertedText, convert_text
 
 SIGNATURE = "signature = \"f(x, n=1, mode='a') -> Tensor\"\n"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.commands import verify
-from migrate.errors import Problem
-from migrate.outcomes import Verdict
+from migrate.cli import verify
 from migrate.parity.request import VerifyRequest
-from migrate.result import ModelResult, Verification
+from migrate.records.errors import Problem
+from migrate.records.outcomes import Verdict
+from migrate.records.result import ModelResult, Verification
 from migrate.testing.parity import assert_parity
 
 if sys.version_info >= (3, 11):
@@ -78,7 +78,7 @@ def test_loading_the_plugin_loads_neither_the_tool_nor_a_framework() -> None:
     code = "import sys, migrate.testing.plugin as p; print(*sys.modules)"
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(lines.stdout.split())
-    assert not {"torch", "mindspore", "numpy", "typer", "migrate.commands"} & loaded
+    assert not {"torch", "mindspore", "numpy", "typer", "migrate.cli"} & loaded
 
 
 @pytest.fixture

@@ -332,9 +332,9 @@ def run(root, image):
 
 
 def test_a_converted_script_prepares_the_same_data(tmp_path: Path) -> None:
-    from migrate import table
-    from migrate.outcomes import Outcome
-    from migrate.project import convert_text
+    from migrate.mapping import table
+    from migrate.records.outcomes import Outcome
+    from migrate.workspace.project import convert_text
 
     write_mnist(tmp_path, "MNIST")
     made = convert_text(PROGRAM, table.load(()))

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from migrate import rewrite, table
+from migrate.analysis.types.kinds import MODULE, STR, TENSOR, UNKNOWN, kind
+from migrate.analysis.types.recorded import Recorded, Seen, merged, place_of
+from migrate.engine import rewrite
+from migrate.mapping import table
 from migrate.parity import seeing
-from migrate.receivers.kinds import MODULE, STR, TENSOR, UNKNOWN, kind
-from migrate.receivers.recorded import Recorded, Seen, merged, place_of
-from migrate.source import read
+from migrate.syntax.source import read
 
 NET = """import torch
 import torch.nn as nn

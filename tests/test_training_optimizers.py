@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import training_programs
 
-from migrate import cli
+from migrate.cli import app as cli
 
 HERE = Path(__file__).parent
 SIDES = ("torch", "pynative", "graph")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate import outputs
-from migrate.project import Request, convert
+from migrate.workspace import outputs
+from migrate.workspace.project import Request, convert
 
 PROGRAMS = Path(__file__).parent / "training_programs"
 RUNNER = Path(__file__).parent / "training_runner.py"

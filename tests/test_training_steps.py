@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.project import convert_text
+from migrate.workspace.project import convert_text
 
 HERE = Path(__file__).parent
 LOOPS = sorted(p.stem for p in (HERE / "training_loops").glob("*.py"))

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from migrate import table
-from migrate.project import convert_text
+from migrate.mapping import table
+from migrate.workspace.project import convert_text
 
 
 @cache

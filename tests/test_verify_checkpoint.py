@@ -7,12 +7,12 @@ import importlib.util
 import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.ladder import verify_with
 from migrate.parity.moments import found_under
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker
+from migrate.records.outcomes import Verdict, Why
 
 pytestmark = [
     pytest.mark.skipif(

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.outcomes import Verdict
 from migrate.parity.journal import Kept, Page, close_journal, open_journal
 from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyRequest
-from migrate.result import Record, Rung
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Record, Rung
 
 WITH_FRAMEWORKS = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("torch", "mindspore")),

@@ -7,10 +7,10 @@ import importlib.util
 import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
-from migrate.outcomes import Verdict
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
+from migrate.records.outcomes import Verdict
 
 pytestmark = [
     pytest.mark.skipif(

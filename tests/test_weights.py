@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.weights import Held, Names, cell_path, pair_all, partner, public_names
+from migrate.parity.weights import Held, Names, cell_path, pair_all, partner, public_names
 
 NAMES = Names(
     weights={

@@ -23,7 +23,7 @@ from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.layout import apply_layout, undo_layout
 from migrate.parity.optimizer_state import Held, to_mindspore_moments, to_torch_moments
 from migrate.parity.request import VerifyError
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
 
 NAMES = {
     "bn.weight": "bn.gamma", "bn.steps": "", "head.weight": "emb.table", "emb.w": "emb.table",

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from migrate import record
-from migrate.cli import main
-from migrate.commands.weights import chosen, lines
-from migrate.errors import Problem
-from migrate.outcomes import Verdict
+from migrate.cli.app import main
+from migrate.cli.weights import chosen, lines
 from migrate.parity.checkpoint import Converted
 from migrate.parity.checkpoint_plan import Account
-from migrate.result import ModelResult, Verification
+from migrate.records.errors import Problem
+from migrate.records.outcomes import Verdict
+from migrate.records.result import ModelResult, Verification
+from migrate.workspace import record
 
 MODEL = ModelResult(
     name="Net", source="net.py", build="Net()", inputs=(), verdict="PASS",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli import main
+from migrate.cli.app import main
 
 pytestmark = [
     pytest.mark.slow,

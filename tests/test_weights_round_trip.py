@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate import outputs, record
-from migrate.outputs import Output
-from migrate.project import Request, convert
+from migrate.workspace import outputs, record
+from migrate.workspace.outputs import Output
+from migrate.workspace.project import Request, convert
 
 if sys.version_info >= (3, 11):
     import tomllib

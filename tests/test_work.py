@@ -15,11 +15,12 @@ from types import FrameType
 
 import pytest
 
-from migrate import plan, rewrite, table
-from migrate.rewrite import Options
-from migrate.scene import Scene
-from migrate.sites import Reference
-from migrate.source import read
+from migrate.engine import plan, rewrite
+from migrate.engine.rewrite import Options
+from migrate.mapping import table
+from migrate.sites.references import Reference
+from migrate.sites.scene import Scene
+from migrate.syntax.source import read
 
 # One file of a program: a block, a net of such blocks, a builder, a registry, helper functions.
 FILE = '''"""Net {n}."""

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from migrate.outcomes import Verdict
 from migrate.parity.written import pages
 from migrate.parity.written.copies import copies
 from migrate.parity.written.pages import Case, NotOurs, RungTests
-from migrate.result import Check
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check
 
 ROOT = Path(__file__).parents[1]
 

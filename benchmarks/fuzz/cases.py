@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from migrate import table
 from migrate.evidence.variants import draw
+from migrate.mapping import table
 
 # the last: a buffer is a Parameter without a gradient, by design, and its cases compute with it
 _LEFT_OUT = ("torch2ms", "torchvision", "einops", "einx", "torch.distributed", "torch.cuda",

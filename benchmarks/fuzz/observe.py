@@ -18,10 +18,11 @@ from harness import run
 from programs import Program, files_of
 from torch_side import SIDE, TookLong, limited
 
-from migrate import rewrite, table
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, Kind
-from migrate.source import read
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, Kind
+from migrate.engine import rewrite
+from migrate.mapping import table
+from migrate.syntax.source import read
 
 _ELEMENTS = 50  # of a container that are looked at
 _SKIPPED = (ast.Starred, ast.Slice, ast.JoinedStr, ast.FormattedValue, ast.Lambda, ast.Yield,
@@ -155,8 +156,8 @@ def _of_original(
     """The inference of the files as they were: training loops are restructured otherwise."""
     if not built.staged:
         return built.inference
-    from migrate import index
-    from migrate.deep import deeply
+    from migrate.analysis import index
+    from migrate.syntax.deep import deeply
 
     inference = Inference(index.build(sources, None, ""), rows)
     deeply(inference.everything)

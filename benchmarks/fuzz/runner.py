@@ -23,8 +23,8 @@ import numpy as np
 from programs import Program, apart, files_of
 from torch_side import Oracle
 
-from migrate import project
-from migrate.errors import Problem
+from migrate.records.errors import Problem
+from migrate.workspace import project
 
 # the rows are the same for every folder
 project._load = functools.cache(project._load)  # type: ignore[assignment]

@@ -24,8 +24,8 @@ from workload import Fault, Model, clean_models, faults, own_models, seeded
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
-from migrate.record import NAME
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
+from migrate.workspace.record import NAME
 
 WANTED = 0.97
 CALLED = {"verify": "torch2ms verify", "allclose": "`allclose(1e-5)` of each Cell",

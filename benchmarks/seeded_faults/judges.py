@@ -14,7 +14,7 @@ from typing import Any
 from workload import Fault
 
 from migrate.parity.worker import Payload, Worker
-from migrate.result import Guilty, ModelResult
+from migrate.records.result import Guilty, ModelResult
 
 PLAIN = 1e-5
 RUNGS = {"eval": "forward eval", "train": "forward train", "gradients": "gradients"}

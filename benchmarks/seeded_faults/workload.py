@@ -13,9 +13,9 @@ from typing import Any
 
 from pattern import Site, sites
 
-from migrate import outputs, record
-from migrate.outputs import Output
-from migrate.project import Request, convert
+from migrate.workspace import outputs, record
+from migrate.workspace.outputs import Output
+from migrate.workspace.project import Request, convert
 
 if sys.version_info >= (3, 11):
     import tomllib

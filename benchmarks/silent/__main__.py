@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate import cli
+from migrate.cli import app as cli
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE.parents[1] / "tests" / "silent_programs"

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.program import Class, File, Function, Program
-from migrate.syntax import LEAVES, children
+from migrate.analysis.program import Class, File, Function, Program
+from migrate.syntax.trees import LEAVES, children
 
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _INDIRECT = ("forward", "__call__")

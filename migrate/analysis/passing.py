@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from migrate.analysis.callgraph import Targets
-from migrate.program import Function
-from migrate.syntax import all_parameters, children, is_super
+from migrate.analysis.program import Function
+from migrate.syntax.trees import all_parameters, children, is_super
 
 FRESH = frozenset(
     "len int float str bool range isinstance hasattr type id repr print super callable hash sum "

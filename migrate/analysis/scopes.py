@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from migrate.analysis.cfg import Graph, Node, Role, Unit, evaluated, graph_of
-from migrate.syntax import all_parameters, children
+from migrate.syntax.trees import all_parameters, children
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

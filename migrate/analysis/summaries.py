@@ -21,8 +21,8 @@ from migrate.analysis.passing import (
     names_in,
     passed,
 )
-from migrate.program import File, Function, Program
-from migrate.syntax import FUNCTIONS, all_parameters
+from migrate.analysis.program import File, Function, Program
+from migrate.syntax.trees import FUNCTIONS, all_parameters
 
 ANY = "*"  # an attribute whose name is not written out
 Scope = tuple[str, str]  # key of a function, or path of a module; name of the variable

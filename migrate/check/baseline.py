@@ -15,8 +15,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from migrate.check.findings import FAILED, Finding
-from migrate.errors import Problem
-from migrate.result import Frozen
+from migrate.records.errors import Problem
+from migrate.records.result import Frozen
 
 VERSION = 1
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from migrate.result import Frozen
+from migrate.records.result import Frozen
 
 FAILED = "FAILED"
 ANY, NONE = "any", "none"

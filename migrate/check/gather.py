@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from migrate import project
-from migrate.assembly import Conversion
 from migrate.check.findings import FAILED, Finding, applied, comments
-from migrate.errors import Problem
-from migrate.outcomes import Outcome
-from migrate.result import Entry
-from migrate.tree import Failure
+from migrate.records.errors import Problem
+from migrate.records.outcomes import Outcome
+from migrate.records.result import Entry
+from migrate.workspace import project
+from migrate.workspace.assembly import Conversion
+from migrate.workspace.tree import Failure
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from migrate.facts import FORMAT
-from migrate.table import MINDSPORE_FACTS, TORCH_FACTS, mappings_folder
+from migrate.mapping.facts import FORMAT
+from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, mappings_folder
 
 FILES = {"torch": TORCH_FACTS, "mindspore": MINDSPORE_FACTS}
 TIMEOUT = 600.0

@@ -10,13 +10,13 @@ import numpy as np
 
 from migrate.evidence.programs import Probe
 from migrate.evidence.store import RowEvidence
-from migrate.outcomes import Verdict
+from migrate.mapping.row import Case, Row
+from migrate.mapping.table import Table
 from migrate.parity.compare import Measure, compare, worst
 from migrate.parity.exchange import Array, Spec, leaves
 from migrate.parity.layout import apply_layout
 from migrate.parity.tolerance import Strictness
-from migrate.row import Case, Row
-from migrate.table import Table
+from migrate.records.outcomes import Verdict
 
 MOST_LINES = 8
 # A reduction over nothing leaves memory as it was, which may be right by chance.

@@ -22,8 +22,8 @@ from migrate.evidence.variants import (
     parse_input,
     variants,
 )
-from migrate.row import Case, Row
-from migrate.table import Table
+from migrate.mapping.row import Case, Row
+from migrate.mapping.table import Table
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Prepared:
 
 def converter() -> Convert:
     """The engine; imported late, as it is large."""
-    from migrate.project import convert_text
+    from migrate.workspace.project import convert_text
 
     return convert_text
 

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from migrate.table import Table
+from migrate.mapping.table import Table
 
 # Raise this when other inputs are generated or results are judged differently: all rows are stale.
 GENERATION = 1

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from migrate.facts import Param, Signature
+from migrate.mapping.facts import Param, Signature
+from migrate.mapping.row import POLICY_DROP, POLICY_REFUSE, Case, Row
 from migrate.parity.exchange import Array
-from migrate.row import POLICY_DROP, POLICY_REFUSE, Case, Row
 
 # Arguments that decide nothing here, and those that torch itself gave up.
 LEFT_OUT = POLICY_DROP | POLICY_REFUSE | {"size_average", "reduce", "_stacklevel"}

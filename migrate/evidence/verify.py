@@ -38,7 +38,7 @@ from migrate.evidence.workers import (
     open_pools,
     result,
 )
-from migrate.table import Table
+from migrate.mapping.table import Table
 
 SECONDS_PYNATIVE = 20.0
 SECONDS_GRAPH = 60.0

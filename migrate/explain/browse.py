@@ -12,8 +12,8 @@ from migrate import __version__
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
 from migrate.explain.page import differences
-from migrate.row import Row
-from migrate.table import Table
+from migrate.mapping.row import Row
+from migrate.mapping.table import Table
 
 KINDS = ("native", "helper", "rule", "flagged")
 PROOFS = ("verified", "stale", "not executed")

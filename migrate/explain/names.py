@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.errors import Problem
-from migrate.names import canonical
-from migrate.row import Row
-from migrate.table import Table, mappings_folder
+from migrate.mapping.names import canonical
+from migrate.mapping.row import Row
+from migrate.mapping.table import Table, mappings_folder
+from migrate.records.errors import Problem
 
 _SPACES = (
     "torch.nn.", "torch.", "torch.nn.functional.", "torch.Tensor.", "torch.optim.",

@@ -10,12 +10,12 @@ from pathlib import Path
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
 from migrate.explain.names import answering, full_name
-from migrate.facts import Param, Signature
-from migrate.project import ConvertedText, convert_text
-from migrate.row import Case, Row
-from migrate.syntax import dotted
-from migrate.table import Table
-from migrate.table_lint import torch_arguments
+from migrate.mapping.facts import Param, Signature
+from migrate.mapping.row import Case, Row
+from migrate.mapping.table import Table
+from migrate.mapping.table_lint import torch_arguments
+from migrate.syntax.trees import dotted
+from migrate.workspace.project import ConvertedText, convert_text
 
 
 def differences(row: Row, rows: Table) -> Iterator[str]:

@@ -26,7 +26,7 @@ from migrate.parity.exchange import ArrayStore, Spec, as_dict, entries, leaves
 from migrate.parity.request import VerifyError
 from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
 
 CKPT = ".ckpt"
 SAFE = ".safetensors"

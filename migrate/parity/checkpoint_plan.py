@@ -20,7 +20,7 @@ from migrate.parity.optimizer_state import (
     to_mindspore_moments,
     to_torch_moments,
 )
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
 
 WRAPPERS = ("module.", "_orig_mod.", "_backbone.", "_network.", "network.")
 _NO_PARTNER = "MindSpore keeps no such number"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.compare import Measure, merge, worst
 from migrate.parity.session import Mode, Session
 from migrate.parity.worker import Payload
-from migrate.result import Check, Curve, Rung, Spread
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, Curve, Rung, Spread
 
 PARAMETERS, START, MAGNITUDES, CHECKPOINT = (
     "parameters", "initial values", "magnitudes", "checkpoint"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
     CHECKPOINT,
     FORWARD,
@@ -33,7 +32,8 @@ from migrate.parity.request import Size, VerifyRequest, has_floats
 from migrate.parity.round_trip import checkpoint_rung
 from migrate.parity.session import LOST, Killed, Mode, Session, Sides
 from migrate.parity.written.pages import NotOurs, write_tests
-from migrate.result import Check, Rung
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, Rung
 
 Progress = Callable[[str], None]
 Result = TypeVar("Result")

@@ -28,7 +28,7 @@ from migrate.parity.ladder import Work
 from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.parity.session import SCRATCH, Sides, open_sides
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
 
 LOCAL = "local"
 TOPIC = "torch2ms"

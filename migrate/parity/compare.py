@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.exchange import Array, Spec, leaves
 from migrate.parity.tolerance import (
     Strictness,
@@ -19,13 +18,14 @@ from migrate.parity.tolerance import (
     same_pattern,
     tolerance,
 )
+from migrate.records.outcomes import Verdict, Why
 
 EDGES = tuple(10.0**power for power in range(-9, 1))
 BINS = len(EDGES) + 2  # exact, below the first edge, between two edges, from the last one on
 
 
 def spread(value: Array, reference: Array) -> dict[str, Any]:
-    """What `migrate.result.Spread` says, as plain values; both have the same shape.
+    """What `migrate.records.result.Spread` says, as plain values; both have the same shape.
 
     Only elements that are finite on both sides are in a bin; ``odd`` counts the others.
     """

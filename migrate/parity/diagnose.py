@@ -18,7 +18,7 @@ from migrate.parity.checks import (
 from migrate.parity.first_call import examined
 from migrate.parity.reproduction import write_reproduction
 from migrate.parity.worker import Payload
-from migrate.result import Check, Guilty
+from migrate.records.result import Check, Guilty
 
 if TYPE_CHECKING:
     from migrate.parity.recorded import Recorded

@@ -14,7 +14,7 @@ from migrate.parity.hand.partners import NO, aligned
 from migrate.parity.session import Session
 from migrate.parity.tolerance import relative_error
 from migrate.parity.worker import WorkerError, WorkerLost
-from migrate.result import Check
+from migrate.records.result import Check
 
 CLOSE = 1e-5
 SIZES = 4096  # a number of values that a variance may be over

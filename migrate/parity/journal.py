@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from migrate.parity.request import VerifyRequest
-from migrate.result import Check, Frozen, ModelResult, Record, Rung
+from migrate.records.result import Check, Frozen, ModelResult, Record, Rung
 
 
 class Kept(Frozen):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from migrate.outcomes import Verdict
 from migrate.parity.climb import Progress, climb
 from migrate.parity.compare import worst
 from migrate.parity.journal import Journal, Page, open_journal
@@ -18,9 +17,10 @@ from migrate.parity.recorded import Recorded, Target
 from migrate.parity.request import VerifyError, VerifyRequest, parse_input
 from migrate.parity.session import Sides, opened_sides, stateless
 from migrate.parity.targets import source_of, targets_of
+from migrate.parity.weights import Names
 from migrate.parity.worker import WorkerError, WorkerLost
-from migrate.result import ModelResult, Record, Verification
-from migrate.weights import Names
+from migrate.records.outcomes import Verdict
+from migrate.records.result import ModelResult, Record, Verification
 
 INTERRUPTED = "interrupted before its last rung. Next: run verify again, it goes on from there"
 INSTALL = 'pip install "torch2mindspore[verify]"'

@@ -9,7 +9,6 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, held_at, own_part, restore, torch_part
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare, merge
@@ -17,6 +16,7 @@ from migrate.parity.exchange import Spec, encode, leaves
 from migrate.parity.ms_values import array, dtype_name, tensor_of
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import Job, blocked, key_of, opened, set_mode
+from migrate.records.outcomes import Verdict, Why
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import mindspore as ms
 
-from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure
@@ -25,6 +24,7 @@ from migrate.parity.inner_calls import Codes, codes_of, entry_of, recompiled
 from migrate.parity.remedies import call_changes, cell_changes
 from migrate.parity.replay import Job, local_measure, set_mode
 from migrate.parity.tolerance import Strictness
+from migrate.records.outcomes import Verdict
 
 FINE = (Verdict.PASS, Verdict.KERNEL)
 

@@ -9,7 +9,6 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, held_at, put, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.compare import Measure, compare
@@ -20,6 +19,7 @@ from migrate.parity.ms_gradients import flat, import_probe
 from migrate.parity.ms_values import array, tensor_of
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import Job, blocked, opened
+from migrate.records.outcomes import Verdict, Why
 
 STATE = "optimizer state"
 Answers = list[tuple[str, str, Measure]]  # rung, weight of torch, what was found

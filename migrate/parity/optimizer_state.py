@@ -14,7 +14,7 @@ import numpy as np
 
 from migrate.parity.exchange import Array, ArrayStore, Spec, as_dict, entries
 from migrate.parity.layout import apply_layout, undo_layout
-from migrate.result import ModelResult
+from migrate.records.result import ModelResult
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
     FINE,
     NUMERIC,
@@ -26,9 +25,10 @@ from migrate.parity.diagnose import first_guilty
 from migrate.parity.exchange import read_index
 from migrate.parity.request import arguments
 from migrate.parity.session import Mode, Session, Sides, stateless
+from migrate.parity.weights import Held, Names, Pairing, cell_path, pair_all
 from migrate.parity.worker import Payload
-from migrate.result import Check, ModelResult, Rung
-from migrate.weights import Held, Names, Pairing, cell_path, pair_all
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, ModelResult, Rung
 
 LOOSE = 1e-3  # own error of a model's gradient above which every Cell is differentiated by itself
 

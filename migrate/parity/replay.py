@@ -10,7 +10,6 @@ from typing import Any
 
 import mindspore as ms
 
-from migrate.outcomes import Verdict
 from migrate.parity.cells import Net, Unknown, held_at, lend, put, restore, signature
 from migrate.parity.channel import Emit, Payload, describe
 from migrate.parity.compare import Measure, compare, merge
@@ -20,6 +19,7 @@ from migrate.parity.layout import apply_layout
 from migrate.parity.ms_values import array, rebuild
 from migrate.parity.ms_values import describe as describe_value
 from migrate.parity.tolerance import Strictness
+from migrate.records.outcomes import Verdict
 
 
 @dataclass(frozen=True)

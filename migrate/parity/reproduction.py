@@ -11,7 +11,7 @@ import numpy as np
 from migrate.parity.exchange import Array, ArrayStore, Spec, leaves, read_index
 from migrate.parity.layout import apply_layout
 from migrate.parity.probe import expression
-from migrate.result import Check
+from migrate.records.result import Check
 
 if TYPE_CHECKING:
     from migrate.parity.recorded import Recorded

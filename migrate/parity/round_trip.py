@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.checkpoint_plan import Account
 from migrate.parity.checks import CHECKPOINT, check_of
@@ -20,7 +19,8 @@ from migrate.parity.recorded import Recorded
 from migrate.parity.request import VerifyError
 from migrate.parity.session import LOST
 from migrate.parity.worker import WorkerLost
-from migrate.result import Check, ModelResult
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, ModelResult
 
 ABSENT = "is not in the file"
 

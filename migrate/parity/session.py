@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from migrate.outcomes import Verdict
 from migrate.parity.request import PLAIN, Size, VerifyRequest
 from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost, this_python
-from migrate.result import Check, Rung
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check, Rung
 
 Mode = Literal["pynative", "graph"]
 Result = TypeVar("Result")

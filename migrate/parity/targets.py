@@ -10,7 +10,7 @@ from migrate.parity.recorded import Target, find
 from migrate.parity.request import VerifyError, VerifyRequest
 from migrate.parity.session import Sides
 from migrate.parity.worker import WorkerError, WorkerLost
-from migrate.result import FileResult, ModelResult, Record
+from migrate.records.result import FileResult, ModelResult, Record
 
 Progress = Callable[[str], None]
 

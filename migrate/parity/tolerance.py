@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from migrate.outcomes import Verdict
 from migrate.parity.exchange import Array
+from migrate.records.outcomes import Verdict
 
 UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from migrate.outcomes import Why
 from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
 from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
@@ -30,6 +29,7 @@ from migrate.parity.torch_record import (
     tape,
 )
 from migrate.parity.torch_values import change, describe, head_cotangent, tensors, widen
+from migrate.records.outcomes import Why
 
 ILL = 0.01
 

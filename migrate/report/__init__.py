@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from migrate.records.result import Record, Verification
 from migrate.report.changes import changes, compare
 from migrate.report.formats import schema, to_github, to_json, to_junit, to_sarif
 from migrate.report.markdown import to_markdown
-from migrate.result import Record, Verification
 
 __all__ = ["FORMATS", "changes", "compare", "render", "schema"]
 

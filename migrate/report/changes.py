@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from migrate.outcomes import Outcome, Verdict
+from migrate.records.outcomes import Outcome, Verdict
+from migrate.records.result import Check, Frozen, Ledger, Record, Verification
 from migrate.report.formats import Document
 from migrate.report.markdown import escape, table
-from migrate.result import Check, Frozen, Ledger, Record, Verification
 
 ORDER = tuple(Verdict)
 COLUMNS = ("total", "converted", "kept", "helper", "flagged", "out_of_scope")

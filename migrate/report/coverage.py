@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from migrate.outcomes import Outcome, Verdict
-from migrate.result import CellPlace, Check, FileResult, ModelResult, Record, Verification
+from migrate.records.outcomes import Outcome, Verdict
+from migrate.records.result import CellPlace, Check, FileResult, ModelResult, Record, Verification
 
 MATCHED = frozenset({Verdict.PASS, Verdict.KERNEL})
 FINE = MATCHED | {Verdict.NONDET}

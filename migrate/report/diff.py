@@ -24,7 +24,7 @@ from pygments.token import (  # type: ignore[import-untyped,unused-ignore]
     _TokenType,
 )
 
-from migrate.result import Entry, FileResult
+from migrate.records.result import Entry, FileResult
 
 
 @dataclass(frozen=True)

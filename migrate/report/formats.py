@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as xml
 
-from migrate.outcomes import Verdict
+from migrate.records.outcomes import Verdict
+from migrate.records.result import SCHEMA_VERSION, Check, Frozen, ModelResult, Record, Verification
 from migrate.report.coverage import FINE
 from migrate.report.headline import cautions
 from migrate.report.ledger import flag_groups, topic
-from migrate.result import SCHEMA_VERSION, Check, Frozen, ModelResult, Record, Verification
 
 
 class Document(Frozen):

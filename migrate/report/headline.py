@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from migrate.outcomes import Verdict
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Ledger, Record, Verification
 from migrate.report.coverage import FINE, Coverage
-from migrate.result import Ledger, Record, Verification
 
 TESTED = "CPU"
 

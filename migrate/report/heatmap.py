@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Verdict
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check, ModelResult, Side, Spread
 from migrate.report.coverage import FINE
-from migrate.result import Check, ModelResult, Side, Spread
 
 _WORST_LAST = {verdict: place for place, verdict in enumerate(Verdict)}
 # upper ends of log10(error / limit) for the colours 0 to 6; above the last it is 7

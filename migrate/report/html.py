@@ -9,10 +9,10 @@ from shlex import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from migrate.records.result import FileResult, ModelResult, Record, Verification
 from migrate.report import coverage, headline, ledger
 from migrate.report.diff import Block, blocks, texts
 from migrate.report.models import model_views, size
-from migrate.result import FileResult, ModelResult, Record, Verification
 
 # Bytes, so that the page stays below 2 MB: what models and diff may take together, and the diff.
 ROOM = 1_750_000

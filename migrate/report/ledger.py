@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from migrate.outcomes import Outcome
-from migrate.result import Entry, FileResult, Ledger, Record, counted
+from migrate.records.outcomes import Outcome
+from migrate.records.result import Entry, FileResult, Ledger, Record, counted
 
 TOPICS = MappingProxyType(
     {

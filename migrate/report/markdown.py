@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from migrate.records.result import Record, Verification
 from migrate.report import coverage, headline, ledger
 from migrate.report.headline import cautions
-from migrate.result import Record, Verification
 
 MOST_FLAGS = 50
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from migrate.outcomes import Verdict
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Curve, ModelResult, Record, Rung, Verification
 from migrate.report.diff import texts
 from migrate.report.heatmap import CellRow, Drill, HeatMap, Lines, drill, heat_map
-from migrate.result import Curve, ModelResult, Record, Rung, Verification
 
 WIDTH, HEIGHT = 600, 180
 LEFT, RIGHT, TOP, BOTTOM = 70, 12, 12, 24

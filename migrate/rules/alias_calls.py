@@ -6,10 +6,9 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from migrate.analysis.program import Function
 from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
-from migrate.buffer_gradients import registered
-from migrate.program import Function
-from migrate.receivers.kinds import Atom, ordered
+from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
@@ -25,8 +24,9 @@ from migrate.rules.written import (
     works_inplace,
     written_by,
 )
-from migrate.scene import Scene
-from migrate.syntax import all_parameters
+from migrate.sites.buffer_gradients import registered
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters
 
 _COLLECTING = frozenset(("append", "extend", "insert", "add", "update", "appendleft"))
 _GIVING = frozenset(("values", "copy", "keys"))

@@ -21,13 +21,13 @@ from migrate.analysis.storage import (
     made_as,
     path_of,
 )
-from migrate.receivers.kinds import NONE, Kind, is_all
+from migrate.analysis.types.kinds import NONE, Kind, is_all
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
 from migrate.rules.views import Repair
-from migrate.scene import Scene
-from migrate.syntax import children
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import children
 
 Path = tuple[str, ...]
 _PLAIN = frozenset(("int", "float", "bool", "str", "Size", "dtype", "device", "torch"))

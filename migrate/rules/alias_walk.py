@@ -13,6 +13,7 @@ from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role, graph_of
 from migrate.analysis.dataflow import Forward, solve
+from migrate.analysis.program import Function
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -27,16 +28,15 @@ from migrate.analysis.storage import (
     made_as,
     root,
 )
-from migrate.buffer_gradients import is_buffer, registered
-from migrate.program import Function
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
 from migrate.rules.alias_calls import Calls, Summary
 from migrate.rules.alias_values import Findings
 from migrate.rules.called_from import in_forward, is_for_effect, scene_of
 from migrate.rules.views import bound, named
 from migrate.rules.written import is_shared_array, may_be_tensor, target_of, unsure_target
-from migrate.scene import Scene
-from migrate.syntax import all_parameters
+from migrate.sites.buffer_gradients import is_buffer, registered
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters
 
 _SUBJECT = "<subject>"  # of the match around; no name of Python's
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate

@@ -23,11 +23,11 @@ from migrate.analysis.storage import (
     regions,
     root,
 )  # fmt: skip
-from migrate.buffer_gradients import carries, is_buffer, parameters, registered
 from migrate.rules.alias_values import Values, key_of
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
 from migrate.rules.written import Holder, Target, target_of
+from migrate.sites.buffer_gradients import carries, is_buffer, parameters, registered
 
 
 class Writes(Values):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.scene import Scene
+from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.sites.scene import Scene
 
 
 def decide_along(scene: Scene, node: ast.AST, name: str) -> Edit:

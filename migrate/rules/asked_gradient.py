@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.receivers.kinds import is_all
-from migrate.scene import Scene
-from migrate.sites import direct_name
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.requires_grad"
 _CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")

@@ -7,19 +7,19 @@ import tokenize
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
-from migrate.buffer_gradients import CUTTING, is_parameter
-from migrate.choice import Chosen
-from migrate.layout import above
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import above
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented, first_start
 from migrate.rules.stopped import QUIET, STOPPING, outwards
 from migrate.rules.torch_sharing import is_view_name
-from migrate.scene import Scene
-from migrate.sites import direct_name
-from migrate.source import Source
-from migrate.syntax import unpacked
+from migrate.sites.buffer_gradients import CUTTING, is_parameter
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+from migrate.syntax.source import Source
+from migrate.syntax.trees import unpacked
 
 # their rows take whatever is given, also by **: they only choose a kernel
 _KERNELS = QUIET[-2:]

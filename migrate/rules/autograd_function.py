@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
-from migrate.program import Class
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Class
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import removed_span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.rules.classes import name_span
 from migrate.rules.function_blueprint import (
     FUNCTION,
@@ -22,8 +22,8 @@ from migrate.rules.function_blueprint import (
     own_nodes,
     stored,
 )
-from migrate.scene import Scene
-from migrate.sites import APPLY
+from migrate.sites.references import APPLY
+from migrate.sites.scene import Scene
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",

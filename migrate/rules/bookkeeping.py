@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Removal, Site
-from migrate.program import Function
-from migrate.scene import Scene
+from migrate.analysis.program import Function
+from migrate.codegen.layout import removed_span
+from migrate.records.outcomes import Edit, Outcome, Removal, Site
+from migrate.sites.scene import Scene
 
 
 def calls(scene: Scene) -> Iterator[Edit]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.buffer_gradients import BUFFER
-from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import effect
-from migrate.scene import Scene
+from migrate.sites.buffer_gradients import BUFFER
+from migrate.sites.scene import Scene
 
 
 def decide(scene: Scene, node: ast.Attribute | ast.Call) -> Edit | Refusal:

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Node, evaluated, graph_of
-from migrate.buffer_gradients import BUFFER, is_buffer, registered
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.buffer_gradients import BUFFER, is_buffer, registered
+from migrate.sites.scene import Scene
 
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",

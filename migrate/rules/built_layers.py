@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.module_members import family
-from migrate.outcomes import Edit
-from migrate.scene import Scene
+from migrate.records.outcomes import Edit
+from migrate.sites.module_members import family
+from migrate.sites.scene import Scene
 
 # layers whose constructor ends with self.reset_parameters()
 _RESETTING = frozenset(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from migrate.choice import Chosen
-from migrate.outcomes import Edit, Refusal, Site
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Refusal, Site
 from migrate.rules import autograd, compiled_operators, type_names
-from migrate.scene import Scene
+from migrate.sites.scene import Scene
 
 Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
 RULES: Mapping[str, Rule] = {

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from migrate.program import File, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom
-from migrate.scene import Scene
+from migrate.analysis.program import File, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom
+from migrate.sites.scene import Scene
 
 CallSite = tuple[File, ast.Call, Function | None]
 

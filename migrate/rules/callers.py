@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
+from migrate.analysis.program import Function
 from migrate.analysis.storage import SAME, root
-from migrate.program import Function
 from migrate.rules.alias_walk import (
     changes_object,
     findings,
@@ -15,7 +15,7 @@ from migrate.rules.alias_walk import (
 )
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
 from migrate.rules.written import Holder, target_of
-from migrate.scene import Scene
+from migrate.sites.scene import Scene
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate import layout
-from migrate.calls import BoundCall
-from migrate.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
-from migrate.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
-from migrate.origins import is_made_whole
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
+from migrate.codegen import layout
+from migrate.codegen.substitution import Renderer, Rendering
+from migrate.mapping.calls import BoundCall
+from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
+from migrate.mapping.table import Row
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
-from migrate.scene import Scene
-from migrate.selections import is_mask, is_selection
-from migrate.syntax import is_super
-from migrate.table import Row
-from migrate.templates import Renderer, Rendering
+from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
+from migrate.sites.origins import is_made_whole
+from migrate.sites.scene import Scene
+from migrate.sites.selections import is_mask, is_selection
+from migrate.syntax.trees import is_super
 
 
 def decide_call(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.module_members import TRAIN
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.receivers.kinds import without_none
+from migrate.analysis.types.kinds import without_none
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules.classes import name_span
-from migrate.scene import Scene
+from migrate.sites.module_members import TRAIN
+from migrate.sites.scene import Scene
 
 NOTE = "renamed: mindspore.nn.Cell uses this name itself"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.choice import Chosen
-from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.receivers.kinds import is_all
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
+from migrate.sites.scene import Scene
 
 _SUFFIX = ".ckpt"
 _NATIVE = ":checkpoint"

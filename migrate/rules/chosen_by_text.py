@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import fnmatch
 
-from migrate.outcomes import Edit, Outcome, Site
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Site
 from migrate.rules.targets import same_signature
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 MAX_CHOICES = 24
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.forward_names import renamed
-from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.receivers import class_texts
-from migrate.receivers.class_texts import Asked, of_layers
+from migrate.analysis.types import class_texts
+from migrate.analysis.types.class_texts import Asked, of_layers
+from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.targets import class_name
-from migrate.scene import Scene
+from migrate.sites.forward_names import renamed
+from migrate.sites.scene import Scene
 
 
 def decide(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.scene import Scene
-from migrate.syntax import is_super
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import is_super
 
 
 def forward(scene: Scene, node: ast.AST) -> Edit | Refusal:

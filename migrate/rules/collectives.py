@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Refusal, Site
-from migrate.scene import Scene
+from migrate.records.outcomes import Refusal, Site
+from migrate.sites.scene import Scene
 
 _WRITERS = frozenset(f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "reduce"))
 _SHARING = frozenset(

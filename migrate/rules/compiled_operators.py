@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.choice import Chosen
-from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
-from migrate.scene import Scene
-from migrate.table import is_pattern
+from migrate.codegen.layout import removed_span
+from migrate.mapping.choice import Chosen
+from migrate.mapping.table import is_pattern
+from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
+from migrate.sites.scene import Scene
 
 
 def load_library(

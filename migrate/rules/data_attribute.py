@@ -12,17 +12,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from migrate.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site
-from migrate.program import Function
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Function
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.buffers import evaluated_behind
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
 from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
+from migrate.sites.scene import Scene
 
 KEY = "torch.Tensor.data"
 

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.codegen.layout import removed_span
+from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
 from migrate.rules.dedent import dedented, first_start, unwrapped
-from migrate.scene import Scene
-from migrate.sites import direct_name
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
 
 JIT = ("torch.jit.",)
 COMPILER = ("torch.compiler.is_",)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Site, Span
-from migrate.program import Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import ordered
-from migrate.scene import Scene
-from migrate.syntax import is_super, within
-from migrate.table import Row
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import ordered
+from migrate.mapping.table import Row
+from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import is_super, within
 
 _WRAPS = "functools.wraps"
 # these leave what the function computes as it is, or are refused by the compiler

@@ -6,8 +6,8 @@ import ast
 import tokenize
 from collections.abc import Iterator
 
-from migrate.outcomes import Span
-from migrate.scene import Scene
+from migrate.records.outcomes import Span
+from migrate.sites.scene import Scene
 
 _OVER_LINES = (b'"""', b"'''", b"\\\n", b"\\\r")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.sites.scene import Scene
 
 NAME = "torch.nn.Module.modules"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome, Piece
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Piece
 from migrate.rules.graph.scope import begins_line
-from migrate.scene import Scene
-from migrate.selections import is_found, is_selection
+from migrate.sites.scene import Scene
+from migrate.sites.selections import is_found, is_selection
 
 
 def guards(scene: Scene) -> Iterator[Edit]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome
+from migrate.sites.scene import Scene
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:

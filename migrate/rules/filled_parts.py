@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Piece, Refusal, Site
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Piece, Refusal, Site
 from migrate.rules import data_attribute
 from migrate.rules.alias_walk import findings
 from migrate.rules.called_from import call_sites, scene_of
@@ -17,9 +18,8 @@ from migrate.rules.inplace import bind_anew
 from migrate.rules.torch_sharing import is_view_name, shares
 from migrate.rules.views import is_basic
 from migrate.rules.written import Holder, target_of
-from migrate.scene import Scene
-from migrate.syntax import all_parameters
-from migrate.templates import piece
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters
 
 
 def placed(scene: Scene, name: str, call: ast.Call, edit: Edit | Refusal) -> Edit | Refusal:

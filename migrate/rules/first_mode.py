@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from migrate import module_members
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated
 from migrate.analysis.dataflow import Backward, solve
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.program import Class, File, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, without_none
+from migrate.analysis.program import Class, File, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, without_none
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.mode_dependence import Dependence
-from migrate.scene import Scene
-from migrate.syntax import children, dotted, last_name, within
+from migrate.sites import module_members
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import children, dotted, last_name, within
 
 _WRAPPERS = frozenset(
     "DataParallel DistributedDataParallel compile deepcopy copy script convert_sync_batchnorm "

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome, Site, Span
-from migrate.receivers.kinds import is_all
-from migrate.scene import Scene
-from migrate.selections import is_mask, may_choose
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.sites.scene import Scene
+from migrate.sites.selections import is_mask, may_choose
 
 
 def cuts(scene: Scene) -> Iterator[Edit]:

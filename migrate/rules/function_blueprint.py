@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from migrate.program import Class, Function
-from migrate.syntax import FunctionNode, last_name
+from migrate.analysis.program import Class, Function
+from migrate.syntax.trees import FunctionNode, last_name
 
 _QUIET = ("mark_non_differentiable",)
 SAVED = ("saved_tensors", "saved_variables")

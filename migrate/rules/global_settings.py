@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Refusal
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.calling import removed
 from migrate.rules.targets import constant_target
-from migrate.scene import Scene
-from migrate.sites import direct_name
-from migrate.templates import piece
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:

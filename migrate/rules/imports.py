@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.packages import followed_name
-from migrate.receivers.kinds import without_none
+from migrate.analysis.types.kinds import without_none
+from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.references import value_of
-from migrate.scene import Scene
-from migrate.syntax import children, last_name
+from migrate.sites.packages import followed_name
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import children, last_name
 
 _FAILURES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 

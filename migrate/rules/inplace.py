@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.choice import NotChosen, choose
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.mapping.choice import NotChosen, choose
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, views
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import Fate, Missed, fate
@@ -21,8 +22,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import is_basic
 from migrate.rules.written import Holder, Target, is_chain, target_of
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 Parts = tuple["str | Piece", ...]
 # torch keeps the dtype of the tensor that it writes into

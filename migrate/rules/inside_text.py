@@ -10,8 +10,8 @@ import ast
 import tokenize
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Refusal
-from migrate.scene import Scene
+from migrate.records.outcomes import Edit, Refusal
+from migrate.sites.scene import Scene
 
 _QUOTES = {"'": '"', '"': "'"}
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.buffer_gradients import carries
-from migrate.outcomes import Edit, Outcome, Piece, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA
-from migrate.scene import Scene
+from migrate.sites.buffer_gradients import carries
+from migrate.sites.scene import Scene
 
 _FLOATING = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos arctan"

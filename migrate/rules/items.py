@@ -10,19 +10,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from migrate.buffer_gradients import is_parameter, parameters, registered
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.program import Function
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Function
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Silent
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
-from migrate.scene import Scene
-from migrate.selections import is_found, is_mask, is_selection, may_choose
-from migrate.templates import piece
+from migrate.sites.buffer_gradients import is_parameter, parameters, registered
+from migrate.sites.scene import Scene
+from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
 
 Parts = tuple["str | Piece", ...]
 

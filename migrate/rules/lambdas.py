@@ -10,12 +10,12 @@ import ast
 import tokenize
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.graph.scope import compiled
-from migrate.scene import Scene
-from migrate.sites import direct_name
-from migrate.syntax import all_parameters, last_name
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters, last_name
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

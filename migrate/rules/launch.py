@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome
-from migrate.scene import Scene
+from migrate.records.outcomes import Edit, Outcome
+from migrate.sites.scene import Scene
 
 VARIABLES = {"RANK": "RANK_ID", "WORLD_SIZE": "RANK_SIZE", "LOCAL_RANK": "DEVICE_ID"}
 _GETTERS = ("os.environ.get", "os.getenv")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from migrate import unknown_receivers
-from migrate.buffer_gradients import BUFFER
-from migrate.choice import NotChosen
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import TENSOR, is_all
-from migrate.receivers.recorded import is_plain
+from migrate.analysis.types.kinds import TENSOR, is_all
+from migrate.analysis.types.recorded import is_plain
+from migrate.codegen.substitution import Renderer, piece
+from migrate.mapping.choice import NotChosen
+from migrate.mapping.table import Row
+from migrate.mapping.templates import parse
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import asked_gradient, checkpoints, data_attribute, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
 from migrate.rules.torch_sharing import is_written
-from migrate.scene import Scene
-from migrate.syntax import dotted
-from migrate.table import Row
-from migrate.templates import Renderer, parse, piece
+from migrate.sites import unknown_receivers
+from migrate.sites.buffer_gradients import BUFFER
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import dotted
 
 # what is asked of the device of a Tensor: a Cell runs where the whole program does
 _OF_DEVICE = {"torch.device.type": "'cpu'", "torch.device.index": "None"}

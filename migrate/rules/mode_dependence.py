@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from migrate.program import File
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, without_none
-from migrate.syntax import within
+from migrate.analysis.program import File
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, without_none
+from migrate.syntax.trees import within
 
 _DEPENDENT = ("Dropout", "BatchNorm", "RReLU", "Transformer", "MultiheadAttention", "dropout",
               "rrelu", "batch_norm", "StochasticDepth", "DropBlock")  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from migrate.late_writes import as_call
-from migrate.module_members import ENTRY, RENAMED
-from migrate.outcomes import Edit, Outcome, Refusal
-from migrate.scene import Scene
-from migrate.templates import Renderer, piece
-from migrate.unknown_receivers import FORWARD, SOME_FORWARD
+from migrate.codegen.substitution import Renderer, piece
+from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.sites.late_writes import as_call
+from migrate.sites.module_members import ENTRY, RENAMED
+from migrate.sites.scene import Scene
+from migrate.sites.unknown_receivers import FORWARD, SOME_FORWARD
 
 
 def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:

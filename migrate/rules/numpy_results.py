@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Piece
-from migrate.receivers.kinds import is_all
-from migrate.receivers.python_results import is_of_elements
-from migrate.scene import Scene
+from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.python_results import is_of_elements
+from migrate.records.outcomes import Edit, Outcome, Piece
+from migrate.sites.scene import Scene
 
 
 def wrapped(scene: Scene) -> Iterator[Edit]:

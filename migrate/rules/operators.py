@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import ast
 
-from migrate.calls import BoundCall
-from migrate.choice import Chosen
-from migrate.operator_names import OPERATORS
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all, may_be_numpys
+from migrate.analysis.types.kinds import is_all, may_be_numpys
+from migrate.codegen.substitution import Renderer, piece
+from migrate.mapping.calls import BoundCall
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.calling import template_of
-from migrate.scene import Scene
-from migrate.templates import Renderer, piece
+from migrate.sites.operator_names import OPERATORS
+from migrate.sites.scene import Scene
 
 _ELEMENTWISE = frozenset(
     "sqrt cbrt square exp exp2 expm1 log log2 log10 log1p sin cos tan tanh abs fabs floor ceil "

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.module_members import RENAMED, family
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.program import Class, File
-from migrate.receivers.kinds import is_all, without_none
+from migrate.analysis.program import Class, File
+from migrate.analysis.types.kinds import is_all, without_none
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.stopped import is_stopped, outwards
-from migrate.scene import Scene
-from migrate.sites import direct_name
+from migrate.sites.module_members import RENAMED, family
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
 
 # what reaches members without their names
 _BLIND = (b"children(", b"_modules", b"get_submodule", b"get_parameter", b"__dict__", b"vars(")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from migrate.program import Class, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Kind
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Kind
 from migrate.rules.graph.scope import compiled
 from migrate.rules.record_fields import Record, field_of, record_keys
-from migrate.syntax import all_parameters, within
+from migrate.syntax.trees import all_parameters, within
 
 # len, iter, list and so on are no questions: torch's code would fail with an object
 _ASKS = ("isinstance", "issubclass", "hasattr", "getattr", "setattr", "delattr", "vars", "type",

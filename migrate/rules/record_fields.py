@@ -10,9 +10,9 @@ import ast
 from dataclasses import dataclass, field
 from functools import partial
 
-from migrate.program import Class, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, Kind, ordered
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, Kind, ordered
 from migrate.rules.record_writes import is_own
 
 _PYTHON: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "str": str, "int": int,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from migrate.program import Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, Kind
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, Kind
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _THROUGH = (ast.Tuple, ast.keyword, ast.BoolOp, ast.IfExp)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.choice import NotChosen
-from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.receivers.kinds import is_all
-from migrate.row import POLICY_REFUSE
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.mapping.choice import NotChosen
+from migrate.mapping.row import POLICY_REFUSE
+from migrate.mapping.table import Row, Table
+from migrate.mapping.templates import names, parse
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
 from migrate.rules.callers import fate
 from migrate.rules.calling import decide_call, decide_method, template_of
 from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
 from migrate.rules.targets import class_name, constant_target, same_signature
 from migrate.rules.written import UNPADDING, transposes
-from migrate.scene import Scene
-from migrate.sites import direct_name
-from migrate.syntax import dotted
-from migrate.table import Row, Table
-from migrate.templates import names, parse, piece
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import dotted
 
 _CLASS_USES = ("isinstance", "issubclass")
 

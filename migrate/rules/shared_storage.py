@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
@@ -27,8 +28,7 @@ from migrate.rules.written import (
     target_of,
     written_by,
 )
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)

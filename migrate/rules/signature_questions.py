@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome, Site
-from migrate.row import Row
-from migrate.scene import Scene
-from migrate.table_lint import argument_uses, torch_arguments
+from migrate.mapping.row import Row
+from migrate.mapping.table_lint import argument_uses, torch_arguments
+from migrate.records.outcomes import Edit, Outcome, Site
+from migrate.sites.scene import Scene
 
 
 def decide(scene: Scene, node: ast.expr, name: str) -> Edit | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.program import File
-from migrate.scene import Scene
-from migrate.sites import direct_name
+from migrate.analysis.program import File
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.autograd.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.outcomes import Edit, Outcome, Piece, Site
-from migrate.receivers.kinds import Kind, is_all
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.analysis.types.kinds import Kind, is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site
+from migrate.sites.scene import Scene
 
 Parts = tuple["str | Piece", ...]
 SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from migrate.mapping.table import POLICY_DROP, Row, Table
+from migrate.mapping.templates import is_closed, parse
 from migrate.rules.calling import template_of
-from migrate.scene import Scene
-from migrate.syntax import dotted
-from migrate.table import POLICY_DROP, Row, Table
-from migrate.templates import is_closed, parse
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import dotted
 
 
 def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:

@@ -7,7 +7,7 @@ an input as it is when nothing is to be done. Every other torch function makes a
 
 from __future__ import annotations
 
-from migrate.receivers.kinds import HANDING_ON, Atom
+from migrate.analysis.types.kinds import HANDING_ON, Atom
 
 _VIEWS = frozenset(
     """

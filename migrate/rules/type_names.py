@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.choice import Chosen
-from migrate.outcomes import Edit, Outcome, Refusal, Site
-from migrate.receivers.kinds import having
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.analysis.types.kinds import having
+from migrate.codegen.substitution import piece
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
+from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.type"
 _DTYPES = {

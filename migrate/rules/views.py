@@ -12,14 +12,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
-from migrate.scene import Scene
-from migrate.sites import direct_name
-from migrate.syntax import unpacked, within
-from migrate.templates import piece
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import unpacked, within
 
 Parts = tuple["str | Piece", ...]
 _SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Slice, ast.Tuple, ast.expr_context,

@@ -6,11 +6,11 @@ import ast
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate.receivers.calling import bound_to
-from migrate.receivers.kinds import Atom, is_all
+from migrate.analysis.types.calling import bound_to
+from migrate.analysis.types.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import changed_alone, viewed
-from migrate.scene import Scene
+from migrate.sites.scene import Scene
 
 _NO_TENSOR = frozenset(
     "list tuple dict Size str int float bool Module Optimizer Object class".split()

@@ -10,12 +10,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from migrate import __version__, project
-from migrate.assembly import Conversion
+from migrate import __version__
 from migrate.evidence import store
-from migrate.outcomes import Outcome
-from migrate.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
-from migrate.table import Table
+from migrate.mapping.table import Table
+from migrate.records.outcomes import Outcome
+from migrate.records.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
+from migrate.workspace import project
+from migrate.workspace.assembly import Conversion
 
 Work = Literal["design", "rewrite", "check"]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from migrate.commands import verify, verify_pair
-from migrate.commands.verify import Given
-from migrate.outcomes import Verdict
+from migrate.cli import verify, verify_pair
+from migrate.cli.verify import Given
+from migrate.records.outcomes import Verdict
 
 if TYPE_CHECKING:
-    from migrate.result import PairResult, Verification
+    from migrate.records.result import PairResult, Verification
 
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts

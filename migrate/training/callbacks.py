@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.source import Source
-from migrate.syntax import last_name
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.source import Source
+from migrate.syntax.trees import last_name
 from migrate.training.effects import binds, free, uses
 from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
 from migrate.training.lines import Parts, above, indent_of, shifted, whole

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.receivers.kinds import ARRAY, is_all, may_be_numpys
-from migrate.source import Source
-from migrate.syntax import dotted
+from migrate.analysis.types.kinds import ARRAY, is_all, may_be_numpys
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.source import Source
+from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, reads, uses
 from migrate.training.lines import Parts, moved
 from migrate.training.marks import View

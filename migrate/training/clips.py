@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from migrate.syntax import dotted
+from migrate.syntax.trees import dotted
 from migrate.training.effects import reads
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrate.syntax import all_parameters, children, dotted
+from migrate.syntax.trees import all_parameters, children, dotted
 
 
 @dataclass(frozen=True)

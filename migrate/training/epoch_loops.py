@@ -11,8 +11,8 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.source import Source
-from migrate.syntax import dotted
+from migrate.syntax.source import Source
+from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, blocks, reads
 from migrate.training.lines import shares_line
 

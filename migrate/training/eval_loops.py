@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.program import Function
-from migrate.syntax import dotted
+from migrate.analysis.program import Function
+from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, blocks
 from migrate.training.lines import above, indent_of, shares_line, whole
 from migrate.training.marks import View

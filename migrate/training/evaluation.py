@@ -10,9 +10,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.program import Function
-from migrate.syntax import dotted
+from migrate.analysis.program import Function
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.trees import dotted
 from migrate.training.cells import LossCell, of_criterion, written
 from migrate.training.effects import binds, free, reads
 from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host

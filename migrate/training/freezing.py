@@ -16,10 +16,10 @@ from functools import cached_property
 from migrate.analysis.callgraph import CallGraph
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated, graph_of
 from migrate.analysis.dataflow import Forward, solve
-from migrate.program import File, Function, Program
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import without_none
-from migrate.syntax import children, dotted, within
+from migrate.analysis.program import File, Function, Program
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import without_none
+from migrate.syntax.trees import children, dotted, within
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
 

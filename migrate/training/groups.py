@@ -12,7 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from migrate.syntax import dotted
+from migrate.syntax.trees import dotted
 from migrate.training.marks import Act, Mark, View
 
 

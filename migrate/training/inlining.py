@@ -12,9 +12,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.program import File, Function, Program
-from migrate.syntax import dotted, last_name
+from migrate.analysis.program import File, Function, Program
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, leaves, reads, uses
 from migrate.training.groups import Group, groups
 from migrate.training.lines import above, indent_of, moved, shares_line, whole

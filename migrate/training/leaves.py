@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax import dotted
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.trees import dotted
 from migrate.training.lines import Parts, shares_line, whole
 from migrate.training.marks import View
 from migrate.training.slices import block_of

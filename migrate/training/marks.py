@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
-from migrate.program import File, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import UNKNOWN, Kind, without_none
-from migrate.syntax import dotted
+from migrate.analysis.program import File, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import UNKNOWN, Kind, without_none
+from migrate.syntax.trees import dotted
 from migrate.training.effects import blocks
 
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler")

@@ -13,8 +13,8 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.source import Source
-from migrate.syntax import dotted, last_name
+from migrate.syntax.source import Source
+from migrate.syntax.trees import dotted, last_name
 from migrate.training.callbacks import anew, binds_whole
 from migrate.training.effects import binds, blocks, reads, uses
 from migrate.training.epoch_loops import (

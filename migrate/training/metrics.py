@@ -11,9 +11,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.source import Source
-from migrate.syntax import dotted
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.source import Source
+from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, free, reads, uses
 from migrate.training.lines import Parts, above, comments, indent_of, moved, shifted, whole
 from migrate.training.metric_loops import LOOPS

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.emit import emit
-from migrate.outcomes import Edit, Site, Span
-from migrate.source import Source, read
+from migrate.codegen.emit import emit
+from migrate.records.outcomes import Edit, Site, Span
+from migrate.syntax.source import Source, read
 from migrate.training import callbacks, metrics
 from migrate.training.epoch_loops import EpochLoop, Refused, epoch_loops
 from migrate.training.marks import NAMES, Act

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from migrate.program import Function
-from migrate.receivers.kinds import without_none
-from migrate.syntax import dotted
+from migrate.analysis.program import Function
+from migrate.analysis.types.kinds import without_none
+from migrate.syntax.trees import dotted
 from migrate.training.effects import uses
 from migrate.training.marks import View
 

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.program import Function
-from migrate.receivers.kinds import without_none
-from migrate.syntax import dotted
+from migrate.analysis.program import Function
+from migrate.analysis.types.kinds import without_none
+from migrate.syntax.trees import dotted
 from migrate.training.clips import settings
 from migrate.training.effects import binds, blocks, uses
 from migrate.training.groups import Group, models_of

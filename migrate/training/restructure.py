@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrate import index
-from migrate.deep import deeply
-from migrate.emit import emit
-from migrate.outcomes import Edit, Outcome, Site, Span
-from migrate.program import File, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.recorded import Recorded
-from migrate.source import Source, read
+from migrate.analysis import index
+from migrate.analysis.program import File, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.recorded import Recorded
+from migrate.codegen.emit import emit
+from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.syntax.deep import deeply
+from migrate.syntax.source import Source, read
 from migrate.training import by_hand, placing
 from migrate.training.apart import apart
 from migrate.training.cells import OWN, LossCell, plain, written

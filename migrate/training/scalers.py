@@ -11,9 +11,9 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 
-from migrate.emit import emit
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.source import Source, read
+from migrate.codegen.emit import emit
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.source import Source, read
 from migrate.training.lines import (
     Parts,
     comments,

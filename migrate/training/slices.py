@@ -15,8 +15,8 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from migrate.program import Function
-from migrate.syntax import dotted, last_name
+from migrate.analysis.program import Function
+from migrate.syntax.trees import dotted, last_name
 from migrate.training import freezing
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of

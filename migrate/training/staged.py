@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from migrate.emit import Emitted
-from migrate.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.receivers.recorded import Place, Recorded, Seen
-from migrate.result import CellPlace, Entry, OpenPlace
-from migrate.source import Source
+from migrate.analysis.types.recorded import Place, Recorded, Seen
+from migrate.codegen.emit import Emitted
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.records.result import CellPlace, Entry, OpenPlace
+from migrate.syntax.source import Source
 
 
 @dataclass(frozen=True)

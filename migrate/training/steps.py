@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from migrate.program import Function
+from migrate.analysis.program import Function
 from migrate.training.cells import LossCell
 from migrate.training.clips import clip, clipping
 from migrate.training.effects import binds

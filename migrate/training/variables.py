@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.program import Function
-from migrate.syntax import dotted
+from migrate.analysis.program import Function
+from migrate.syntax.trees import dotted
 from migrate.training import freezing
 from migrate.training.effects import Use, binds, blocks, reads, uses
 from migrate.training.groups import Unclear

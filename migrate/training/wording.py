@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.source import Source
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.source import Source
 from migrate.training.cells import LossCell
 from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses

@@ -12,9 +12,10 @@ from functools import cache
 
 import pytest
 
-from migrate import rewrite, table
-from migrate.receivers.kinds import UNKNOWN, Atom
-from migrate.source import read
+from migrate.analysis.types.kinds import UNKNOWN, Atom
+from migrate.engine import rewrite
+from migrate.mapping import table
+from migrate.syntax.source import read
 
 HEAD = """\
 import torch

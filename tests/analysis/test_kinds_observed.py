@@ -12,9 +12,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from migrate import rewrite, table
-from migrate.receivers.kinds import UNKNOWN, Kind
-from migrate.source import read
+from migrate.analysis.types.kinds import UNKNOWN, Kind
+from migrate.engine import rewrite
+from migrate.mapping import table
+from migrate.syntax.source import read
 
 HEAD = """
 import torch

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.errors import Problem
 from migrate.parity.hand.fusing import Part
+from migrate.records.errors import Problem
 
 if sys.version_info >= (3, 11):
     import tomllib

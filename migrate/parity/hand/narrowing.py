@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from migrate.outcomes import Verdict
 from migrate.parity.checks import FINE, PARAMETERS
 from migrate.parity.diagnose import cause_of, first_failing, line_of, place_of, setting_differences
 from migrate.parity.exchange import read_index
 from migrate.parity.first_call import examined
 from migrate.parity.hand.inventory import kind_of
 from migrate.parity.worker import Payload
-from migrate.result import Check, Guilty
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check, Guilty
 
 if TYPE_CHECKING:
     from migrate.parity.hand.port import Port

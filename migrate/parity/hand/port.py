@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.checks import (
     FINE,
     GUILTY,
@@ -44,7 +43,8 @@ from migrate.parity.recorded import unlike_training
 from migrate.parity.request import Address, VerifyRequest
 from migrate.parity.session import LOST, Killed, Mode, Session, Sides, stateless
 from migrate.parity.worker import Payload, Worker, WorkerLost
-from migrate.result import Check, Guilty, PairResult, Rung
+from migrate.records.outcomes import Verdict, Why
+from migrate.records.result import Check, Guilty, PairResult, Rung
 
 TRIES = 24
 BETTER = 0.5  # another choice must at least halve the error to be taken while something is wrong

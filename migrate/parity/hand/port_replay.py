@@ -16,7 +16,6 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.outcomes import Verdict, Why
 from migrate.parity.cells import Net, restore
 from migrate.parity.channel import Emit, Payload
 from migrate.parity.channel import describe as describe_error
@@ -25,6 +24,7 @@ from migrate.parity.exchange import Array, ArrayStore, Spec, leaves, read_index
 from migrate.parity.ms_values import array, describe, dtype_name, rebuild, tensor_of
 from migrate.parity.replay import Job, blocked, opened, set_mode
 from migrate.parity.tolerance import relative_error
+from migrate.records.outcomes import Verdict, Why
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
-from migrate.outcomes import Verdict
 from migrate.parity.discover import without_mode
 from migrate.parity.exchange import PACK, ArrayStore, Spec, read_index
 from migrate.parity.recorded import Recorded
-from migrate.result import Check
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check
 
 FOLDERS = {"forward eval": "eval", "forward train": "train"}
 

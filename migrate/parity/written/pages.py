@@ -13,11 +13,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from migrate import __version__
-from migrate.outcomes import Verdict
 from migrate.parity.recorded import Recorded
 from migrate.parity.written.copies import PACKAGE, copies
 from migrate.parity.written.fixtures import write_fixtures
-from migrate.result import Check
+from migrate.records.outcomes import Verdict
+from migrate.records.result import Check
 
 MARK = "Written by torch2ms"
 RUNGS = ("forward eval", "forward train", "gradients", "loss", "optimizer step", "steps")

@@ -23,7 +23,6 @@ import mindspore as ms
 import pytest
 from mindspore import nn
 
-from migrate.outcomes import Verdict
 from migrate.parity import importing
 from migrate.parity.cells import Net, held_at, load, open_net, tensors
 from migrate.parity.compare import Measure, merge
@@ -32,6 +31,7 @@ from migrate.parity.ms_draws import share_masks, silence
 from migrate.parity.ms_gradients import gradients
 from migrate.parity.ms_training import train
 from migrate.parity.replay import replay, set_mode
+from migrate.records.outcomes import Verdict
 
 FINE = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 FORWARD = {"forward eval": "eval", "forward train": "train"}

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from migrate.outcomes import Verdict
 from migrate.parity import importing
 from migrate.parity.compare import Measure, compare
 from migrate.parity.exchange import Array, ArrayStore, Spec, decode, read_index
@@ -21,6 +20,7 @@ from migrate.parity.importing import Tree
 from migrate.parity.tolerance import Strictness
 from migrate.parity.torch_model import named
 from migrate.parity.torch_values import describe
+from migrate.records.outcomes import Verdict
 
 
 def measured(fixtures: Path, code: Path) -> Measure:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.program import Function
+from migrate.analysis.program import Function
 from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, nodes
 from migrate.rules.record_classes import records
-from migrate.scene import Scene
-from migrate.syntax import all_parameters
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters
 
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"

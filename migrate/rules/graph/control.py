@@ -11,18 +11,18 @@ import builtins
 import sys
 from collections.abc import Iterator
 
-from migrate.layout import removed_span
-from migrate.outcomes import Edit, Outcome, Piece, Removal, Site, Span
-from migrate.program import Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import removed_span
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
 from migrate.rules.dedent import comments_left, dedented, first_start, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, foreign
-from migrate.scene import Scene
-from migrate.syntax import all_parameters, children
-from migrate.templates import piece
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters, children
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.imports import Spelling
-from migrate.outcomes import Edit, Refusal, Span
-from migrate.program import Class
-from migrate.receivers.kinds import is_all, ordered
+from migrate.analysis.program import Class
+from migrate.analysis.types.kinds import is_all, ordered
+from migrate.codegen.imports import Spelling
+from migrate.records.outcomes import Edit, Refusal, Span
 from migrate.rules import lambdas
 from migrate.rules.graph import (
     containers,
@@ -32,8 +32,8 @@ from migrate.rules.graph import (
     values,
 )
 from migrate.rules.graph.scope import Findings, Found, Rewriting, Silent
-from migrate.scene import Scene
-from migrate.sites import Form, Reference
+from migrate.sites.references import Form, Reference
+from migrate.sites.scene import Scene
 
 _AROUND = (objects.renamed, objects.rewrites, methods.rewrites, objects.results, values.partials)
 _CHECKS = scope.merged(control.CHECKS, sequences.CHECKS, values.CHECKS, methods.CHECKS, late.CHECKS)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ast
 
-from migrate.outcomes import Edit, Outcome
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome
 from migrate.rules.graph import scope, values
 from migrate.rules.graph.scope import (
     Checks,
@@ -23,8 +23,8 @@ from migrate.rules.graph.scope import (
     builtin,
     only_tells,
 )
-from migrate.scene import Scene
-from migrate.selections import is_selection
+from migrate.sites.scene import Scene
+from migrate.sites.selections import is_selection
 
 _PASSING = frozenset(("int", "float", "bool", "abs", "max", "min", "round", "sum", "pow"))
 # the number is a value for the kernel there: no shape depends on it

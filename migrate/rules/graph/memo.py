@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from migrate.program import Function
-from migrate.receivers.inference import Inference
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
 from migrate.rules.called_from import sites_of
 from migrate.rules.dedent import unwrapped
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting, begins_line
-from migrate.scene import Scene
+from migrate.sites.scene import Scene
 
 NOTE = (
     "computed at each call now: graph mode keeps nothing on self. Torch goes on with the first"

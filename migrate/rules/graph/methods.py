@@ -12,20 +12,20 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.forward_names import calls_forward, line
-from migrate.outcomes import Edit, Piece, Span
-from migrate.program import Class, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import is_all, without_none
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import is_all, without_none
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.classes import name_span
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_fields import asked_of, members
-from migrate.scene import Scene
-from migrate.syntax import is_super, within
-from migrate.templates import piece
+from migrate.sites.forward_names import calls_forward, line
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)

@@ -12,17 +12,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator, Mapping
 
-from migrate.outcomes import Edit, Piece
-from migrate.program import File, Function
-from migrate.receivers import contents
-from migrate.receivers.contents import Sites
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import ARRAY, Site
+from migrate.analysis.program import File, Function
+from migrate.analysis.types import contents
+from migrate.analysis.types.contents import Sites
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import ARRAY, Site
+from migrate.records.outcomes import Edit, Piece
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
-from migrate.scene import Scene
-from migrate.syntax import all_parameters, within
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters, within
 
 _SETTERS = frozenset(("train", "eval"))
 _PARTS = frozenset(("modules", "children", "named_modules", "named_children", "values", "items"))

@@ -14,17 +14,17 @@ from dataclasses import replace
 from functools import partial
 
 from migrate.analysis.facts import Facts
-from migrate.outcomes import Edit, Piece, Span
-from migrate.program import Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import Atom, Kind, is_all
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, Kind, is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules import record_writes
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
 from migrate.rules.record_classes import asked_class, records
 from migrate.rules.record_fields import Record, field_of, record_keys
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
 _STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from migrate.forward_names import line
-from migrate.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.program import Function
-from migrate.receivers.inference import Inference
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
-from migrate.scene import Scene
-from migrate.syntax import ByClass, is_super, within
-from migrate.templates import piece
+from migrate.sites.forward_names import line
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import ByClass, is_super, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")

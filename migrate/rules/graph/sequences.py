@@ -10,14 +10,14 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from migrate.outcomes import Edit, Piece, Span
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import is_all
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import scope, values
 from migrate.rules.graph.scope import Checks, Part, begins_line, builtin, foreign
-from migrate.scene import Scene
-from migrate.syntax import within
-from migrate.templates import piece
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import within
 
 Parts = list[Part]
 _CHOICES = ("itertools.combinations", "itertools.permutations",

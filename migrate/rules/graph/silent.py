@@ -12,14 +12,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Outcome
-from migrate.receivers.kinds import ordered
+from migrate.analysis.types.kinds import ordered
+from migrate.records.outcomes import Edit, Outcome
 from migrate.rules import items
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import containers, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
-from migrate.scene import Scene
-from migrate.syntax import all_parameters, within
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters, within
 
 CODES = frozenset(
     "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"

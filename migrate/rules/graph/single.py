@@ -12,12 +12,12 @@ import keyword
 from collections.abc import Iterator
 from dataclasses import replace
 
+from migrate.codegen.substitution import piece
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 _WHOLE = frozenset(("int", "round", "floor", "ceil", "trunc"))
 _PASSING = frozenset(("float", "abs", "max", "min", "sum"))

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from migrate.forward_names import line
-from migrate.program import Class, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import is_all
 from migrate.rules.called_from import call_sites
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, begins_line, compiled_here
-from migrate.scene import Scene
-from migrate.syntax import within
+from migrate.sites.forward_names import line
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
 _LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})

@@ -11,12 +11,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from migrate.program import Function
+from migrate.analysis.program import Function
 from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, begins_line
-from migrate.scene import Scene
-from migrate.syntax import all_parameters, children, within
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)

@@ -10,14 +10,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.outcomes import Edit, Piece, Span
-from migrate.program import Class, Function
-from migrate.receivers.inference import Inference
-from migrate.receivers.kinds import is_all
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, builtin, foreign
-from migrate.scene import Scene
-from migrate.templates import piece
+from migrate.sites.scene import Scene
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")

@@ -1,0 +1,513 @@
+"""Classes of the project: their bases, torch's among them, and the kinds of their members.
+
+A member is joined from all that may bind it: the body and the methods of the class, of its bases
+and of the classes derived from it, and assignments from outside, by whatever name the object has.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from migrate.analysis.callgraph import method_of
+from migrate.analysis.program import Class, Function
+from migrate.analysis.types import values
+from migrate.analysis.types.contents import is_container
+from migrate.analysis.types.flow import Flow
+from migrate.analysis.types.kinds import (
+    MODULE,
+    MODULE_ONLY,
+    NONE,
+    NOTHING,
+    TENSOR,
+    UNKNOWN,
+    Atom,
+    Kind,
+    indirect,
+    is_all,
+    join,
+    kind,
+    without_none,
+)
+from migrate.analysis.types.units import Unit
+from migrate.syntax.trees import children, last_name
+
+if TYPE_CHECKING:
+    from migrate.analysis.types.inference import Inference
+
+FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
+_REGISTERING = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
+_REGISTERING_TENSORS = ("register_buffer", "register_parameter")
+_TENSORS = ("Parameter", "Buffer")
+_WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
+_EVERY = ".*"
+_ANY = "*"  # the name of an attribute that is not written out
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An assignment to an attribute of something that is not ``self``; ``pattern``: of its name."""
+
+    holder: Kind
+    value: Kind
+    pattern: str = ""
+
+
+@dataclass(eq=False)
+class Classes:
+    """Answers about the classes of the project, each computed as a cell of the fixpoint."""
+
+    world: Inference
+    _outside: dict[str, dict[Unit, tuple[Stored, ...]]] = field(default_factory=dict)
+    _names: dict[Unit, frozenset[str]] = field(default_factory=dict)
+    _bodies: dict[int, frozenset[str]] = field(default_factory=dict)
+    _registered: dict[int, frozenset[str]] = field(default_factory=dict)
+    _mentions: dict[str, dict[str, list[Function]]] = field(default_factory=dict)
+
+    # -- bases ----------------------------------------------------------------------------------
+
+    def bases(self, key: str) -> tuple[Kind, ...]:
+        """Return the kinds of the base classes as written."""
+        owner = self.world.program.classes[key]
+        return tuple(self._base(owner, b) for b in owner.node.bases)
+
+    def _base(self, owner: Class, node: ast.expr) -> Kind:
+        known = self.world.node_kind(self.world.index.around(owner), node)
+        if known is None:  # read while the module is still being walked
+            known = Flow(self.world, owner.path, owner.parent).kind(node)
+        return known
+
+    def torch_bases(self, key: str) -> tuple[str, ...]:
+        """Return the torch classes that a class of the project is derived from, nearest first.
+
+        A mixin is derived from none, but all its objects are Modules.
+        """
+        return self._written_bases(key) or self._mixed_into(self.world.program.classes[key])
+
+    def _written_bases(self, key: str) -> tuple[str, ...]:
+        found: list[str] = []
+        seen, todo = {key}, [key]
+        while todo:
+            for base in self.world.bases(todo.pop(0)):
+                for atom in base:
+                    if atom.kind == "ref" and atom.name not in found:
+                        found.append(atom.name)
+                    if atom.kind == "class" and atom.name not in seen:
+                        seen.add(atom.name)
+                        todo.append(atom.name)
+        return tuple(found)
+
+    def _mixed_into(self, owner: Class) -> tuple[str, ...]:
+        """Return torch.nn.Module for a class of which all objects that can exist are Modules.
+
+        It is not instantiated, it has no foreign base that would bring members of its own, and so
+        it is for each class derived from it that is no Module.
+        """
+        derived = self.world.summaries.graph.derived
+        todo = [owner]
+        for one in todo:
+            if one is not owner and self._are_modules(self._written_bases(one.key)):
+                continue
+            below = derived(one)
+            if not below or one.name in self._called or not self._is_plain(one):
+                return ()
+            todo += [c for c in below if c not in todo]
+        return ("torch.nn.Module",)
+
+    def _is_plain(self, owner: Class) -> bool:
+        """Return whether all bases are classes of the project or have no members of their own."""
+        todo = [owner]
+        for one in todo:  # what is imported may go round in circles
+            for node, base in zip(one.node.bases, self.bases(one.key), strict=True):
+                last = node.value if isinstance(node, ast.Subscript) else node
+                if getattr(last, "attr", getattr(last, "id", "")) in _WITHOUT_MEMBERS:
+                    continue
+                classes = [self.world.class_of(a.name) for a in base if a.kind == "class"]
+                found = [c for c in classes if c is not None]
+                if not base or len(found) != len(base):
+                    return False
+                todo += [c for c in found if c not in todo]
+        return True
+
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        """The last names of all that the program calls."""
+        return frozenset(n for file in self.world.program.files.values() for n in file.calls)
+
+    def _are_modules(self, bases: Iterable[str]) -> bool:
+        return any(
+            name.startswith(("torch.nn.", "einops.layers", "torchvision.ops"))
+            and self.world.table.kind(name) in ("class", "")
+            for name in bases
+        )
+
+    def is_module(self, key: str) -> bool:
+        """Return whether a class of the project is a torch Module."""
+        return self._are_modules(self.world.torch_bases(key))
+
+    def is_function(self, key: str) -> bool:
+        """Return whether a class of the project is a torch.autograd.Function."""
+        return not FUNCTIONS.isdisjoint(self.world.torch_bases(key))
+
+    # -- members --------------------------------------------------------------------------------
+
+    def member(self, key: str, name: str) -> Kind:
+        """Return ``instance.name`` for an instance of a class, or of one derived from it."""
+        owner = self.world.program.classes[key]
+        method = owner.methods.get(name)
+        below = self.world.summaries.graph.derived(owner)
+        above: tuple[Class, ...] = self.world._ask(("above", key), tuple)
+        stored = [self._stored(c, name) for c in (*below, *above)]
+        stored += self._put_outside(owner, name)
+        if method is not None:
+            loose = self._put_by_any_name(owner, name, NOTHING)
+            return join(self._method(method), loose, *stored)
+        own = self._stored(owner, name)
+        found = own or self.world.inherited(key, name)
+        if not found:
+            overriding = [m for c in below if (m := c.methods.get(name)) is not None]
+            found = join(*map(self._method, overriding))
+        loose = self._put_by_any_name(owner, name, join(found, *stored))
+        if found == UNKNOWN and (loose or any(stored)) and self._is_whole(above, owner):
+            found = NOTHING  # torch's base has no such attribute
+        joined = join(found, loose, *stored)
+        if joined >= UNKNOWN:
+            declared = self._declared((owner, *above), name)
+            if declared != UNKNOWN:
+                return join(joined - UNKNOWN, declared)
+        if without_none(joined) == UNKNOWN and self._told(owner, name):
+            return MODULE | (joined & NONE)
+        return joined
+
+    def _declared(self, owners: tuple[Class, ...], name: str) -> Kind:
+        """What an annotation in the class or its bases says of an attribute."""
+        for owner in owners:
+            found = self.world.index.declared_member(owner.key, name)
+            if found is not None:
+                return values.resolved(self.world.node_kind(*found) or UNKNOWN, self.world)
+        return UNKNOWN
+
+    def _is_whole(self, above: tuple[Class, ...], owner: Class) -> bool:
+        """Whether all bases of a class are of the project or of torch."""
+        bases = (b for c in (owner, *above) for b in self.world.bases(c.key))
+        return all(a.kind in ("class", "ref") for b in bases for a in b)
+
+    def _method(self, method: Function) -> Kind:
+        if method.decorated("property", "cached_property"):
+            return self.world.returns_any(method)
+        return kind("method", method.key)
+
+    def above(self, key: str) -> tuple[Class, ...]:
+        """Return the bases of a class that are of the project."""
+        owner = self.world.program.classes[key]
+        found: list[Class] = []
+        todo = [owner.key]
+        while todo:
+            for base in self.world.bases(todo.pop(0)):
+                for atom in base:
+                    known = self.world.class_of(atom.name) if atom.kind == "class" else None
+                    if known is not None and known is not owner and known not in found:
+                        found.append(known)
+                        todo.append(known.key)
+        return tuple(found)
+
+    def _stored(self, owner: Class, name: str) -> Kind:
+        if not self._storing(owner, name) and name not in self._bound(owner):
+            return NOTHING
+        return self.world.kind_of("stored", owner.key, name)
+
+    def _bound(self, owner: Class) -> frozenset[str]:
+        """The names that the body of a class may bind."""
+        found = self._bodies.get(id(owner))
+        if found is None:
+            found = self._bodies[id(owner)] = frozenset(_bound_in(owner.node.body))
+        return found
+
+    def stored(self, key: str, name: str) -> Kind:
+        """Return what the body and the methods of one class bind a member to."""
+        owner = self.world.program.classes[key]
+        found = [self.world.body(owner).get(name, NOTHING)] if name not in owner.methods else []
+        storing = dict.fromkeys(self._storing(owner, name))
+        found += [self._stores(f, name) for f in storing]
+        if any(is_container(a) for value in found for a in value):
+            filling = self._filling(owner, name)
+            found += [self._stores(f, name) for f in filling if f not in storing]
+        joined = join(*found)
+        return without_none(joined) | (joined & NONE) if joined else NOTHING
+
+    def _stores(self, method: Function, name: str) -> Kind:
+        """What a method, and the functions inside it, store under a name."""
+        inside = (method, *self.world.index.nested(method))
+        return join(*(self.world.found(f).stores.get(name, NOTHING) for f in inside))
+
+    def _filling(self, owner: Class, name: str) -> list[Function]:
+        """The methods that may put something into what an attribute holds."""
+        if owner.key not in self._mentions:
+            found: dict[str, list[Function]] = {}
+            for method in owner.methods.values():
+                first = method.parameters[0].arg if method.parameters else ""
+                for node in method.nodes:
+                    if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
+                        methods = found.setdefault(node.attr, [])
+                        methods += [method] if method not in methods else []
+            self._mentions[owner.key] = found
+        return self._mentions[owner.key].get(name, [])
+
+    def _storing(self, owner: Class, name: str) -> Iterable[Function]:
+        """The methods that store a member; some register it by its name."""
+        storing = owner.stores.get(name, ())
+        return dict.fromkeys((*storing, *self._registering.get(id(owner), ())))
+
+    @cached_property
+    def _registering(self) -> dict[int, list[Function]]:
+        """The methods of each class that store what is written as a text."""
+        found: dict[int, list[Function]] = {}
+        for name in _REGISTERING:
+            for _, _, caller in self.world.program.calls.get(name, ()):
+                method = method_of(caller)
+                if method is not None and method.owner is not None:
+                    methods = found.setdefault(id(method.owner), [])
+                    if method not in methods:
+                        methods.append(method)
+        return found
+
+    def inherited(self, key: str, name: str) -> Kind:
+        """Return ``super().name``: what the bases give."""
+        found: list[Kind] = []
+        for base in self.world.bases(key):
+            for atom in base:
+                if atom.kind == "class":
+                    found.append(self._exactly(atom.name, name))
+                elif atom.kind == "ref":
+                    instance = values.instance_of(atom, (), self.world)
+                    found.append(values.attribute(instance, name, self.world))
+        known = [f for f in found if f and f != UNKNOWN]
+        return join(*known[:1]) if known else (UNKNOWN if UNKNOWN in found else NOTHING)
+
+    def _exactly(self, key: str, name: str) -> Kind:
+        """What a class or its bases define, whatever derived classes do."""
+        owner = self.world.program.classes[key]
+        method = owner.methods.get(name)
+        if method is not None:
+            return self._method(method)
+        return self._stored(owner, name) or self.world.inherited(key, name)
+
+    # -- stores from outside --------------------------------------------------------------------
+
+    def finish(self, unit: Unit) -> None:
+        """Replace what a unit stores into other objects by what its walk has found."""
+        kinds = self.world.kinds
+        found: dict[str, list[Stored]] = {}
+        method = None if isinstance(unit, str) else method_of(unit)
+        own = method.parameters[0].arg if method is not None and method.parameters else ""
+        for node in self.world.index.stores(unit):
+            if isinstance(node.value, ast.Name) and node.value.id == own:
+                continue
+            holder = kinds.get(id(node.value), UNKNOWN)
+            value = indirect(kinds.get(id(node), UNKNOWN))
+            found.setdefault(node.attr, []).append(Stored(_names(holder), value))
+        for call in self.world.index.calls(unit):
+            if getattr(call.func, "id", "") == "setattr" and len(call.args) == 3:
+                target, text, given = call.args
+                holder = _names(kinds.get(id(target), UNKNOWN))
+                value = indirect(kinds.get(id(given), UNKNOWN))
+                if isinstance(text, ast.Constant):
+                    found.setdefault(str(text.value), []).append(Stored(holder, value))
+                else:
+                    found.setdefault(_ANY, []).append(Stored(holder, value, _pattern(text)))
+            elif _registers_tensor(call) and (pattern := _pattern(call.args[0])) != _EVERY:
+                assert isinstance(call.func, ast.Attribute)
+                holder = _names(kinds.get(id(call.func.value), UNKNOWN))
+                found.setdefault(_ANY, []).append(Stored(holder, TENSOR, pattern))
+        before = self._names.get(unit, frozenset())
+        self._names[unit] = frozenset(found)
+        for name in (*found, *(before - found.keys())):
+            new = tuple(dict.fromkeys(found.get(name, ())))
+            known = self._outside.setdefault(name, {})
+            if known.get(unit, ()) != new:
+                known[unit] = new
+                self.world.invalidate("outside", name)
+
+    def renewed(self, gone: Collection[Unit]) -> Classes:
+        """Return the same for a program without some units."""
+        for unit in gone:
+            for name in self._names.pop(unit, ()):
+                self._outside[name].pop(unit, None)
+        return Classes(self.world, self._outside, self._names)
+
+    def outside(self, name: str) -> tuple[Stored, ...]:
+        """Return all stores of an attribute into something that is not ``self``."""
+        return tuple(s for some in self._outside.get(name, {}).values() for s in some)
+
+    def _put_outside(self, owner: Class, name: str) -> list[Kind]:
+        """What is stored from outside into instances of a class, or into the class."""
+        found = []
+        if name in self.world.index.stored_attributes or name in self._set_by_name:
+            for stored in self._read_outside(name):
+                if any(self._may_hold(a, owner) for a in stored.holder):
+                    found.append(stored.value)
+        return found
+
+    def _put_by_any_name(self, owner: Class, name: str, known: Kind) -> Kind:
+        """What is stored under a name that is not written out; ``known``: all other stores.
+
+        What is registered as a Parameter or buffer can only be bound to a Tensor or None: torch
+        raises otherwise, but for a Module, and a Cell raises for that one too.
+        """
+        if not self._sets_any or name.startswith("__"):  # those are looked up in the class
+            return NOTHING
+        some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
+        found = join(*(s.value for s in some if re.fullmatch(s.pattern, name)))
+        if found and is_all(known, "Tensor") and self._registers(owner, name):
+            return frozenset(a for a in found if a.kind in ("Tensor", "None"))
+        return found
+
+    def _registers(self, owner: Class, name: str) -> bool:
+        """Whether a class or a base makes a Parameter or buffer of an attribute."""
+        above: tuple[Class, ...] = self.world._ask(("above", owner.key), tuple)
+        return any(name in self._registered_by(c) for c in (owner, *above))
+
+    def _registered_by(self, owner: Class) -> frozenset[str]:
+        found = self._registered.get(id(owner))
+        if found is None:
+            nodes = [n for m in owner.methods.values() for n in m.nodes]
+            stores = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
+            made = [s for s in stores if last_name(getattr(s.value, "func", s)) in _TENSORS]
+            names = {t.attr for s in made for t in _targets(s) if isinstance(t, ast.Attribute)}
+            for call in (n for n in nodes if isinstance(n, ast.Call) and n.args):
+                if last_name(call.func) in _REGISTERING_TENSORS:
+                    names.add(str(getattr(call.args[0], "value", "")))
+            found = self._registered[id(owner)] = frozenset(names)
+        return found
+
+    def set_by_any_name(self, key: str) -> tuple[Stored, ...]:
+        """Return what ``setattr`` with a name that is not written out puts into instances."""
+        owner = self.world.program.classes[key]
+        some = self._read_outside(_ANY)
+        return tuple(s for s in some if any(self._is_kin(a, owner) for a in s.holder))
+
+    def _read_outside(self, name: str) -> tuple[Stored, ...]:
+        return self.world._ask(("outside", name), tuple)
+
+    @cached_property
+    def _set_by_name(self) -> frozenset[str]:
+        calls = (c for _, c, _ in self.world.program.calls.get("setattr", ()) if len(c.args) == 3)
+        texts = (c.args[1] for c in calls)
+        return frozenset(str(t.value) for t in texts if isinstance(t, ast.Constant))
+
+    @cached_property
+    def _sets_any(self) -> bool:
+        calls = self.world.program.calls
+        by_text = any(
+            len(c.args) == 3 and not isinstance(c.args[1], ast.Constant)
+            for _, c, _ in calls.get("setattr", ())
+        )
+        made = (c for n in _REGISTERING_TENSORS for _, c, _ in calls.get(n, ()))
+        return by_text or any(map(_registers_tensor, made))
+
+    def put_into_module(self, path: str, name: str) -> Kind:
+        """Return what ``module.name = ...`` in other files binds a global to."""
+        found = self._read_outside(name)
+        project = kind("project", path)
+        return join(*(s.value for s in found if project <= s.holder))
+
+    def _may_hold(self, atom: Atom, owner: Class) -> bool:
+        """Whether what an attribute is stored into may be an instance of a class, or the class."""
+        if atom.kind in ("Module", "Object", "class") and "::" in atom.name:
+            return self._is_kin(atom, owner)
+        if atom.kind == "Module":
+            general = atom.name in ("", "torch.nn.Module")
+            return self.world.is_module(owner.key) and (
+                general or atom.name in self.world.torch_bases(owner.key)
+            )
+        return atom.kind in ("unknown", "instance") and atom.name in ("", "getattr", "object")
+
+    def _is_kin(self, atom: Atom, owner: Class) -> bool:
+        other = self.world.class_of(atom.name)
+        return other is owner or (
+            other is not None and other in self.world.summaries.graph.family(owner)
+        )
+
+    # -- Modules --------------------------------------------------------------------------------
+
+    def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
+        """Return a member of which nothing is known so far, and what is assumed, if anything is.
+
+        What methods ask ``self.name`` tells that it is a Module. A member of a Module of unknown
+        class is that of the program's Modules that have such a member.
+        """
+        if atom.kind in ("Module", "Object") and "::" in atom.name:
+            told = self._told(self.world.program.classes[atom.name], name)
+            return (MODULE if told else UNKNOWN), ""
+        if atom.kind != "Module" or atom.name not in ("", "torch.nn.Module"):
+            return UNKNOWN, ""
+        owners = [
+            c for c in self.world.holders(name) if name in c.stores and self.world.is_module(c.key)
+        ]
+        found = join(*(self.world.member(c.key, name) for c in owners))
+        if not found or any(a.kind != "Module" or not a.name for a in found):
+            return UNKNOWN, ""
+        named = " or ".join(sorted({c.name for c in owners}))
+        return found, f"that of {named}: no other Module of the program has it"
+
+    def _told(self, owner: Class, name: str) -> bool:
+        """Whether methods of the class ask ``self.name`` for what only Modules have."""
+        asked = self._asked.get((id(owner), name), ())
+        return any(map(self.world.only_modules_have, asked))
+
+    @cached_property
+    def _asked(self) -> dict[tuple[int, str], list[str]]:
+        """What of Modules methods ask ``self.name`` for: (class, name) -> names of calls."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for asked in MODULE_ONLY:
+            for _, call, caller in self.world.program.calls.get(asked, ()):
+                if caller is None or caller.owner is None or not caller.parameters:
+                    continue
+                member = call.func.value if isinstance(call.func, ast.Attribute) else None
+                if not isinstance(member, ast.Attribute):
+                    continue
+                if getattr(member.value, "id", "") == caller.parameters[0].arg:
+                    known = found.setdefault((id(caller.owner), member.attr), [])
+                    known += [asked] if asked not in known else []
+        return found
+
+
+def _bound_in(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names in the body of a class, those in functions and classes inside of it apart."""
+    todo: list[ast.AST] = [*body]
+    for node in todo:
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            todo += children(node)
+
+
+def _names(holder: Kind) -> Kind:
+    """The alternatives by kind and name alone: what they hold makes no difference to a store."""
+    return frozenset(Atom(a.kind, a.name) for a in holder)
+
+
+def _targets(store: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return store.targets if isinstance(store, ast.Assign) else [store.target]
+
+
+def _registers_tensor(call: ast.Call) -> bool:
+    """``m.register_buffer(f"mask_{i}", x)``: the name is not written out."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    text = call.args[0] if call.args else None
+    return name in _REGISTERING_TENSORS and text is not None and not isinstance(text, ast.Constant)
+
+
+def _pattern(name: ast.expr) -> str:
+    """Return a pattern of the texts that an expression may give: ``f"layer{i}"``."""
+    if isinstance(name, ast.Constant):
+        return re.escape(str(name.value))
+    if isinstance(name, ast.JoinedStr):
+        return "".join(_pattern(v) for v in name.values)
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
+        return _pattern(name.left) + _pattern(name.right)
+    return _EVERY

@@ -1,0 +1,226 @@
+"""Contents of containers by where these are made: what one name puts in, every other name sees.
+
+An alternative that is a container has the *sites* that may have made it: the id of a display, a
+constructor or a call; for what comes from outside of the unit, of the parameter; for what an
+attribute holds ".name", whatever the object. Two containers may be one only if they share a site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from migrate.analysis.types.kinds import (
+    MAX_DEPTH,
+    NOTHING,
+    UNKNOWN,
+    Atom,
+    Kind,
+    Site,
+    depth,
+    element,
+    indirect,
+    join,
+    shallow,
+)
+from migrate.analysis.types.python_results import pair_values
+
+MODULES = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+           "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
+ANY_KEY = "?"
+Sites = frozenset[Site]
+NO_SITES: Sites = frozenset()
+
+
+def is_container(atom: Atom) -> bool:
+    """Return whether something may be put into it; an iterator sees what is put in behind it."""
+    return atom.kind in ("list", "dict", "iterator") or atom.name in MODULES
+
+
+@lru_cache(maxsize=1 << 16)
+def is_plain(value: Kind) -> bool:
+    """Return whether a value is no container, and holds nothing."""
+    return not any(a.items or is_container(a) for a in value)
+
+
+def sites(value: Kind) -> Sites:
+    """Return the sites of the containers that a value may be."""
+    found = NO_SITES
+    for atom in value:
+        if atom.sites:
+            found |= atom.sites
+    return found
+
+
+@lru_cache(maxsize=4096)
+def all_sites(value: Kind) -> Sites:
+    """Return the sites of the containers that a value may be or hold."""
+    found = sites(value)
+    for atom in value:
+        for item in atom.items:
+            found |= all_sites(item)
+    return found
+
+
+def _rebuilt(atom: Atom, items: tuple[Kind, ...], keys: tuple[str, ...], at: Sites) -> Atom:
+    return Atom(atom.kind, atom.name, items, keys, atom.direct, atom.fixed, at)
+
+
+def made_at(value: Kind, site: int) -> Kind:
+    """Return a value whose containers are new, made at a site; what they hold is not."""
+    if is_plain(value) or not any(map(is_container, value)):
+        return value
+    at: Sites = frozenset((site,))
+    return frozenset(
+        _rebuilt(a, a.items, a.keys, at) if is_container(a) else a for a in filled(value, site)
+    )
+
+
+def filled(value: Kind, site: int) -> Kind:
+    """Return a value in which containers that nothing is known of are made at a site."""
+    return value if is_plain(value) else _filled(value, site, 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _filled(value: Kind, site: int, down: int) -> Kind:
+    if is_plain(value):
+        return value
+    found = []
+    for atom in value:
+        items = tuple(_filled(i, site, down + 1) for i in atom.items)
+        at = atom.sites or (frozenset(((site, down),)) if is_container(atom) else NO_SITES)
+        same = at is atom.sites and all(map(_is, items, atom.items))
+        found.append(atom if same else _rebuilt(atom, items, atom.keys, at))
+    return frozenset(found)
+
+
+def _is(first: Kind, second: Kind) -> bool:
+    return first is second
+
+
+def received(value: Kind, site: object, also: Sites = NO_SITES) -> Kind:
+    """Return a value as another unit sees it: made at a site of that unit, or what ``also`` made.
+
+    What an attribute or a global holds keeps the site that says so.
+    """
+    return value if is_plain(value) else _received(value, site, also, 0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _received(value: Kind, site: object, also: Sites, depth: int) -> Kind:
+    if is_plain(value):
+        return value
+    own: Sites = frozenset((level(site, depth),))
+    found = []
+    for atom in value:
+        if atom.kind == "method":  # of an object, whose sites it has
+            found.append(atom)
+            continue
+        items = tuple(_received(i, site, also, depth + 1) for i in atom.items)
+        at = NO_SITES
+        if is_container(atom):
+            at = own | also | {s for s in atom.sites if isinstance(s, str)}
+        found.append(_rebuilt(atom, items, atom.keys, at))
+    return join(frozenset(found))
+
+
+def level(site: object, depth: int) -> Site:
+    """Return the site of what containers of a site hold, so many levels down."""
+    return site + "[]" * depth if isinstance(site, str) else (site, depth)
+
+
+def levels(value: Kind) -> list[Sites]:
+    """Return the sites of the containers that a value may be, of what they hold, and so on."""
+    found = []
+    while value:
+        found.append(sites(value))
+        value = frozenset(a for atom in value for i in atom.items for a in i)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def bare(value: Kind) -> Kind:
+    """Return a value without the sites that only its unit knows."""
+    if not all_sites(value):
+        return value
+    found = []
+    for atom in value:
+        at = frozenset(s for s in atom.sites if isinstance(s, str)) if atom.sites else NO_SITES
+        found.append(_rebuilt(atom, tuple(map(bare, atom.items)), atom.keys, at))
+    return join(frozenset(found))
+
+
+def grown(value: Kind, at: Sites, added: Kind, key: str = "") -> Kind:
+    """Return a value after something was put into every container that was made at some sites.
+
+    ``key``: that under which a dictionary gets it; "" where none is added.
+    """
+    if at.isdisjoint(all_sites(value)):
+        return value
+    found = []
+    for atom in value:
+        items = tuple(grown(i, at, added, key) for i in atom.items)
+        keys = atom.keys
+        if not at.isdisjoint(atom.sites):
+            items, keys = _with(atom, items, added, key)
+        found.append(_rebuilt(atom, items, keys, atom.sites))
+    return join(frozenset(found))
+
+
+def _with(
+    atom: Atom, items: tuple[Kind, ...], added: Kind, key: str
+) -> tuple[tuple[Kind, ...], tuple[str, ...]]:
+    if atom.kind == "iterator":  # of pairs, perhaps
+        known = all(added <= i or any(added <= j for a in i for j in a.items) for i in items)
+        return (items if known and items else (UNKNOWN,)), atom.keys
+    new = not items or items == (NOTHING,)
+    if not items and atom.kind != "Module":
+        added = added | UNKNOWN  # nothing was known of what it holds
+    keys = atom.keys
+    if key and atom.kind != "list" and (keys or new):
+        keys = tuple(dict.fromkeys((*keys, key)))
+    return (shallow(join(*items, indirect(added))),), keys
+
+
+def shallower(value: Kind) -> Kind:
+    """Return what is put into a container; nesting beyond a few levels is forgotten."""
+    return value if depth(value) < MAX_DEPTH - 1 else UNKNOWN
+
+
+def put_in(method: str, args: tuple[Kind, ...], named: Mapping[str, Kind]) -> Kind | None:
+    """Return what a method puts into its list, set or dictionary; None for one that puts nothing.
+
+    ``method``: "list.append", "dict.update", "torch.nn.ModuleList.extend".
+    """
+    owner, _, name = method.rpartition(".")
+    if name not in _PUTTING or (not args and not named):
+        return None
+    dictionary = owner == "dict" or owner.endswith("Dict")
+    if dictionary:
+        if name == "update":
+            return join(*(v for a in args for v in values(a)), *named.values())
+        if name == "setdefault":
+            return args[1] if len(args) > 1 else NOTHING
+        return None
+    if name in ("append", "add", "insert"):
+        return args[-1] if args else UNKNOWN
+    return join(*map(element, args)) if name in ("extend", "update") else None
+
+
+def puts(method: str) -> bool:
+    """Return whether a method puts something into its container."""
+    return method.rpartition(".")[2] in _PUTTING
+
+
+_PUTTING = frozenset(("append", "extend", "insert", "add", "update", "setdefault"))
+
+
+def values(value: Kind) -> Iterable[Kind]:
+    """Yield what a dictionary, or pairs of keys and values, hold."""
+    for atom in value:
+        if not atom.items:
+            yield UNKNOWN
+        elif atom.kind == "dict" or atom.name in MODULES:
+            yield join(*atom.items)
+        else:
+            yield pair_values(element(frozenset((atom,))))

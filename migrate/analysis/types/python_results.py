@@ -1,0 +1,231 @@
+"""In: a call of Python's own functions and methods, or of foreign code. Out: the result's kind."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+
+from migrate.analysis.types.kinds import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    NOTHING,
+    SCALAR,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Atom,
+    Kind,
+    element,
+    indirect,
+    is_all,
+    join,
+    kind,
+    sequence,
+)
+
+_BUILTIN_RESULTS = {
+    "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL,
+    "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "id": INT, "print": NONE, "repr": STR,
+    "all": BOOL, "any": BOOL, "ord": INT, "chr": STR, "hash": INT, "format": STR,
+    "range": sequence("iterator", INT),
+}  # fmt: skip
+METHOD_RESULTS = {
+    "str": {"split": sequence("list", STR), "rsplit": sequence("list", STR), "encode": UNKNOWN,
+            "splitlines": sequence("list", STR), "find": INT, "index": INT, "count": INT,
+            "startswith": BOOL, "endswith": BOOL, "isdigit": BOOL, "isalpha": BOOL,
+            "partition": sequence("tuple", STR), "rpartition": sequence("tuple", STR)},
+    "list": {"index": INT, "count": INT, "append": NONE, "extend": NONE, "sort": NONE,
+             "insert": NONE, "reverse": NONE, "clear": NONE, "remove": NONE},
+    "Size": {"index": INT, "count": INT, "numel": INT},
+    "tuple": {"index": INT, "count": INT},
+    "text": {"read": STR, "readline": STR, "readlines": sequence("list", STR), "write": INT,
+             "close": NONE, "flush": NONE},
+}  # fmt: skip
+
+# functions of numpy that give arrays of numbers whatever they are given
+_ARRAYS = frozenset(
+    "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
+    "hstack rand randn randint random random_sample uniform normal standard_normal".split()
+)
+# builtins whose result may be an argument, or the result of a function among the arguments
+_HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.choice",
+               "random.sample", "contextlib.nullcontext")  # fmt: skip
+# functions of numpy that compute element by element: of a Tensor torch makes a Tensor again
+_OF_ELEMENTS = frozenset(
+    """
+abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt ceil cos cosh
+deg2rad divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod
+greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2
+logaddexp logical_and logical_not logical_or logical_xor maximum minimum mod multiply
+negative not_equal positive power rad2deg reciprocal remainder rint sign sin sinh sqrt
+square subtract tan tanh true_divide trunc
+""".split()
+)
+_GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
+# what draws one number unless it is given more arguments than these
+_ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
+               "random": 0, "random_sample": 0, "standard_normal": 0}  # fmt: skip
+_NO_ARRAYS = frozenset({"tolist", "item", "choice", "permutation", "shuffle", "tobytes", "dump"})
+
+
+def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
+    """The result of a builtin function; ``node`` is its call, ``kinds`` are those of all nodes."""
+    if name == "open":
+        return kind("text") if _opens_text(node) else kind("instance", "open")
+    if name in _BUILTIN_RESULTS:
+        return _BUILTIN_RESULTS[name]
+    first = args[0] if args else NOTHING
+    if name in ("list", "sorted", "set", "frozenset"):
+        return sequence("list", element(first)) if args else sequence("list", NOTHING)
+    if name in ("tuple", "reversed", "iter", "filter"):
+        of = element(args[-1]) if args else NOTHING
+        if name == "tuple" and any(a.fixed for a in first):
+            return first
+        return sequence("tuple" if name == "tuple" else "iterator", of)
+    if name == "enumerate":
+        return sequence("iterator", _tuple(INT, element(first)))
+    if name == "zip":
+        return sequence("iterator", _tuple(*map(element, args)))
+    if name == "next":
+        return element(first)
+    if name == "dict":
+        return _dict(node, kinds)
+    if name in ("sum", "max", "min"):
+        many = len(args) > 1 and name != "sum"
+        found = join(*args) if many else element(first)
+        return found - BOOL | INT if name == "sum" and found >= BOOL else found
+    if name == "round" and len(args) == 1 and is_all(first, "int", "float", "bool"):
+        return INT
+    if name == "divmod":
+        return _tuple(join(*args), join(*args))
+    if name in ("abs", "round", "pow"):
+        found = join(*args) if name == "pow" else first
+        return found - BOOL | INT if found >= BOOL else found
+    if name == "super" or name == "getattr":
+        return UNKNOWN
+    if name == "type" and len(args) == 1:
+        return class_of(first)
+    return kind("instance", name) if hasattr(builtins, name) else UNKNOWN
+
+
+def class_of(value: Kind) -> Kind:
+    """Return what ``type(x)`` gives: the classes of the project that ``x`` may be of."""
+    objects = [a for a in value if a.kind in ("Module", "Object") and "::" in a.name]
+    if not objects or len(objects) < len(value):
+        return UNKNOWN if "unknown" in {a.kind for a in value} else kind("instance", "type")
+    return frozenset(Atom("class", a.name) for a in objects)
+
+
+def _tuple(*places: Kind) -> Kind:
+    return frozenset((Atom("tuple", items=places, fixed=True),))
+
+
+def _dict(node: ast.Call, kinds: Mapping[int, Kind]) -> Kind:
+    """``dict(a=1)`` holds what its keywords say."""
+    keys = tuple(k.arg for k in node.keywords if k.arg)
+    if not node.args and not node.keywords:
+        return frozenset((Atom("dict", items=(NOTHING,)),))
+    if node.args or not keys or len(keys) < len(node.keywords):
+        return frozenset((Atom("dict"),))
+    held = join(*(indirect(kinds.get(id(k.value), UNKNOWN)) for k in node.keywords))
+    return frozenset((Atom("dict", items=(held,), keys=keys),))
+
+
+def _opens_text(node: ast.Call) -> bool:
+    """Whether ``open(...)`` surely opens a text: its mode is written and says so."""
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(not k.arg for k in node.keywords):
+        return False
+    modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+    words = [m.value if isinstance(m, ast.Constant) else None for m in modes]
+    return all(isinstance(word, str) and "b" not in word for word in words)
+
+
+def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
+    """The result of calling something that is neither torch nor the project."""
+    first = args[0] if args else NOTHING
+    if name.startswith("."):
+        return UNKNOWN
+    if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache"):
+        return args[-1] if name == "typing.cast" and args else first or UNKNOWN
+    if name == "functools.partial":
+        return frozenset((Atom("partial", items=(first,)),))
+    if name.startswith("math."):
+        last = name[5:]
+        return INT if last in ("ceil", "floor", "gcd", "prod", "isqrt", "comb") else FLOAT
+    if name in ("itertools.chain", "itertools.islice"):
+        return sequence("iterator", join(*map(element, args)))
+    if name == "itertools.repeat":
+        return sequence("iterator", first)
+    if name == "collections.OrderedDict":
+        return frozenset((Atom("dict", items=_dict_values(first) if args else (NOTHING,)),))
+    if name == "collections.defaultdict":
+        return frozenset((Atom("dict", items=(_made_by(first),)),))
+    if name.startswith("numpy.random.") and _draws_one(name, args):
+        return SCALAR
+    if name == "collections.namedtuple":
+        return frozenset((Atom("callable", items=(UNKNOWN,)),))
+    if name.startswith(_HANDING_ON):
+        return UNKNOWN
+    if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):
+        return TENSOR if any(is_all(value, "Tensor") for value in args) else UNKNOWN
+    if name.startswith("numpy."):
+        return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
+    return kind("instance", name)
+
+
+def is_of_elements(name: str) -> bool:
+    """Return whether a name is that of a function of numpy that computes element by element."""
+    owner, _, last = name.rpartition(".")
+    return owner == "numpy" and last in _OF_ELEMENTS
+
+
+def _made_by(factory: Kind) -> Kind:
+    """Return what a factory of Python's makes: the values of a defaultdict."""
+    made = {"list": sequence("list", NOTHING), "set": sequence("list", NOTHING),
+            "dict": frozenset((Atom("dict", items=(NOTHING,)),)),
+            "int": INT, "float": FLOAT, "str": STR}  # fmt: skip
+    names = {a.name if a.kind == "builtin" else "" for a in factory}
+    return join(*(made.get(name, UNKNOWN) for name in names)) or UNKNOWN
+
+
+def given(name: str, args: tuple[Kind, ...]) -> Kind:
+    """What a method of something foreign gives: of an array of numbers, mostly another one."""
+    owner, _, last = name.rpartition(".")
+    if owner.startswith(_GENERATORS) and _draws_one(name, args):
+        return SCALAR
+    numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)
+    return ARRAY if numbers and last not in _NO_ARRAYS else kind("instance")
+
+
+def _draws_one(name: str, args: tuple[Kind, ...]) -> bool:
+    """``np.random.beta(a, b)``: one number, where no size is given."""
+    parameters = _ONE_NUMBER.get(name.rpartition(".")[2], -1)
+    return len(args) <= parameters and not any(ARRAY & a for a in args)
+
+
+def _dict_values(first: Kind) -> tuple[Kind, ...]:
+    pairs = [pair_values(i) for a in first for i in a.items]
+    return (join(*pairs),) if pairs else ()
+
+
+def pair_values(value: Kind) -> Kind:
+    """Of (name, Module) pairs, the Modules."""
+    return join(*(a.items[-1] if a.kind == "tuple" and a.items else frozenset((a,)) for a in value))
+
+
+def dict_method(receiver: Kind, last: str) -> Kind:
+    """The result of a method of a dictionary."""
+    value = join(*(i for a in receiver for i in a.items)) or UNKNOWN
+    if last in ("get", "pop", "setdefault"):
+        return value
+    if last == "keys":
+        return sequence("iterator", STR)
+    if last == "values":
+        return sequence("iterator", value)
+    if last == "items":
+        return sequence("iterator", frozenset((Atom("tuple", items=(STR, value), fixed=True),)))
+    return receiver if last == "copy" else NONE

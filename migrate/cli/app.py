@@ -1,0 +1,257 @@
+"""In: the arguments of ``torch2ms``. Out: its commands; their work is done in migrate.cli."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from migrate import __version__
+from migrate.cli import options as o
+from migrate.cli.table_app import table_app
+from migrate.cli.weights_app import weights_app
+from migrate.records.errors import Problem
+
+app = typer.Typer(
+    name="torch2ms",
+    help="Moves PyTorch code to MindSpore and proves the move, Cell by Cell.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 clean; 1 something is flagged, or parity fails; 2 usage or unreadable "
+    "input; 3 an internal error.",
+)
+app.add_typer(table_app, name="table")
+app.add_typer(weights_app, name="weights")
+
+
+@app.callback()
+def torch2ms(
+    version: o.Version = False,
+) -> None:
+    """Moves PyTorch code to MindSpore and proves the move, Cell by Cell."""
+
+
+@app.command()
+def convert(
+    source: o.Input,
+    out: o.To,
+    diff: o.Diff = False,
+    strict: o.Strict = False,
+    helpers: o.HelperStyle = None,
+    train_style: o.TrainStyle = None,
+    target: o.TargetStyle = "portable",
+    exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
+    follow: o.Follow = None,
+    no_follow: o.NoFollow = None,
+    follow_path: o.FollowPath = None,
+    force: o.Force = False,
+    trace: o.Trace = None,
+    input: o.Spec = None,
+    torch_python: o.TorchPython = None,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
+) -> None:
+    """Convert PyTorch code to MindSpore. Input files are never written.
+
+    What cannot be converted is flagged in the output (# TODO(torch2ms CODE)) and listed here.
+    Folders: not what is hidden, virtual environments, caches, build output, what .gitignore
+    names, over 20 MB. OUT/torch2ms.json records what was decided.
+
+    \b
+    Examples:
+      torch2ms convert project/ -o project_ms/ --exclude 'tests/'
+      torch2ms convert net.py -o out --trace 'Net(10)' --input 2x3x32x32
+    """
+    from migrate.cli.convert import Options, run
+    from migrate.cli.own import given
+
+    own = given(source, exclude, mappings, (follow, no_follow, follow_path))
+    style = train_style or own.train_style
+    request = own.request(source, out, target, helpers or "", jobs, style)
+    runs = (tuple(trace or ()), tuple(input or ()), torch_python)
+    raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
+
+
+@app.command()
+def scan(
+    source: o.Input,
+    format: o.ScanFormat = "text",
+    target: o.TargetStyle = "portable",
+    exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
+    every: o.Every = False,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
+) -> None:
+    """Assess code before any work: what convert would do, the hard places first.
+
+    Plans the whole conversion and writes nothing. Exit codes are those of convert.
+
+    \b
+    Examples:
+      torch2ms scan project/
+      torch2ms scan project/ --format json > scan.json
+    """
+    from migrate.cli.own import given
+    from migrate.cli.questions import Options
+    from migrate.cli.questions import scan as run
+
+    own = given(source, exclude, mappings)
+    options = Options(target, format, own.exclude, own.mappings, jobs, every)
+    raise typer.Exit(run(source, options))
+
+
+@app.command()
+def check(
+    paths: o.Checked,
+    fail_on: o.FailOn = None,
+    baseline: o.BaselineFile = None,
+    update_baseline: o.Update = False,
+    format: o.CheckFormat = "text",
+    exclude: o.Exclude = None,
+    mappings: o.Mappings = None,
+    jobs: o.Jobs = 0,
+    version: o.Version = False,
+) -> None:
+    """Say what converting would flag, for hooks and CI. Writes nothing, loads no framework.
+
+    A line is silenced by a comment with a reason: # torch2ms: ignore[API104] reason
+
+    \b
+    Examples:
+      torch2ms check net.py train.py
+      torch2ms check . --baseline torch2ms-baseline.json --format github
+    """
+    from migrate.cli.check import Options, run
+
+    given = (tuple(exclude or ()), tuple(mappings or ()), jobs)
+    options = Options(tuple(fail_on or ()), baseline, update_baseline, format, *given)
+    raise typer.Exit(run(paths, options))
+
+
+@app.command()
+def verify(
+    out: o.Verified,
+    other: o.Port = None,
+    build: o.Build = None, input: o.Spec = None, mode: o.Modes = None,
+    json: o.Json = None, jobs: o.Models = None, timeout: o.Timeout = None,
+    k: o.Factor = None, rtol: o.Relative = None, atol: o.Absolute = None,
+    torch_python: o.TorchPython = None, map: o.Mapped = None,
+    steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
+    optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
+    device: o.DeviceName = None, memory: o.Memory = None,
+    cluster: o.Cluster = None, magnitude: o.Magnitudes = None, version: o.Version = False,
+) -> None:  # fmt: skip
+    """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
+
+    Without --build, every model that can be built without arguments is found and verified;
+    pyproject.toml may name models: [[tool.torch2ms.verify.model]] with build, input and file.
+
+    \b
+    Examples:
+      torch2ms verify out
+      torch2ms verify out/net.py --build 'Net(10)' --input 2x3x64x64
+      torch2ms verify zoo_ms --cluster local:2     # its models in two processes of dask
+      torch2ms verify out/net.py --steps 3 --loss 'nn.CrossEntropyLoss()' --target '4:int64<10'
+      torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
+    """
+    from migrate.cli.verify import Given, run
+
+    given = Given(
+        tuple(build or ()), tuple(input or ()), mode,
+        jobs, timeout, k, rtol, atol, torch_python,
+        steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
+        device, memory, cluster, tuple(magnitude or ()),
+    )  # fmt: skip
+    if other is not None:
+        from migrate.cli.verify_pair import run as run_pair
+
+        raise typer.Exit(run_pair(out, other, given, json, map))
+    raise typer.Exit(run(Path(out), given, json))
+
+
+@app.command()
+def report(
+    out: o.Out,
+    file: o.ReportFile = None,
+    format: o.Format = None,
+    compare: o.Compare = None,
+    version: o.Version = False,
+) -> None:
+    """Write the report of a conversion, with what verify found; or what changed between two.
+
+    --compare fails (exit code 1) where something got worse: a flag, a verdict, a model less.
+
+    \b
+    Examples:
+      torch2ms report out -o report.html
+      torch2ms report out --format github
+      torch2ms report --compare old/ new/ -o changes.md
+    """
+    from migrate.cli.report import run, run_compare
+
+    if compare is not None:
+        raise typer.Exit(run_compare(compare, out, file, format))
+    raise typer.Exit(run(out, file, format))
+
+
+@app.command()
+def explain(
+    name: o.Name,
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """Say what becomes of a torch name, why, and how that was checked; or what a flag means.
+
+    \b
+    Examples:
+      torch2ms explain torch.nn.BatchNorm2d
+      torch2ms explain API104
+    """
+    from migrate.cli.own import given
+    from migrate.cli.questions import explain as run
+
+    raise typer.Exit(run(name, given(Path.cwd(), None, mappings).mappings))
+
+
+@app.command()
+def doctor(
+    version: o.Version = False,
+) -> None:
+    """Look at Python, torch, MindSpore, numpy and the processor, and advise."""
+    from migrate.cli.questions import doctor as run
+
+    raise typer.Exit(run())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line. Gives the exit code; never raises but for an interrupt."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="torch2ms")
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(bool(error.code))
+    except Problem as error:
+        print(f"{error.where}: {error.what}: {error.why}", file=sys.stderr)
+        print(f"  next: {error.next_step}", file=sys.stderr)
+        return error.status
+    except Exception as error:
+        return _internal(error)
+    return 0
+
+
+def _internal(error: Exception) -> int:
+    import traceback
+
+    print("".join(traceback.format_exception(error)), file=sys.stderr)
+    print(
+        f"torch2ms {__version__}: internal error: {type(error).__name__}: {error}\n"
+        "  next: please report it with the lines above and the command you gave",
+        file=sys.stderr,
+    )
+    return 3

@@ -1,0 +1,1 @@
+"""New text: spelling of names, substitution in templates, layout, helpers, emission."""

@@ -1,0 +1,1 @@
+"""From places to decisions to edits to accounts; the only package that knows the order."""

@@ -1,0 +1,1 @@
+"""Rows and facts: what torch's names mean, and which row admits a call."""

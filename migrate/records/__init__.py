@@ -1,0 +1,1 @@
+"""The frozen records that every package speaks in: places, edits, results, errors."""

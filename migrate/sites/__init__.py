@@ -1,0 +1,1 @@
+"""Every place of a file that a decision is about, and what is known there."""

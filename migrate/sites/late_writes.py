@@ -1,0 +1,223 @@
+"""Judge an attribute that is written late: a child of a chain of Cells, a setting of a layer."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.types.kinds import Atom, Kind, without_none
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
+from migrate.sites.buffer_gradients import BUFFER, registered, stores_buffer
+from migrate.sites.module_members import family
+from migrate.sites.scene import Scene
+
+CHILD = "torch.nn.Sequential.__setattr__"
+GONE = "torch.nn.Sequential.__delattr__"
+_HELPERS = {CHILD: "helpers.set_child", GONE: "helpers.delete_child"}
+_CALLS = {("setattr", 3): CHILD, ("delattr", 2): GONE}
+_SEQUENTIAL = "torch.nn.Sequential"
+
+
+def late_child(scene: Scene, node: ast.Attribute | ast.Call) -> str:
+    """CHILD for ``model.features.conv0 = nn.Conv2d(...)`` and ``setattr(model, name, layer)``,
+    GONE for ``del model.features.pool``, where the owner may be a SequentialCell.
+
+    That one calls the list of Cells it was built with: what is put under a name later on is
+    never called, without a word. Who derives from Sequential has a base that looks after this,
+    so ``self`` itself is none.
+    """
+    if isinstance(node, ast.Attribute):
+        owner, name = node.value, GONE if isinstance(node.ctx, ast.Del) else CHILD
+        value = _assigned(scene, node) if name == CHILD else None
+    else:
+        name = _CALLS.get((getattr(node.func, "id", ""), len(node.args)), "")
+        if not name or node.keywords:
+            return ""
+        owner, value = node.args[0], node.args[2] if name == CHILD else None
+    if isinstance(owner, ast.Name) and owner.id == "self":
+        return ""
+    return name if _concerns(scene, owner, value, name, node) else ""
+
+
+def _concerns(
+    scene: Scene, owner: ast.expr, value: ast.expr | None, name: str, node: ast.AST
+) -> bool:
+    """Whether the owner may be a chain and the value a Cell; one of both has to be seen."""
+    chain, surely = _chain(scene.kind(owner))
+    if name == GONE:
+        return surely
+    given = frozenset() if value is None else without_none(scene.kind(value))
+    if any(atom.kind == "Module" for atom in given):
+        return chain
+    made = isinstance(node, ast.Call) or isinstance(value, ast.Call)
+    return surely and made and any(atom.kind == "unknown" for atom in given)
+
+
+def _chain(kind: Kind) -> tuple[bool, bool]:
+    """Whether it may be a Sequential, and whether it is seen to be one, or some Module."""
+    atoms = without_none(kind)
+    seen = any(a.kind == "Module" and a.name in ("", "torch.nn.Module", _SEQUENTIAL) for a in atoms)
+    return seen or not atoms or any(a.kind == "unknown" for a in atoms), seen
+
+
+def _assigned(scene: Scene, node: ast.Attribute) -> ast.expr | None:
+    """What the name gets; its own part of ``a.x, a.y = one, other``."""
+    statement = scene.statement(node)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return None
+    targets, value = scene.parent(node), statement.value
+    if isinstance(targets, ast.Tuple) and isinstance(value, ast.Tuple):
+        return dict(zip(targets.elts, value.elts, strict=False)).get(node)
+    return value
+
+
+def decide_child(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """The helper's call; a statement that does more than this one thing is flagged."""
+    return as_call(scene, node, name, _HELPERS[name]) or Refusal(
+        scene.site(name, node),
+        "API114",
+        "a SequentialCell calls the Cells it was built with: this one is not among them",
+        "give this name a statement of its own",
+    )
+
+
+def as_call(scene: Scene, node: ast.AST, name: str, helper: str) -> Edit | None:
+    """``owner.name = value`` and ``setattr(owner, "name", value)`` as a call of a helper; None for
+    a statement that does more."""
+    local, root = scene.spelling.local(helper)
+    needs = frozenset({root})
+    if isinstance(node, ast.Call):
+        return Edit(scene.site(name, node.func), Outcome.HELPER, (local,), "", needs)
+    assert isinstance(node, ast.Attribute)
+    statement = scene.statement(node)
+    alone = [node] == getattr(statement, "targets", None)
+    if not alone or not isinstance(statement, (ast.Assign, ast.Delete)):
+        return None
+    site = scene.site(name, statement)
+    held = piece(scene.source, node.value, False)
+    head: tuple[str | Piece, ...] = (f"{local}(", held, f', "{node.attr}"')
+    if isinstance(statement, ast.Delete):
+        return Edit(site, Outcome.HELPER, (*head, ")"), "", needs)
+    value = piece(scene.source, statement.value, False)
+    return Edit(site, Outcome.HELPER, (*head, ", ", value, ")"), "", needs)
+
+
+# What torch's layers say of themselves and do not go by, what is data, what changes no number.
+_FREE = frozenset(
+    """
+in_channels out_channels in_features out_features num_features num_embeddings embedding_dim
+weight bias inplace device dtype training
+""".split()
+)
+
+# What nobody but a layer is likely to call so, where its class is not known.
+_LAYERS_ONLY = frozenset(
+    """
+stride padding dilation groups kernel_size output_padding padding_mode ceil_mode count_include_pad
+momentum eps track_running_stats negative_slope align_corners
+""".split()
+)
+_NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
+_CONVOLUTION = frozenset(
+    f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
+)
+
+
+def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
+    """The torch name of what ``bn.momentum = 0.03`` and ``setattr(bn, "momentum", 0.03)`` set,
+    or the name for a child that a chain gets or loses late; "" for all else.
+
+    A layer of torch goes by it from then on. A Cell has read it when it was built, and some call
+    something else by that name: momentum weighs the old value there.
+    """
+    if isinstance(node, ast.Attribute):
+        held, attribute = node.value, node.attr
+        if stores_buffer(scene, node):
+            return BUFFER
+    elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
+        held, attribute = node.args[0], str(getattr(node.args[1], "value", ""))
+        if attribute in registered(scene):
+            return BUFFER
+    else:
+        return late_child(scene, node)
+    if attribute == "bias":
+        return _bias(scene, node, held)
+    names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
+    if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
+        return ""
+    if len(names) > 1:  # the helper is for these alone
+        names -= _CONVOLUTION
+    return min(names, default="") or late_child(scene, node)
+
+
+def _bias(scene: Scene, node: ast.Attribute | ast.Call, held: ast.expr) -> str:
+    """Return ``torch.nn.Conv2d.bias`` for ``conv.bias = None``: a Cell goes on adding it."""
+    value = _assigned(scene, node) if isinstance(node, ast.Attribute) else node.args[2]
+    if not isinstance(value, ast.Constant) or value.value is not None:
+        return ""
+    layers = scene.module_classes(held)
+    weighted = layers and all(n.startswith(("torch.nn.Linear", "torch.nn.Conv")) for n in layers)
+    return f"{layers[0]}.bias" if weighted else ""
+
+
+def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
+    if atom.kind != "Module" or attribute in _FREE:
+        return ""
+    if atom.name in ("", "torch.nn.Module"):
+        own = attribute not in _LAYERS_ONLY or attribute in scene.inference.program.holders
+        return "" if own else f"torch.nn.Module.{attribute}"
+    layers: tuple[str, ...] = (atom.name,)
+    if "::" in atom.name:
+        layers = () if _computes(scene, atom.name) else scene.inference.torch_bases(atom.name)
+    for layer in layers:
+        signatures = scene.table.signatures(layer) if layer.startswith("torch.nn.") else ()
+        if any(param.name == attribute for one in signatures for param in one.params):
+            return f"{layer}.{attribute}"
+    return ""
+
+
+def _computes(scene: Scene, key: str) -> bool:
+    """Whether a class of the project has a ``forward`` of its own that leaves its base's alone:
+    what it writes on itself then means what that says."""
+    known: dict[str, bool] = scene.inference.program.notes.setdefault("computes", {})
+    if key not in known:
+        own = [c.methods["forward"] for c in family(scene, key) if "forward" in c.methods]
+        nodes = (n for method in own for n in method.of(ast.Attribute))
+        known[key] = bool(own) and not any(getattr(n, "attr", "") == "forward" for n in nodes)
+    return known[key]
+
+
+def _as_built(scene: Scene, node: ast.Attribute) -> bool:
+    """``self.stride = stride`` where ``super().__init__(..., stride)`` gets the same."""
+    statement, function = scene.statement(node), scene.function(node)
+    name = getattr(getattr(statement, "value", None), "id", None)
+    if function is None or name is None:
+        return False
+    calls = (c for c in function.nodes if isinstance(c, ast.Call))
+    builds = [c for c in calls if getattr(c.func, "attr", "") == "__init__"]
+    named = ((k.arg, k.value) for c in builds for k in c.keywords)
+    given = [*named, *((node.attr, a) for c in builds for a in c.args if name == node.attr)]
+    return any(a == node.attr and getattr(value, "id", None) == name for a, value in given)
+
+
+def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """The line would do nothing: it is flagged. A late child has a helper, and so have settings of
+    a convolution that change with what it is used for, ceil_mode, and what a norm goes by.
+    """
+    if name in (CHILD, GONE):
+        return decide_child(scene, node, name)
+    helper = "helpers.set_convolution" if name in _CONVOLUTION else ""
+    helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
+    helper = "helpers.set_bias" if name.endswith(".bias") else helper
+    if name.startswith(_NORMS) and name.endswith((".eps", ".momentum")):
+        helper = "helpers.set_norm"
+    if helper and (made := as_call(scene, node, name, helper)):
+        return made
+    layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
+    layer = "layer" if layer == "Module" else layer
+    return Refusal(
+        scene.site(name, node),
+        "API114",
+        f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
+        f"give {setting} to {layer}(...), or put a new {layer} in its place",
+    )

@@ -1,0 +1,192 @@
+"""In: an expression. Out: the name of the Tensor operator in it that MindSpore takes otherwise."""
+
+from __future__ import annotations
+
+import ast
+from string import Formatter
+
+from migrate.analysis.types.kinds import is_all, without_none
+from migrate.sites.origins import is_complex, is_negative
+from migrate.sites.scene import Scene
+from migrate.syntax.trees import within
+
+OPERATORS = "torch.Tensor."
+_NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
+_SHIFTS = {ast.LShift: "__lshift__", ast.RShift: "__rshift__"}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_BOOLEAN = frozenset(
+    "eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isin isclose logical_and logical_or "
+    "logical_not logical_xor bool is_nonzero greater less greater_equal less_equal not_equal all "
+    "any signbit isreal".split()
+)
+
+
+def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
+    """What this node has of it: (expression, "torch.Tensor.__invert__")."""
+    found: list[tuple[ast.expr, str]] = []
+    if isinstance(node, ast.UnaryOp):
+        inverted = isinstance(node.op, ast.Invert) and _tensor(scene, node.operand)
+        if inverted and not is_bool(scene, node.operand) and not _as_mask(scene, node):
+            found.append((node, "__invert__"))
+    elif isinstance(node, ast.BinOp):
+        found.append((node, _binary(scene, node)))
+    elif isinstance(node, ast.Subscript):
+        unknown = scene.kind_names(node.value) <= {"unknown"} and _tensor(scene, node.slice)
+        if isinstance(node.ctx, ast.Load) and (_tensor(scene, node.value) or unknown):
+            if not unknown and _is_odd_index(scene, node.slice):
+                found.append((node, "__getitem__"))
+            elif _may_count_from_the_end(scene, node):
+                found.append((node, "__getitem__:negative"))
+    elif isinstance(node, (ast.FormattedValue, ast.Call)):
+        text = getattr(getattr(node, "func", None), "value", None)
+        sure = isinstance(node, ast.FormattedValue) or isinstance(text, ast.Constant)
+        names = [(one, _as_number(scene, one)) for one in _formatted(node)]
+        found += [(o, n if sure or not n else "__format__:maybe") for o, n in names]
+        found += [(one, "__format__:dict") for one in _formatted_members(scene, node)]
+    return [(one, OPERATORS + name) for one, name in found if name]
+
+
+def _as_number(scene: Scene, node: ast.expr) -> str:
+    """Torch formats the number that a Tensor holds; ``:maybe`` where it may be a plain number."""
+    if _tensor(scene, node):
+        return "__format__"
+    may_be = {a.kind for a in scene.kind(node)}
+    return "__format__:maybe" if "Tensor" in may_be and may_be <= _NUMBERS else ""
+
+
+def _tensor(scene: Scene, node: ast.expr) -> bool:
+    return is_all(scene.kind(node), "Tensor")
+
+
+def _binary(scene: Scene, node: ast.BinOp) -> str:
+    shift = _SHIFTS.get(type(node.op), "")
+    if shift:
+        return shift if _tensor(scene, node.left) else ""
+    if _is_complex_and_real(scene, node):
+        return "__mul__:complex"
+    if not _tensor(scene, node.right):
+        return ""
+    if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
+        return "__matmul__"
+    atoms = without_none(scene.kind(node.left))
+    arrays = [a for a in atoms if a.kind == "instance" and a.name.startswith("numpy.")]
+    others = {a.kind for a in atoms if a not in arrays}
+    return "__rmul__" if arrays and others <= {"int", "float", "bool"} else ""
+
+
+def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:
+    """A complex operand and one that may be real, or a complex number of Python's: no kernel. A
+    product of complex Tensors has no gradient."""
+    if not isinstance(node.op, _ARITHMETIC) or not scene.inference.program.mentions(b"torch"):
+        return False
+    sides, other = (node.left, node.right), ("int", "float", "bool")
+    if any(is_all(scene.kind(side), *other) for side in sides):
+        return False
+    held = [is_complex(scene, side) for side in sides]
+    product = isinstance(node.op, (ast.Mult, ast.Div)) and all(_tensor(scene, s) for s in sides)
+    return any(_tensor(scene, s) for s in sides) and any(held) and (product or not all(held))
+
+
+def _may_count_from_the_end(scene: Scene, node: ast.Subscript) -> bool:
+    """An index that holds negative numbers: the gradient of what it takes would be lost."""
+    whole = isinstance(node.slice, ast.List) or _tensor(scene, node.slice)
+    named = isinstance(node.value, (ast.Name, ast.Attribute))
+    return whole and named and not is_bool(scene, node.slice) and is_negative(scene, node.slice)
+
+
+def _is_odd_index(scene: Scene, index: ast.expr) -> bool:
+    """A range, or an array of numpy's."""
+    if isinstance(index, ast.Call) and getattr(index.func, "id", "") == "range":
+        return any(a.kind == "builtin" for a in scene.kind(index.func))
+    atoms = scene.kind(index)
+    return bool(atoms) and all(a.kind == "instance" and a.name.startswith("numpy.") for a in atoms)
+
+
+def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:
+    """``f"{x:.3f}"``, ``"{:.3f}".format(x)``."""
+    if isinstance(node, ast.FormattedValue):
+        return [node.value] if node.format_spec is not None and node.conversion < 0 else []
+    callee = node.func
+    text = callee.value if isinstance(callee, ast.Attribute) and callee.attr == "format" else None
+    if text is not None and not isinstance(text, ast.Constant):  # torch formats one number anyway
+        plain = [a for a in node.args if not isinstance(a, ast.Starred)]
+        return plain + [k.value for k in node.keywords if k.arg]
+    if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+        return []
+    try:
+        fields = [f for f in Formatter().parse(text.value) if f[1] is not None]
+    except ValueError:  # a brace that nothing closes
+        return []
+    given = {k.arg: k.value for k in node.keywords if k.arg}
+    given |= {str(i): a for i, a in enumerate(node.args)}
+    nested = any("{" in (spec or "") for _, _, spec, _ in fields)
+    if nested or any(isinstance(a, ast.Starred) for a in node.args):
+        return []
+    counted = iter(range(len(fields)))
+    places = [(name or str(next(counted)), spec, how) for _, name, spec, how in fields]
+    wanted = dict.fromkeys(name for name, spec, how in places if spec and not how)
+    bare = {name for name, spec, how in places if not spec or how}
+    return [given[name] for name in wanted if name in given and name not in bare]
+
+
+def _formatted_members(scene: Scene, node: ast.AST) -> list[ast.expr]:
+    """``text.format(**self.__dict__)``: the members of an object may be Tensors."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "format":
+        return []
+    given = [k.value for k in node.keywords if k.arg is None]
+    return [
+        one
+        for one in given
+        if getattr(one, "attr", "") == "__dict__"
+        or (isinstance(one, ast.Call) and getattr(one.func, "id", "") == "vars")
+        or any(i.kind == "Tensor" for a in scene.kind(one) for k in a.items for i in k)
+    ]
+
+
+def is_bool(scene: Scene, node: ast.expr) -> bool:
+    """Whether a Tensor surely holds booleans."""
+    if isinstance(node, ast.Compare):
+        return True
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return is_bool(scene, node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return is_bool(scene, node.left) and is_bool(scene, node.right)
+    if isinstance(node, ast.Subscript):
+        return is_bool(scene, node.value)
+    if isinstance(node, ast.Call):
+        return _gives_bool(scene, node)
+    return isinstance(node, ast.Name) and _bound_to_bools(scene, node)
+
+
+def _as_mask(scene: Scene, node: ast.expr) -> bool:
+    """Torch takes nothing but booleans there: ``x.masked_fill(~m, 0)``."""
+    call = scene.parent(node)
+    if not isinstance(call, ast.Call) or not call.args:
+        return False
+    for atom in scene.kind(call.func):
+        space, _, last = atom.name.rpartition(".")
+        at = 1 if atom.kind == "ref" else 0
+        if not space.startswith("torch") or not last.startswith("masked_"):
+            return False
+        if len(call.args) <= at or call.args[at] is not node:
+            return False
+    return True
+
+
+def _gives_bool(scene: Scene, call: ast.Call) -> bool:
+    names = {a.name for a in scene.kind(call.func) if a.kind in ("ref", "method")}
+    if names and all(n.startswith("torch.") and n.rpartition(".")[2] in _BOOLEAN for n in names):
+        return True
+    dtypes = [k.value for k in call.keywords if k.arg == "dtype"]
+    return any(a.name == "torch.bool" for d in dtypes for a in scene.kind(d))
+
+
+def _bound_to_bools(scene: Scene, node: ast.Name) -> bool:
+    """Return whether every value that may have been assigned to a name is a bool."""
+    values = scene.facts.values(node)
+    return bool(values) and all(
+        value is not None
+        and not any(isinstance(m, ast.Name) and m.id == node.id for m in within(value))
+        and is_bool(scene, value)
+        for value in values
+    )

@@ -1,0 +1,81 @@
+"""Know imports of packages converted along, and answer what a program asks about torch as one.
+
+A library that finds no torch switches itself off. After the conversion the answer is yes, with the
+version whose meaning the table has; a package that needs torch itself is not there.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.analysis.types.kinds import without_none
+from migrate.analysis.types.outside import followed_kind
+from migrate.mapping.names import root_of
+from migrate.records.outcomes import Edit, Outcome
+from migrate.sites.scene import Scene
+
+
+def follows(scene: Scene, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    """Whether an import takes something from a package that is converted along.
+
+    ``import a.b`` binds a, of which more than b may be used: its uses are looked at.
+    """
+    followed = scene.inference.program.followed
+    name = alias.name if isinstance(node, ast.Import) else node.module or ""
+    root = root_of(name)
+    if root not in followed.names:
+        return False
+    if followed.package_of(scene.file.path) == root:
+        whole = not followed.policies[root].modules
+        return name in followed.modules and (whole or followed.policies[root].converts(name))
+    if isinstance(node, ast.Import):
+        return bool(alias.asname) and followed_kind(name, scene.inference) is not None
+    if alias.name == "*":
+        return name in followed.modules and name not in followed.mixed
+    return followed_kind(f"{name}.{alias.name}", scene.inference) is not None
+
+
+def followed_name(scene: Scene, node: ast.Name | ast.Attribute) -> str:
+    """The package in ``timm.create_model``, where that is converted along; "" for all else."""
+    parent = scene.parent(node) if scene.inference.program.followed.names else None
+    if not isinstance(parent, ast.Attribute):
+        return ""
+    atoms = without_none(scene.kind(node))
+    spelt = all(a.direct if a.kind == "ref" else a.kind == "foreign" for a in atoms)
+    name = next(iter(atoms)).name if len(atoms) == 1 and spelt else ""
+    full = f"{name}.{parent.attr}"
+    return name if name and followed_kind(full, scene.inference) is not None else ""
+
+
+_ANSWERS = {
+    "importlib.util.find_spec": "helpers.find_package",
+    "importlib.metadata.version": "helpers.package_version",
+    "importlib_metadata.version": "helpers.package_version",
+}
+
+
+def asked(scene: Scene, node: ast.Call) -> str:
+    """Return the full name of the function that asks, where it may ask about torch; else ""."""
+    atoms = scene.kind(node.func)
+    names = {a.name for a in atoms if a.kind == "foreign" and a.name in _ANSWERS}
+    # a backport under the name of the module: both answer alike
+    if not names or len(names) != len(atoms) or len({_ANSWERS[n] for n in names}) > 1:
+        return ""
+    if not node.args:
+        return ""
+    package = node.args[0]
+    if isinstance(package, ast.Constant):
+        named = str(package.value).partition(".")[0]
+        about = named == "torch" or bool(scene.table.needs_torch(named))
+    else:  # a parameter, an element of a list: torch may be one of those that the program names
+        program = scene.inference.program
+        about = program.mentions(b'"torch"') or program.mentions(b"'torch'")
+    return min(names) if about else ""
+
+
+def decide(scene: Scene, node: ast.AST, name: str) -> Edit:
+    """Replace the function by one that knows what became of torch."""
+    text, root = scene.spelling.local(_ANSWERS[name])
+    note = "torch is there, with the version whose behaviour is reproduced"
+    needs = frozenset((root,))
+    return Edit(scene.site(name, node), Outcome.HELPER, (text,), needs=needs, note=note)

@@ -1,0 +1,1 @@
+"""Source text and its syntax tree."""

@@ -1,0 +1,237 @@
+"""In: a file or folder and the options of convert. Out: record and outputs, nothing written yet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from migrate.analysis.types.recorded import Recorded
+from migrate.codegen import helper_copy
+from migrate.engine import caught, rewrite
+from migrate.engine.rewrite import Analysed, Options, Rewritten
+from migrate.mapping import table, table_lint
+from migrate.records.errors import Problem, last_place
+from migrate.records.result import Entry
+from migrate.syntax.deep import uncollected
+from migrate.syntax.source import Source, read
+from migrate.vendoring.follow import Followed, follow
+from migrate.vendoring.policy import Wish
+from migrate.workspace import parallel
+from migrate.workspace.assembly import Conversion, Parts, assemble
+from migrate.workspace.notebook import Notebook, put_back
+from migrate.workspace.placement import Placement, place
+from migrate.workspace.tree import Failure, Found, Inputs, Kind, Tree, read_all, walk
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to convert and how. ``helpers``: "inline", "module" or "" (inline for a single file).
+
+    ``jobs`` 0: as many processes as the machine and the number of files make useful.
+    ``recorded``: the types that receivers had when the torch code ran. ``wish``: which installed
+    packages are converted along.
+    """
+
+    source: Path
+    output: Path
+    target: Literal["portable", "mint"] = "portable"
+    helpers: str = ""
+    exclude: tuple[str, ...] = ()
+    jobs: int = 0
+    mappings: tuple[Path, ...] = ()
+    train_style: Literal["cells", "model"] = "cells"
+    recorded: Recorded = field(default_factory=Recorded)
+    wish: Wish = field(default_factory=Wish)
+
+
+@dataclass(frozen=True)
+class ConvertedText:
+    """The conversion of one piece of source; ``entries`` say what became of each reference."""
+
+    text: str
+    entries: tuple[Entry, ...]
+    helpers: frozenset[str]
+
+
+def convert_text(
+    text: str, table: table.Table | None = None, train_style: str = "cells"
+) -> ConvertedText:
+    """Convert the source of one module, helpers inline. Raises Unreadable when it is not Python."""
+    source = read("module.py", text.encode("utf-8"))
+    built = rewrite.analyse({source.path: source}, table or _load(()), train_style)
+    made = rewrite.convert(built, source.path, Options("portable", "inline", ""))
+    return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
+
+
+@uncollected()
+def convert(request: Request, progress: Progress = lambda done, total: None) -> Conversion:
+    """Decide the conversion of a file or folder.
+
+    Raises:
+        Problem: the input is missing, unreadable, or holds no Python; the output lies inside it.
+    """
+    tree = _inputs(request)
+    found = read_all(tree)
+    sources = found.sources
+    if not request.source.is_dir() and found.failures:
+        lost = found.failures[0]
+        raise Problem(lost.where, lost.what, lost.why, lost.next_step)
+    rows, placement = _load(request.mappings, request.target), _place(request, tree, found)
+    followed = follow(sources, rows, request.wish, placement.home, _root(request, sources))
+    if followed.sources:
+        placement = _place_along(request, tree, found, followed)
+        sources = {**sources, **followed.sources}
+    built = _build(sources, rows, request, followed)
+
+    def convert_one(path: str) -> Rewritten | Failure:
+        return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
+
+    paths = [p for p in sources if not helper_copy.is_ours(sources[p].data)]
+    sizes = {path: len(sources[path].data) for path in paths}
+    done = parallel.each(convert_one, sizes, request.jobs, progress)
+    raising = {p: r.raising for p, r in done.items() if isinstance(r, Rewritten)}
+    again = caught.again(built.inference, raising)
+    done |= parallel.each(convert_one, {p: sizes[p] for p in again}, request.jobs, _unseen)
+    failed = [_as_failure(p, r) for p, r in done.items() if not isinstance(r, Rewritten)]
+    made = {path: result for path, result in done.items() if isinstance(result, Rewritten)}
+    parts = Parts(
+        source=request.source,
+        output=request.output,
+        target=request.target,
+        tree=tree,
+        inputs=found,
+        made=made,
+        failures=(*found.failures, *failed),
+        module=placement.module,
+        users=frozenset(placement.imports.keys() & made.keys()),
+        followed=followed,
+    )
+    return assemble(parts, rows)
+
+
+def _unseen(done: int, total: int) -> None:
+    """Show no progress: these files are converted once more, with what is known by then."""
+
+
+def _as_failure(path: str, result: Failure | parallel.Died) -> Failure:
+    return result if isinstance(result, Failure) else _died(path, str(result))
+
+
+def _load(mappings: tuple[Path, ...], target: str = "portable") -> table.Table:
+    try:
+        loaded = table.load(mappings, target=target)
+    except table.TableError as error:
+        where, _, why = str(error).partition(": ")
+        raise Problem(where, "mappings cannot be read", why, "correct that file") from error
+    for wrong in table_lint.broken(loaded, mappings):
+        where = f"{wrong.file}: {wrong.key}"
+        raise Problem(where, wrong.what, wrong.why, wrong.next_step)
+    return loaded
+
+
+def _inputs(request: Request) -> Tree:
+    source, output = request.source, request.output
+    if not source.exists():
+        raise Problem(str(source), "not found", "there is no such file or folder", "check the path")
+    if source.is_dir():
+        return _folder(request)
+    kinds: dict[str, Kind] = {".py": "python", ".pyw": "python", ".ipynb": "notebook"}
+    if source.suffix not in kinds:
+        raise Problem(
+            str(source), "not a Python file", "convert takes .py and .ipynb files, and folders",
+            "give such a file or the folder of the project",
+        )  # fmt: skip
+    other_kind = output.suffix in kinds and not output.is_dir()
+    if output.suffix != source.suffix and (output.is_file() or other_kind):
+        raise Problem(
+            str(output), "not a folder", f"OUT is a folder, or a file that ends in {source.suffix}",
+            "choose another output with -o",
+        )  # fmt: skip
+    found = Found(source.name, kinds[source.suffix], source.stat().st_size)
+    return Tree(source.parent, (found,), ())
+
+
+def _folder(request: Request) -> Tree:
+    source, output = request.source.resolve(), request.output.resolve()
+    if output == source or source in output.parents:
+        raise Problem(
+            str(request.output), "lies inside the input", "the output would be converted again",
+            f"choose a folder outside {request.source} with -o",
+        )  # fmt: skip
+    if output.exists() and not output.is_dir():
+        raise Problem(
+            str(request.output), "not a folder", f"{request.source} is one",
+            "choose another output with -o",
+        )  # fmt: skip
+    tree = walk(request.source, request.exclude)
+    if not (*tree.of_kind("python"), *tree.of_kind("notebook")):
+        left_out = f" ({len(tree.skipped)} files and folders were left out)" if tree.skipped else ""
+        raise Problem(
+            str(request.source), "no Python files", f"nothing to convert in it{left_out}",
+            "check the path; --exclude '!PATTERN' takes back in what .gitignore names",
+        )  # fmt: skip
+    return tree
+
+
+def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
+    # A notebook runs in its own folder and cannot import relatively: its helpers stand in it.
+    sources = {path: s for path, s in found.sources.items() if path not in found.notebooks}
+    style = request.helpers or ("" if request.source.is_dir() else "inline")
+    ours = {path for path, source in sources.items() if helper_copy.is_ours(source.data)}
+    foreign = {file.path for file in tree.files} - ours
+    return place(sources, style, foreign, _root(request, sources))
+
+
+def _root(request: Request, sources: Mapping[str, Source]) -> str:
+    """The name of the package that the folder itself is: its files may import it by that."""
+    name = request.source.resolve().name
+    return name if "__init__.py" in sources and name.isidentifier() else ""
+
+
+def _place_along(request: Request, tree: Tree, found: Inputs, followed: Followed) -> Placement:
+    """Packages that are converted along share the helpers: a class of them is one class."""
+    style = request.helpers or ("" if request.source.is_dir() else "module")
+    return _place(replace(request, helpers=style), tree, found).with_along(followed.sources)
+
+
+def _build(
+    sources: Mapping[str, Source], rows: table.Table, request: Request, followed: Followed
+) -> Analysed:
+    try:
+        root = _root(request, sources)
+        return rewrite.analyse(sources, rows, request.train_style, request.recorded, followed, root)
+    except Exception as error:
+        raise Problem(
+            "torch2ms", "internal error", last_place(error),
+            "please report it with the files, or leave out the cause with --exclude", status=3,
+        ) from error  # fmt: skip
+
+
+def _convert_one(
+    built: Analysed,
+    path: str,
+    target: Literal["portable", "mint"],
+    placement: Placement,
+    notebook: Notebook | None,
+) -> Rewritten | Failure:
+    line = placement.imports.get(path, "")
+    options = Options(target, "module" if line else "inline", line, placement.before(path))
+    try:
+        made = rewrite.convert(built, path, options)
+        ast.parse(made.data)
+        helper_copy.closure(made.helpers)
+        if notebook:
+            put_back(notebook, made.data)
+    except Exception as error:
+        return _died(path, last_place(error))
+    return made
+
+
+def _died(path: str, why: str) -> Failure:
+    step = "it has no output; please report it with this file"
+    return Failure(path, path, "internal error of torch2ms", why, step, internal=True)
