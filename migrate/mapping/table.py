@@ -131,6 +131,10 @@ class Table:
         """function, class, method, property, constant, module; "" when torch has no such name."""
         return self.torch.kind(name)
 
+    def has(self, name: str) -> bool:
+        """Return whether torch has the name, or a row tells of it."""
+        return bool(self.kind(name) or self.rows(name))
+
     def bases(self, name: str) -> tuple[str, ...]:
         """The bases of a torch class, nearest first: LSTM -> RNNBase, Module."""
         return self.torch.bases(name)

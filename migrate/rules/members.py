@@ -6,6 +6,7 @@ import ast
 
 from migrate.analysis.types.kinds import TENSOR, is_all
 from migrate.analysis.types.recorded import is_plain
+from migrate.codegen import layout
 from migrate.codegen.substitution import Renderer, piece
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
@@ -165,19 +166,8 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     parent = scene.parent(node)
     kinds = sorted(scene.kind_names(node.value) - {"None"})
     if isinstance(parent, ast.Call) and parent.func is node:
-        if not scene.table.rows(name) and not inplace.applies(scene, name):
-            return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
-        written = inplace.applies(scene, name)
-        found = decide_call(scene, site, name, parent, node.value)
-        if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
-            return found
-        if type(found) is Edit and not written:  # no Removal
-            either = _either(scene, found, parent, node.value)
-            if (
-                either is not None
-                and scene.inference.recorded.at(scene.file.path, node.value) is None
-            ):
-                return either
+        if form := _by_class(scene, site, node, parent):
+            return form
     elif isinstance(node.ctx, ast.Load) and scene.table.kind(name) != "method":
         held = _property(scene, site, node, name)
         if isinstance(held, Edit) and held.outcome is Outcome.KEPT:
@@ -187,44 +177,89 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
 
 _ASKED = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp, ast.BinOp, ast.Compare,
           ast.Slice, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)  # fmt: skip
-_EITHER = "Nothing tells whether its receiver is a Tensor: the text asks when it runs."
+_EITHER = "Nothing tells what its receiver is: the text asks when it runs."
+_CLASSES = (("Tensor", "torch.Tensor", "mindspore.Tensor"),
+            ("Module", "torch.nn.Module", "mindspore.nn.Cell"))  # fmt: skip
 
 
-def _either(scene: Scene, edit: Edit, call: ast.Call, receiver: ast.expr) -> Edit | None:
-    """``ops.sort(x, 0) if isinstance(x, ms.Tensor) else x.sort(0)``: right for whatever x is."""
+def _by_class(scene: Scene, site: Site, node: ast.Attribute, call: ast.Call) -> Edit | None:
+    """``ops.sort(x, 0) if isinstance(x, ms.Tensor) else x.sort(0)``: right for whatever x is.
+
+    None: one of the classes that the receiver may be of has no such form.
+    """
+    asked = _deciding(scene, node.value)
+    known = scene.inference.recorded.at(scene.file.path, node.value) is not None
+    forms: list[tuple[Edit, str]] = []
+    for kind, owner, target in _CLASSES:
+        name = f"{owner}.{node.attr}"
+        if not _may_be(scene, node, kind, asked is node.value) or not scene.table.has(name):
+            continue
+        if inplace.applies(scene, name) and not scene.table.rows(name):
+            return None
+        own = scene.site(name, node)
+        found = decide_call(scene, own, name, call, node.value)
+        if isinstance(found, Edit) and found.outcome is Outcome.KEPT:
+            continue
+        if type(found) is not Edit or inplace.applies(scene, name):  # no Removal
+            return None
+        forms.append((found, target))
+    if not forms:
+        return Edit(site, Outcome.KEPT, None) if scene.table.has(site.name) else None
+    if known:
+        return None
+    kinds = scene.kind_names(node.value) - {"None"}
+    if len({_flat(scene, f) for f, _ in forms}) == 1 and kinds == {"Tensor", "Module"}:
+        return forms[0][0]
+    return None if asked is None else _chosen(scene, call, asked, forms)
+
+
+def _may_be(scene: Scene, node: ast.Attribute, kind: str, asked: bool) -> bool:
+    """Return whether the receiver may be of a class of torch that has the method itself."""
+    kinds = scene.kind_names(node.value)
+    if kind not in kinds and "unknown" not in kinds:
+        return False
+    if kind == "Tensor":
+        return True
+    if not asked and not isinstance(node.value, ast.Call):
+        return False  # what arithmetic gives
+    owners = scene.inference.program.holders.get(node.attr, ())
+    return not any(scene.inference.is_module(c.key) for c in owners)
+
+
+def _chosen(
+    scene: Scene, call: ast.Call, asked: ast.expr, forms: list[tuple[Edit, str]]
+) -> Edit | None:
+    """Return the text that takes the form of the class that the receiver is of."""
     span = scene.source.span(call)
-    asked = _deciding(scene, receiver)
-    plain = isinstance(receiver, (ast.Name, ast.Attribute, ast.Call)) and asked is receiver
-    if plain and edit.site.name.rpartition(".")[2] in _of_other_classes(scene):
-        return None  # it may be a Module as well, and that has another form
-    if edit.parts is None or edit.site.span != span or asked is None:
+    parent, first = scene.parent(call), forms[0][0]
+    if isinstance(parent, ast.Await):
         return None
-    if isinstance(scene.parent(call), (ast.Expr, ast.Await)):
-        return None
-    if not _unpacks(scene, call) and any(s.fields for s in scene.table.signatures(edit.site.name)):
-        return None  # MindSpore gives a plain tuple: its fields have no names
-    text, root = scene.spelling.local("mindspore.Tensor")
+    parts: tuple[str | Piece, ...] = ()
+    needs: frozenset[str] = frozenset()
     held = piece(scene.source, asked, False)
-    parts: tuple[str | Piece, ...]
-    parts = (*edit.parts, " if isinstance(", held, f", {text}) else ", Piece(span))
-    if not isinstance(scene.parent(call), (ast.Return, ast.Assign, ast.keyword, ast.AugAssign)):
+    for place, (edit, target) in enumerate(forms):
+        tensor = target == _CLASSES[0][2]
+        if edit.parts is None or edit.site.span != span or (tensor and isinstance(parent, ast.Expr)):
+            return None
+        if not _unpacks(scene, call) and any(
+            s.fields for s in scene.table.signatures(edit.site.name)
+        ):
+            return None  # MindSpore gives a plain tuple: its fields have no names
+        text, root = scene.spelling.local(target)
+        needs |= edit.needs | {root}
+        if place and _flat(scene, edit) == _flat(scene, first):  # both forms are one
+            parts = (*parts[:-1], f", ({scene.spelling.local(forms[0][1])[0]}, {text})) else ")
+            continue
+        parts = (*parts, *edit.parts, " if isinstance(", held, f", {text}) else ")
+    parts = (*parts, Piece(span))
+    plain = (ast.Return, ast.Assign, ast.keyword, ast.AugAssign, ast.Expr)
+    if not isinstance(parent, plain):
         parts = ("(", *parts, ")")
-    needs = edit.needs | {root}
-    return Edit(edit.site, edit.outcome, parts, edit.row, needs, edit.note or _EITHER)
+    return Edit(first.site, first.outcome, parts, first.row, needs, first.note or _EITHER)
 
 
-def _of_other_classes(scene: Scene) -> frozenset[str]:
-    """Return the members of torch's classes that a Tensor may be taken for, but for Tensors."""
-    notes = scene.inference.program.notes
-    if "members of others" not in notes:
-        found = set()
-        for key in scene.table.raw:
-            owner, _, last = key.partition(":")[0].rpartition(".")
-            if owner.rpartition(".")[2][:1].isupper() and owner != "torch.Tensor":
-                found |= {last} if scene.table.kind(f"{owner}.{last}") == "method" else set()
-        notes["members of others"] = frozenset(found)
-    names: frozenset[str] = notes["members of others"]
-    return names
+def _flat(scene: Scene, edit: Edit) -> str:
+    return layout.flat(scene.source, edit.parts or ())
 
 
 def _unpacks(scene: Scene, call: ast.Call) -> bool:

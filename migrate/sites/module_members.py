@@ -40,7 +40,8 @@ def asking_for_part(scene: Scene, node: ast.Call) -> str:
     any_layer = ("", "torch.nn.Module")
     kinds = {atom.kind for atom in atoms}
     if "unknown" in kinds:
-        return row if kinds <= {"unknown", "Module"} and not _in_forward(scene, node) else ""
+        layer = "Module" in kinds or kinds == {"unknown"}
+        return row if layer and not _in_forward(scene, node) else ""
     layers = [a.name for a in atoms if a.kind == "Module"]
     weights = (r.weights for name in layers for r in scene.table.rows(name))
     renamed = any(asked & set(names) for names in weights)

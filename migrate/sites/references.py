@@ -13,7 +13,7 @@ from migrate.analysis.types.kinds import Atom, having, ordered, without_none
 from migrate.analysis.types.own_names import chooses_modes, own_names
 from migrate.sites import forward_names, module_members, operator_names, packages, unknown_receivers
 from migrate.sites.late_writes import late_setting
-from migrate.sites.module_members import is_own
+from migrate.sites.module_members import RENAMED, is_own
 from migrate.sites.packages import followed_name, follows
 from migrate.sites.scene import Scene
 from migrate.sites.unknown_receivers import FORWARD
@@ -177,6 +177,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     atoms = having(scene.kind(node.value), node.attr)
     forms = [_member(scene, atom, node.attr) for atom in atoms]
     names = {name for name in forms if name}
+    if any(a.kind == "unknown" for a in atoms):  # what no class of torch has is of another object
+        names = {n for n in names if n.startswith("field ") or scene.table.has(n)}
     if names and all(name.startswith(SCHEDULES) for name in names):
         names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
     if not names:
@@ -192,7 +194,11 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         name = next(iter(names))
         form = Form.FIELD if name.startswith("field ") else Form.MEMBER
         return [Reference(node, name, form)]
-    return [Reference(node, f"torch.Tensor.{node.attr}", Form.UNSURE)]
+    if node.attr in RENAMED and any(a.kind == "Module" for a in atoms):
+        return [Reference(node, f"torch.nn.Module.{node.attr}", Form.MEMBER)]
+    full = f"torch.Tensor.{node.attr}"
+    of_module = f"torch.nn.Module.{node.attr}"
+    return [Reference(node, of_module if names == {of_module} else full, Form.UNSURE)]
 
 
 def _member(scene: Scene, atom: Atom, attribute: str) -> str:
