@@ -239,7 +239,11 @@ def _chosen(
     held = piece(scene.source, asked, False)
     for place, (edit, target) in enumerate(forms):
         tensor = target == _CLASSES[0][2]
-        if edit.parts is None or edit.site.span != span or (tensor and isinstance(parent, ast.Expr)):
+        if (
+            edit.parts is None
+            or edit.site.span != span
+            or (tensor and isinstance(parent, ast.Expr))
+        ):
             return None
         if not _unpacks(scene, call) and any(
             s.fields for s in scene.table.signatures(edit.site.name)
