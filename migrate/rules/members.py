@@ -177,7 +177,7 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
 
 _ASKED = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp, ast.BinOp, ast.Compare,
           ast.Slice, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)  # fmt: skip
-_EITHER = "Nothing tells what its receiver is: the text asks when it runs."
+_EITHER = "Nothing tells whether its receiver is a Tensor or a Module: the text asks when it runs."
 _CLASSES = (("Tensor", "torch.Tensor", "mindspore.Tensor"),
             ("Module", "torch.nn.Module", "mindspore.nn.Cell"))  # fmt: skip
 
