@@ -16,6 +16,7 @@ import torch
 from mindspore import nn
 
 from migrate.helpers import convolution, norm, pooling
+from migrate.helpers.init import zeros_
 from migrate.helpers.late_children import set_child
 from migrate.helpers.late_settings import set_ceil_mode, set_convolution, set_norm
 from migrate.helpers.layer_parts import give_part, has_part, layer_part, part_of
@@ -165,6 +166,20 @@ def test_what_is_asked_of_a_layer_is_answered_as_in_torch(theirs: Any, mine: Any
         wanted, found = getattr(theirs, name, "none"), part_of(mine, name, "none")
         assert (found is None) is (wanted is None), (type(mine), name)
         assert getattr(found, "shape", found) == getattr(wanted, "shape", wanted)
+
+
+def test_what_is_filled_in_place_is_filled_where_it_lies() -> None:
+    table = nn.Embedding(4, 3).embedding_table
+    zeros_(table[1])
+    zeros_(table[0][1:])
+    zeros_(table[3, 0])
+    assert (table.asnumpy() == 0).tolist() == [
+        [False, True, True], [True] * 3, [False] * 3, [True, False, False]
+    ]  # fmt: skip
+    for view in (ms.ops.ones((2, 3)).T, ms.ops.ones((2, 3)).chunk(2)[1]):
+        with pytest.raises(NotImplementedError, match="a view is filled in place"):
+            zeros_(view)
+    assert zeros_(ms.ops.ones(())) == 0
 
 
 def test_a_cell_of_ones_own_keeps_its_names() -> None:
