@@ -62,12 +62,12 @@ def constant_(tensor, val):
 
 def ones_(tensor):
     """Reproduces torch.nn.init.ones_."""
-    return overwrite(tensor, ops.ones(tensor.shape, tensor.dtype))
+    return overwrite(tensor, ops.ones_like(tensor))
 
 
 def zeros_(tensor):
     """Reproduces torch.nn.init.zeros_."""
-    return overwrite(tensor, ops.zeros(tensor.shape, tensor.dtype))
+    return overwrite(tensor, ops.zeros_like(tensor))
 
 
 def eye_(tensor):
