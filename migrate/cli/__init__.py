@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``torch2ms`` with these arguments (default: those of the process), and return its exit code."""
+    """Run ``torch2ms`` with these arguments, or with those of the process; return its exit code."""
     from migrate.cli import app
 
     return app.main(arguments)

@@ -1,4 +1,4 @@
-"""Write signatures in the notation of ``migrate.mapping.facts``: of Python objects, trees and docstrings.
+"""Write signatures of Python objects, trees and docstrings as ``migrate.mapping.facts`` reads them.
 
 The text is the same on every run: no memory address, no path, no object without a name.
 """
@@ -68,7 +68,7 @@ LISTS = {"list", "List", "Sequence", "Iterable", "_size"}
 
 @dataclass(frozen=True)
 class Piece:
-    """One parameter as text. ``kind`` as in ``migrate.mapping.facts.Param``; "" stands for unknown."""
+    """One parameter as text. ``kind`` as in ``migrate.mapping.facts.Param``; "": unknown."""
 
     name: str
     kind: str

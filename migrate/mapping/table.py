@@ -1,6 +1,6 @@
 """In: mappings/*.toml, the facts, and a user's own TOML. Out: the Table of frozen Rows and Cases.
 
-Nothing is judged here: that is what ``migrate.mapping.table_lint`` does. docs/table.md defines the format.
+Nothing is judged here: ``migrate.mapping.table_lint`` does that. docs/table.md has the format.
 """
 
 from __future__ import annotations
