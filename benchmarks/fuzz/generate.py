@@ -14,6 +14,7 @@ from cases import Call, calls
 from harness import Numpy
 from models import model_program, training_program
 from programs import Program
+from scenes import scene_program
 from statements import Body, Lines, indented
 from torch_side import Oracle, TookLong, limited, oracle
 from writer import Misfit, Writer
@@ -22,10 +23,10 @@ SHAPES = ((2, 3), (3,), (4,), (2, 3, 4), (3, 3), (2, 2), (1, 4), (4, 4), (2, 4),
 CHOICES = ((0, False), (1, True), (2, True), (3, False), (1, False), (2, False), (0, True))
 # statements of a function: most write nothing through views, some confuse kinds
 PROFILES = (("plain", 70), ("writes", 10), ("kinds", 14), ("mixed", 6))
-SHARES = (("call", 72), ("model", 20), ("train", 8))
+SHARES = (("call", 62), ("model", 17), ("train", 7), ("scene", 14))
 # programs with a caller in the file, as nearly all of a project's functions have: 6 of 10 functions
 # are annotated as well, so that about 15 of 100 programs have neither
-CALLED = {"call": 0.625, "model": 0.85, "train": 0.85}
+CALLED = {"call": 0.625, "model": 0.85, "train": 0.85, "scene": 0.85}
 
 
 def programs(
@@ -49,7 +50,8 @@ def one(
     draws: random.Random, number: int, kind: str, bare: bool = False
 ) -> tuple[Program, Oracle] | None:
     """A program that torch runs, with what it gives; None: these draws give none."""
-    make = {"call": call_program, "model": model_program, "train": training_program}[kind]
+    make = {"call": call_program, "model": model_program, "train": training_program,
+            "scene": scene_program}[kind]  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

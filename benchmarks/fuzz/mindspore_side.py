@@ -102,9 +102,10 @@ def serve(mode: str) -> None:
                     added = added + (leaf.astype(ms.float32).reshape(-1) * factors).sum()
                 return added
 
-            trained = []
+            trained, names = [], []
             if model is not None:
-                trained = [p for p in model.get_parameters() if p.requires_grad]
+                named = [(n, p) for n, p in model.parameters_and_names() if p.requires_grad]
+                trained, names = [p for _, p in named], [plain_name(n) for n, _ in named]
             weights = ms.ParameterTuple(trained) if trained else None
             take = ms.value_and_grad(total, tuple(places) if places else None, weights)
             _, taken = take(*handed)
@@ -116,7 +117,6 @@ def serve(mode: str) -> None:
                 inputs = (inputs,)
             if weights and not isinstance(others, (tuple, list)):
                 others = (others,)
-            names = [plain_name(p.name) for p in trained]
             pairs = [(f"argument {i}", x) for i, x in zip(places, inputs, strict=True)]
             pairs += list(zip(names, others, strict=True))
             return ("dict", [(n, ("tensor", self.array(x))) for n, x in pairs]), None

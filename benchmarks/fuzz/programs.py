@@ -83,6 +83,8 @@ def apart(expected: Any, got: Any, where: str = "", beside: float = 0.0, loose: 
     if what in ("tensor", "array"):
         return _arrays_apart(a, b, where, beside, loose)
     if what == "dict":
+        if {k for k, _ in a} == {k for k, _ in b} and any("." in k for k, _ in a):
+            b = [(k, dict(b)[k]) for k, _ in a]  # the order of weights is a layer's own, by design
         if [k for k, _ in a] != [k for k, _ in b]:
             return f"{where}: keys {[k for k, _ in a]} / {[k for k, _ in b]}"
         return next((t for (k, x), (_, y) in zip(a, b, strict=True)

@@ -84,9 +84,14 @@ def convert(programs: Sequence[Program], scratch: Path) -> Converted:
 
 
 def _flags(output: Path, programs: Sequence[Program]) -> dict[str, tuple[str, ...]]:
-    """The codes in the definitions of each program, known by the number that their names end in."""
+    """The codes in the definitions of each program.
+
+    A definition belongs to the program whose number its name ends in, or else to those that name
+    it: the class of a training step.
+    """
     found: dict[str, list[str]] = {p.name: [] for p in programs}
-    everywhere: list[str] = []
+    named: dict[str, set[str]] = {}
+    loose: list[tuple[str, list[str]]] = []
     for path in output.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         try:
@@ -99,16 +104,24 @@ def _flags(output: Path, programs: Sequence[Program]) -> dict[str, tuple[str, ..
             start, end = last, node.end_lineno or 0
             last = end
             # the comments in front of a definition are its own
-            codes = FLAG.findall("\n".join(lines[start:end]))
-            if not codes:
-                continue
+            codes = [c.split()[1] for c in FLAG.findall("\n".join(lines[start:end]))]
             number = re.search(r"(\d+)$", _name(node) or path.stem)
             owner = f"p{number.group(1)}" if number else ""
-            if owner in found:
-                found[owner] += [c.split()[1] for c in codes]
-            elif path.name not in ("torch_helpers.py",):
-                everywhere += [c.split()[1] for c in codes]
-    return {name: tuple(codes) + tuple(everywhere) for name, codes in found.items()}
+            if owner in found and not _made(_name(node)):
+                found[owner] += codes
+                for name in re.findall(r"\b[A-Z]\w+", "\n".join(lines[start:end])):
+                    named.setdefault(name, set()).add(owner)
+            elif codes and path.name not in ("torch_helpers.py",):
+                loose.append((_name(node), codes))
+    for name, codes in loose:
+        for owner in named.get(name, found):
+            found[owner] += codes
+    return {name: tuple(codes) for name, codes in found.items()}
+
+
+def _made(name: str) -> bool:
+    """Whether the tool has made a class, whose number counts its own classes."""
+    return re.fullmatch(r"\w*(WithLoss|OneStep|Step|Eval)\w*\d*", name) is not None
 
 
 def _name(node: ast.stmt) -> str:

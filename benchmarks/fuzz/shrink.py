@@ -108,6 +108,8 @@ def _simpler(tree: ast.Module) -> Iterator[ast.Module]:
 
 def _changes(node: ast.AST) -> Iterator[Callable[[ast.AST], None]]:
     for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns"):
+            continue
         if isinstance(value, ast.expr) and isinstance(getattr(value, "ctx", ast.Load()), ast.Load):
             for at, part in enumerate(_parts(value)):
                 if isinstance(part, ast.expr):

@@ -490,12 +490,14 @@ def _targets(lines: Lines) -> set[str]:
 
 def _weighted(profile: str, depth: int) -> tuple[list[Callable[[Body, int], Lines]], list[int]]:
     from confusion import confused
+    from scenes import scene
 
     forms: dict[Callable[[Body, int], Lines], int] = {
         Body.assigned: 12, Body.row: 10, Body.unpacked: 3, Body.gathered: 2, Body.walrus: 1,
         Body.ternary: 2, Body.deleted: 1, Body.asserted: 1, Body.if_else: 5, Body.for_loop: 4,
         Body.while_loop: 2, Body.tried: 1, Body.with_block: 1, Body.matched: 1,
         Body.early_return: 2, Body.nested: 2, Body.lambdas: 3, Body.helper: 3, Body.updated: 1,
+        scene: 8,
     }  # fmt: skip
     if profile in ("writes", "mixed"):
         forms |= {Body.written: 6, Body.aliased: 8, Body.container: 5, Body.updated: 4}

@@ -216,11 +216,11 @@ class Writer:
 
     # -- statements -------------------------------------------------------------------------
 
-    def executed(self, lines: Iterable[str]) -> bool:
+    def executed(self, lines: Iterable[str], grad: bool = False) -> bool:
         """Execute statements on the values; False, and nothing changed, where they raise."""
         kept = {k: v for k, v in self.values.items() if k not in _header_names()}
         try:
-            with torch.no_grad(), warnings.catch_warnings():
+            with torch.set_grad_enabled(grad), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(_unwrapped(lines), "fuzz", "exec"), self.values)
         except _Returned:

@@ -15,7 +15,7 @@ from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented, first_start
 from migrate.rules.stopped import QUIET, STOPPING, outwards
 from migrate.rules.torch_sharing import is_view_name
-from migrate.sites.buffer_gradients import CUTTING, is_parameter
+from migrate.sites.buffer_gradients import CUTTING, carries, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.source import Source
@@ -25,6 +25,7 @@ from migrate.syntax.trees import unpacked
 _KERNELS = QUIET[-2:]
 
 
+_CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
 # what has variables of its own
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp,
@@ -187,7 +188,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             kept.add(item.id)
         elif id(item) in same:
             kept.add(item.id)  # no value is computed: it has the gradient that it had
-        elif read and is_all(scene.kind(item), "Tensor"):
+        elif read and (is_all(scene.kind(item), "Tensor") or _may_carry(scene, item, node)):
             stores.setdefault(item.id, []).append(item)
     end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
     behind = []  # text at one place is kept in this order: what is deeper comes first
@@ -195,8 +196,14 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
         inside = all(id(place) in own for place in places)
         early = name in kept or _leaves_early(scene, name, node)
         if inside and (early or _keeps_older(scene, name, node, places)):
+            leaving = {id(p) for p in _left_with(scene, name, node)}
+            for place in places:
+                if isinstance(scene.statement(place), ast.For) and id(place) not in leaving:
+                    places = [p for p in places if p is not place]
             for statement in dict.fromkeys(map(scene.statement, places)):
-                if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+                if isinstance(statement, ast.For):
+                    yield _cut_first(scene, statement, name)
+                elif isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
                     yield _cut(scene, node, statement, name)
         elif not isinstance(node.body[-1], (ast.Return, ast.Raise)):
             behind.append(_cut(scene, node, node, name, end))
@@ -249,12 +256,43 @@ def _same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
                 cut |= {id(n) for n in ast.walk(target)}
         elif isinstance(item, (ast.AnnAssign, ast.AugAssign)):
             cut.add(id(item.target))
+        elif isinstance(item, ast.For):
+            cut |= {id(n) for n in ast.walk(item.target)}
+            given |= {id(n): "?" for n, part in _rounds(item) if not _is_split(scene, part)}
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
             bound.setdefault(item.id, []).append(id(item))
     loose = {name for name, places in bound.items() if not cut.issuperset(places)}
     given = {key: name for key, name in given.items() if name not in loose}
     own = {name for name, places in bound.items() if any(p not in given for p in places)}
     return set(given), own & set(given.values())
+
+
+def _rounds(loop: ast.For) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """Yield the variables of a loop, each with what it takes an element of."""
+    call = loop.iter
+    given = call.args if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else []
+    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+    parts: list[tuple[ast.expr, ast.expr]] = [(loop.target, loop.iter)]
+    targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+    if name == "enumerate" and len(targets) == 2 and given:
+        parts = [(targets[1], given[0])]
+    elif name == "zip" and len(targets) == len(given):
+        parts = list(zip(targets, given, strict=True))
+    elif name in ("reversed", "iter", "list", "tuple") and given:
+        parts = [(loop.target, given[0])]
+    for target, part in parts:
+        yield from ((n, part) for n in ast.walk(target) if isinstance(n, ast.Name))
+
+
+_SPLITTING = frozenset("unbind chunk split tensor_split hsplit vsplit dsplit".split())
+
+
+def _is_split(scene: Scene, value: ast.expr) -> bool:
+    """Return whether the elements of a value are parts of a Tensor, made when it is evaluated."""
+    func = value.func if isinstance(value, ast.Call) else None
+    held = func.value if isinstance(func, ast.Attribute) and func.attr in _SPLITTING else None
+    torchs = held is not None and any(a.kind == "ref" for a in scene.kind(held))
+    return torchs or is_all(scene.kind(held or value), "Tensor")
 
 
 _CASTS = frozenset("to type type_as float double half bfloat16".split())
@@ -282,7 +320,7 @@ def _cut(
     ``cast``: the variable that it is itself where it has its dtype.
     """
     source = scene.source
-    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    text, root = _cutting(scene, block, name)
     end = end or _line_end(source, source.span(after).end)
     start, line = source.span(after).start, source.line_start(after.lineno)
     if source.data[line:start].strip():  # behind a colon
@@ -291,6 +329,43 @@ def _cut(
     value = f"{cast} if {cast}.dtype == {name}.dtype else {text}({name})" if cast else ""
     parts = (source.newline, indent, f"{name} = {value or f'{text}({name})'}")
     return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
+
+
+def _cutting(scene: Scene, block: ast.AST, name: str) -> tuple[str, str]:
+    """Return the function that cuts off what a block binds a name to, and what to import."""
+    places = (n for n in _evaluated(block) if isinstance(n, ast.Name) and n.id == name)
+    stored = [n for n in places if isinstance(n.ctx, ast.Store)]
+    known = all(is_all(scene.kind(n), "Tensor") for n in stored)
+    return scene.spelling.local(_CUT if known else _CUT_ALL)
+
+
+def _may_carry(scene: Scene, node: ast.expr, block: ast.AST) -> bool:
+    """Return whether an expression, or a variable that is bound, may hold Tensors with a gradient,
+    and nothing says what it is."""
+    if "unknown" not in scene.kind_names(node):
+        return False
+    if isinstance(node, ast.Name):
+        item = scene.parent(node)
+        if isinstance(node.ctx, ast.Load):
+            names = (n for n in _evaluated(block) if isinstance(n, ast.Name) and n.id == node.id)
+            return any(_may_carry(scene, n, block) for n in names if isinstance(n.ctx, ast.Store))
+        alone = isinstance(item, ast.Assign) and item.targets == [node]
+        bound = item.value if alone or isinstance(item, ast.AugAssign) else None  # type: ignore[union-attr]
+        return bound is not None and _may_carry(scene, bound, block)
+    computes = isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript))
+    recorded = computes and data_attribute.records(scene, scene.function(node))
+    return recorded and carries(scene, node, block, frozenset())
+
+
+def _cut_first(scene: Scene, header: ast.For, name: str) -> Edit:
+    """``name = ops.stop_gradient(name)`` as the first statement of a loop that binds it."""
+    source, first = scene.source, header.body[0]
+    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+    start, line = first_start(scene, first), source.line_start(first.lineno)
+    beside = source.data[line:start].strip()  # behind a colon
+    rest = ("; ",) if beside else (source.newline, Piece(Span(line, start)))
+    parts = (f"{name} = {text}({name})", *rest)
+    return _silent(scene, first, Span(start, start), parts, frozenset((root,)))
 
 
 def _leaves_early(scene: Scene, name: str, node: ast.With) -> bool:
@@ -307,17 +382,20 @@ def _leaves_early(scene: Scene, name: str, node: ast.With) -> bool:
 
 def _keeps_older(scene: Scene, name: str, node: ast.With, places: list[ast.Name]) -> bool:
     """Whether a block may end with the value that a name had before it, gradient and all."""
+    inside = {id(place) for place in places}
+    return any(id(place) not in inside for place in _left_with(scene, name, node))
+
+
+def _left_with(scene: Scene, name: str, node: ast.With) -> Iterator[ast.AST | None]:
+    """Yield what a name may be bound by where a block ends; None where nothing binds it."""
     point = scene.facts.point(node)
     assert point is not None
-    inside = {id(place) for place in places}
-    reaches = [
-        point[0].bindings.after(name, edge.source)
-        for edge in point[0].graph.leaving(node)
-        if edge.source.role is Role.LEAVE and edge.why is not Why.EXCEPTION
-    ]
-    return any(
-        reach.unbound or any(id(b.place) not in inside for b in reach.bindings) for reach in reaches
-    )
+    for edge in point[0].graph.leaving(node):
+        if edge.source.role is Role.LEAVE and edge.why is not Why.EXCEPTION:
+            reach = point[0].bindings.after(name, edge.source)
+            yield from (b.place for b in reach.bindings)
+            if reach.unbound:
+                yield None
 
 
 def _line_end(source: Source, end: int) -> int:
@@ -349,8 +427,10 @@ def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
                     yield from _wrapped(scene, value, "{}(", ")")
 
 
-def _wrapped(scene: Scene, value: ast.expr, before: str, after: str) -> Iterator[Edit]:
-    text, root = scene.spelling.local("mindspore.ops.stop_gradient")
+def _wrapped(
+    scene: Scene, value: ast.expr, before: str, after: str, by: str = _CUT
+) -> Iterator[Edit]:
+    text, root = scene.spelling.local(by)
     span, needs = scene.source.span(value), frozenset((root,))
     yield _silent(scene, value, Span(span.start, span.start), (before.format(text),), needs)
     yield _silent(scene, value, Span(span.end, span.end), (after.format(text),), needs)
@@ -376,7 +456,8 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
                 held = [item.value]
             elif not is_all(scene.kind(item.value), "Tensor"):
                 unpacks = len(places) > 1 or not isinstance(item.targets[0], ast.Name)
-                held = [] if unpacks else [item.value]
+                behind = _may_carry(scene, item.value, block)  # cut off where the block ends
+                held = [] if unpacks or behind else [item.value]
         elif isinstance(item, ast.AugAssign):
             held = [item.value] if is_all(scene.kind(item.value), "list", "tuple") else []
         elif isinstance(item, (ast.Yield, ast.YieldFrom)):
@@ -447,6 +528,8 @@ def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
                 yield from _wrapped(scene, value, "[{}(v) for v in ", "]")
             elif is_all(kinds, "tuple"):
                 yield from _wrapped(scene, value, "tuple({}(v) for v in ", ")")
+        elif _may_carry(scene, value, block):
+            yield from _wrapped(scene, value, "{}(", ")", _CUT_ALL)
 
 
 def _is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:

@@ -104,11 +104,23 @@ class View:
         return (called["step"] & called["zero_grad"]) - {""}
 
     @cached_property
-    def leaves(self) -> set[str]:
-        """Names that are bound to Parameters of no Module."""
-        bound = (n for n in self.file.of(ast.Assign) if isinstance(n.value, ast.Call))
-        made = [n for n in bound if self.torch_names(n.value.func) & _PARAMETERS]  # type: ignore[attr-defined]
-        return {dotted(t) for n in made for t in n.targets} - {""}
+    def leaves(self) -> dict[str, set[int]]:
+        """Names that are bound to Parameters of no Module, with the values that make these."""
+        found: dict[str, set[int]] = {}
+        for item in self.file.of(ast.Assign):
+            value = item.value
+            if isinstance(value, ast.Call) and self.torch_names(value.func) & _PARAMETERS:
+                for target in item.targets:
+                    found.setdefault(dotted(target), set()).add(id(value))
+        found.pop("", None)
+        return found
+
+    def is_leaf(self, node: ast.AST) -> bool:
+        """Return whether a variable that is read may be such a Parameter, or an attribute is."""
+        made = self.leaves.get(dotted(node), set())
+        if not made or not isinstance(node, ast.Name):
+            return bool(made)
+        return any(id(v) in made for v in self.inference.facts(self.file.path).values(node))
 
     def is_optimizer(self, node: ast.AST) -> bool:
         found = self.atoms(node)

@@ -22,7 +22,7 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
     for use in (u for n in nodes for u in uses(n, own)):
         atoms = view.atoms(use.node)
         known = atoms == {"Module"} and not _weightless(view, use.node)
-        known = known or (use.name in view.leaves and not use.stored)
+        known = known or (not use.stored and view.is_leaf(use.node))
         if known or (not atoms and use.name in _told(view)) or _computes(view, use.node):
             found.add(use.name)
     return found

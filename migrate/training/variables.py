@@ -141,6 +141,10 @@ def variables(
     loop = _outermost(loops, fixed, optimizers, own)
     changing = changed_in(loop, own) if loop is not None else _bound_between(region, own)
     late = fixed & changing
+    cleared = any(z.on[-1:] == (loops[0],) for z in region.group.zeros) if loops else True
+    if loop is None and not (cleared or region.group.fused or region.group.by_hand):
+        name = sorted(fixed & changed_in(loops[0], own) | {*optimizers})[0]
+        return Unclear(region.group.backwards[0], f"gradients add up, and the loop binds {name}")
     alone = loop is None and region.condition is None and not region.group.apart
     if late and not (alone and all(_is_bound_once(view, region, n, own) for n in late)):
         name = sorted(late)[0]
