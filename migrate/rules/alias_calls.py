@@ -51,8 +51,9 @@ class Summary:
     ``fields`` maps the attributes of ``self`` that are given back to how they are.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``asked``, ``items``: see `Findings`; ``added``: what it gives back is
-    the result of an augmented assignment.
+    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``: see `Findings`; ``added``: what it
+    gives back is the result of an augmented assignment; ``outer``: variables of scopes around it,
+    given back.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
@@ -62,9 +63,11 @@ class Summary:
     assigns: bool = False
     lost: frozenset[Path] = frozenset()
     rebound: frozenset[Path] = frozenset()
+    added_to: frozenset[Path] = frozenset()
     asked: frozenset[Path] = frozenset()
     items: frozenset[str] = frozenset()
     added: bool = False
+    outer: Mapping[str, int] = field(default_factory=dict)
 
 
 class Calls(Writes):
@@ -404,7 +407,15 @@ class Calls(Writes):
               for n, h in summary.shares.items())
         )  # fmt: skip
         made = self.made(node)
+        inner = function.parent is not None and id(function.parent.node) == id(self._unit())
+        for name, how in summary.outer.items():
+            held = self.look(name) if inner else frozenset((Ref(("outer", name)),))
+            own |= made_as(held, how)
         return shared | own | (made_as(made, VIEW) if summary.tied else made)
+
+    def _unit(self) -> ast.AST | None:
+        """Return the function that is walked through."""
+        raise NotImplementedError  # in alias_walk
 
     def _effects(self, node: ast.Call, summary: Summary, passed: dict[str, Refs]) -> None:
         """What a callee reads and sets in the objects that it is given."""
@@ -417,6 +428,9 @@ class Calls(Writes):
         for path in sorted(summary.rebound):
             own = self.rebind(id(node), self._at(path, passed))
             self.state.put(self._at(path[:-1], passed), path[-1], own, anew=True)
+        for path in sorted(summary.added_to):
+            new = self.add_to(id(node), node, self._at(path, passed), (id(node), path))
+            self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
         if summary.added:

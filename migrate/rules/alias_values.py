@@ -38,8 +38,9 @@ class Findings:
     """What a walk found: ``seen`` maps a write to the name under which it is missed.
 
     ``cut`` maps a write that loses a gradient to the name under which that is missed; ``lost`` are
-    the attributes that a gradient is lost in, ``rebound`` those bound anew, ``asked`` those read,
-    all as paths from a parameter; the first two with their writes. ``unfolded``: augmented
+    the attributes that a gradient is lost in, ``rebound`` those bound anew, ``added_to`` those that
+    an augmented assignment binds to a new tensor, ``asked`` those read, all as paths from a
+    parameter; the first three with their writes. ``unfolded``: augmented
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
@@ -58,6 +59,7 @@ class Findings:
     cut: dict[int, str] = field(default_factory=dict)
     lost: dict[Path, set[int]] = field(default_factory=dict)
     rebound: dict[Path, set[int]] = field(default_factory=dict)
+    added_to: dict[Path, set[int]] = field(default_factory=dict)
     asked: set[Path] = field(default_factory=set)
     added: set[int] = field(default_factory=set)
     unfolded: set[int] = field(default_factory=set)

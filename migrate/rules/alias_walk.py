@@ -112,12 +112,16 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
     fields: dict[str, int] = {}
     own = owner_parameter(function)
     added = False
+    outer: dict[str, int] = {}
     for ref in found.returned:
         top = root(ref.region)
         place = top[1] if len(top) > 1 else 0
         added |= place in found.added
         for name, how in found.given.get(place, {}).items():  # type: ignore[call-overload]
             shares[name] = min(how, shares.get(name, MAYBE))
+        if top[0] == "outer":
+            how = ref.how if ref.region == top else max(ref.how, VIEW)
+            outer[str(place)] = min(how, outer.get(str(place), MAYBE))
         if top == ("param", own):
             name = _field(ref.region)
             fields[name] = min(max(ref.how, VIEW), fields.get(name, MAYBE))
@@ -137,9 +141,11 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         changes_object(scene, function),
         frozenset(found.lost),
         frozenset(found.rebound),
+        frozenset(found.added_to),
         frozenset(p for p in found.asked if p[-1] in registered(scene)),
         frozenset(found.items),
         added,
+        outer,
     )
 
 
@@ -190,6 +196,9 @@ class _Walk(Calls, Forward[State]):
         unit = self.function.node if self.function is not None else self.scene.source.tree
         solve(self, graph_of(unit))
         return self.found
+
+    def _unit(self) -> ast.AST | None:
+        return self.function.node if self.function is not None else None
 
     def initial(self, graph: Graph) -> State:
         state = State()
@@ -356,6 +365,10 @@ class _Walk(Calls, Forward[State]):
                 self.state.put(refs, ELEMENTS, self.elements(added))
             if may_be_tensor(kinds) and unsure_target(target):
                 self._may_add(item, target, refs)
+            elif may_be_tensor(kinds) and isinstance(target, ast.Attribute):
+                self.state.unsure.add(id(item))
+                new = self.add_to(id(item), item, refs, id(item)) | refs
+                self.state.put(self.holders(target.value), target.attr, new, anew=True)
             return
         self.flight.clear()
         if isinstance(target, ast.Attribute) and is_buffer(self.scene, target):
@@ -364,9 +377,7 @@ class _Walk(Calls, Forward[State]):
             self.lose(id(item), item, refs, [item.value])
             return
         if isinstance(target, ast.Attribute) and target.attr != "data":
-            self.note_given(item, frozenset(r for r in refs if r.region[0] == "param"))
-            self.state.write(refs, id(item))
-            new = frozenset((self.state.make(id(item)),))
+            new = self.add_to(id(item), item, refs, id(item))
             self.state.put(self.holders(target.value), target.attr, new, anew=True)
             return
         self.found.added.add(id(item))

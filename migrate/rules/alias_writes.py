@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from migrate.analysis.cfg import Node
 from migrate.analysis.facts import UnitFacts
@@ -82,6 +82,16 @@ class Writes(Values):
         self.state.write(old, by)
         return frozenset(Ref(ref.region) for ref in old if ref.region[0] == "field")
 
+    def add_to(self, by: int, at: ast.AST, old: Refs, place: Hashable) -> Refs:
+        """Mark who holds what an attribute held before it was bound to a sum; return the sum."""
+        old = frozenset(r for r in old if r.how < MAYBE)
+        for ref in old:
+            if len(path := path_of(ref.region)) > 1:
+                self.found.added_to.setdefault(path, set()).add(by)
+        self.note_given(at, frozenset(r for r in old if r.region[0] == "param"))
+        self.state.write(old, by)
+        return frozenset((self.state.make(place),))
+
     def lose(self, by: int, at: ast.AST, refs: Refs, values: Iterable[ast.expr]) -> None:
         """Note what takes a value whose gradient does not come along."""
         if is_stopped(self.scene, self.scene.file, at):
@@ -145,8 +155,9 @@ class Writes(Values):
             return refs
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
-        if any(r.how == VIEW and root(r.region)[0] == "outer" for r in refs):
-            self.found.seen.setdefault(key, "a variable of outside, of which it is a part")
+        part = VIEW if mode == "item" else SAME  # an item is set in the very object
+        if any(part <= r.how < MAYBE and root(r.region)[0] == "outer" for r in refs):
+            self.found.seen.setdefault(key, "a variable of outside, or one that it is a part of")
         self._unseen(key, expr, refs)
         repairs = self._repairs(by, target, refs) if mode in ("bound", "item") else ()
         self.state.write(refs, key)

@@ -55,6 +55,9 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     lost = effect(scene, function, key, "lost")
     if lost:
         return Fate(Missed("INP205", f"{lost} reads it behind that"))
+    held = _added_to(scene, function, key, frozenset())
+    if held:
+        return Fate(Missed("INP203", f"read later as {held}"))
     given = dict(found.given.get(key, {}))
     assigned = key in found.assigned
     if function is not None:
@@ -102,6 +105,27 @@ def effect(
         there = effect(scene_of(scene, file), caller, id(call), kind, seen | {id(function)})
         if there:
             return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
+    return ""
+
+
+def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> str:
+    """Return who reads the tensor that an attribute held before ``self.x += y``, among callers."""
+    found = findings(scene, function)
+    if function is None or id(function) in seen:
+        return ""
+    if not any(by in writes for writes in found.added_to.values()):
+        return ""
+    for file, call, caller in call_sites(scene, function):
+        there, key = scene_of(scene, file), id(call)
+        one = findings(there, caller)
+        name = one.seen.get(key) or _added_to(there, caller, key, seen | {id(function)})
+        given = dict(one.given.get(key, {}))
+        if caller is not None and not name and given:
+            given.pop(owner_parameter(caller), None)
+            missed = lent(there, caller, max(given.values()), False, frozenset()) if given else None
+            name = missed.by if missed is not None else ""
+        if name:
+            return name if ":" in name else f"{name} at {file.path}:{call.lineno}"
     return ""
 
 

@@ -70,7 +70,8 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
     data = through_data(node.target)
     if data and data_attribute.keeps_gradient(scene, node.target):
         return True
-    if not data and target_of(scene, node.target).holder is not Holder.NAME:
+    holder = target_of(scene, node.target).holder
+    if not data and holder is not Holder.NAME and not isinstance(node.target, ast.Attribute):
         return False
     found = fate(scene, node)
     return found.missed is not None or (found.assigned and not data)
