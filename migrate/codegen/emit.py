@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from migrate.codegen.grouping import Slot, binds_like, grouped, is_loose, slot_of, top
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.source import Source
+from migrate.syntax.trees import children
+from migrate.syntax.trees import within as all_within
 
 _OURS = ("import", "imports", "helpers")  # what edits of no statement are called
 
@@ -22,6 +26,16 @@ class Emission:
     length: int = 0
     marks: list[tuple[int, int]] = field(default_factory=list)
     inserted: list[Span] = field(default_factory=list)
+
+    @cached_property
+    def places(self) -> dict[Span, tuple[ast.expr, ast.AST]]:
+        """The expressions of the source, each with the node that holds it."""
+        return {
+            self.source.span(child): (child, node)
+            for node in all_within(self.source.tree)
+            for child in children(node)
+            if isinstance(child, ast.expr)
+        }
 
     def copy(self, start: int, end: int) -> None:
         if end > start:
@@ -119,24 +133,66 @@ def _range(
         if outer is not None and place == outer.site.span:
             continue
         out.copy(position, place.start)
-        _one(out, edit, order, starts)
+        loose = (outer is None or place != span) and _is_loose(out, edit, order, starts)
+        _one(out, edit, order, starts, loose)
         position = place.end
     out.copy(position, span.end)
 
 
-def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> None:
+def _is_loose(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> bool:
+    """Return whether what an edit makes of an expression needs parentheses where that was."""
+    shape = _shape(out.source, edit, order, starts)
+    if shape is None or not is_loose(Slot.TIGHT, shape):
+        return False
+    place = out.places.get(edit.site.span)
+    if place is None or binds_like(place[0], shape):
+        return False
+    return is_loose(slot_of(place[1], place[0]), shape) and not out.source.is_enclosed(place[0])
+
+
+def _shape(source: Source, edit: Edit, order: list[Edit], starts: list[int]) -> ast.expr | None:
+    """Return an expression of the class of what an edit makes; None where it is no expression."""
+    made = top(source, edit.parts or ())
+    if not isinstance(made, int):
+        return made
+    piece = (edit.parts or ())[made]
+    assert isinstance(piece, Piece)
+    return _becomes(source, piece, edit, order, starts) or piece.node
+
+
+def _becomes(
+    source: Source, piece: Piece, outer: Edit, order: list[Edit], starts: list[int]
+) -> ast.expr | None:
+    """Return what the expression of a piece becomes by an edit of its own."""
+    index = bisect.bisect_left(starts, piece.span.start)
+    while index < len(order) and starts[index] == piece.span.start:
+        edit = order[index]
+        index += 1
+        if edit.site.span == piece.span != outer.site.span and edit is not outer:
+            return _shape(source, edit, order, starts)
+    return None
+
+
+def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int], loose: bool) -> None:
     assert edit.parts is not None
     begin = out.length
     out.marks.append((edit.site.span.start, begin))
-    for part in edit.parts:
+    pieces = [(i, p) for i, p in enumerate(edit.parts) if isinstance(p, Piece) and p.node]
+    made = {i: _becomes(out.source, p, edit, order, starts) for i, p in pieces}
+    around = grouped(out.source, edit.parts, {i: s for i, s in made.items() if s is not None})
+    if loose:
+        out.write(b"(")
+    for index, part in enumerate(edit.parts):
         if isinstance(part, Piece):
-            if part.parens:
+            if index in around:
                 out.write(b"(")
             _range(out, part.span, order, starts, edit, False)
-            if part.parens:
+            if index in around:
                 out.write(b")")
         else:
             out.write(part.encode("utf-8"))
+    if loose:
+        out.write(b")")
     if edit.site.name in _OURS:
         out.inserted.append(Span(begin, out.length))
 

@@ -104,18 +104,6 @@ def _text(source: Source, span: Span) -> str:
     return source.text(span)
 
 
-def flat(source: Source, parts: tuple[str | Piece, ...]) -> str:
-    """The parts as text, without the edits inside pieces."""
-    shown = []
-    for part in parts:
-        if isinstance(part, str):
-            shown.append(part)
-        else:
-            text = source.text(part.span)
-            shown.append(f"({text})" if part.parens else text)
-    return "".join(shown)
-
-
 def above(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:
     """Lines of their own before the text at ``start``, indented as its line will be."""
     indent = Piece(Span(source.line_start(source.line_of(start)), start))

@@ -6,9 +6,13 @@ Arguments are put in as pieces of the original text, never as text that is parse
 from __future__ import annotations
 
 import ast
+import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from migrate.codegen.grouping import Slot, is_loose, slot_of
 from migrate.codegen.imports import Spelling
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.table import Param, Signature, Table
@@ -18,17 +22,7 @@ from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted, is_super
 
 Parts = list["str | Piece"]
-_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set,
-          ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)  # fmt: skip
-_OPERATORS: Mapping[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-    ast.LShift: "<<", ast.RShift: ">>",
-}  # fmt: skip
-_COMPARISONS: Mapping[type, str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
+_MARK = "_torch2ms_below_"
 
 
 @dataclass(frozen=True)
@@ -40,29 +34,35 @@ class Argument:
     origin: ast.expr | None = None
 
 
-def piece(source: Source, node: ast.expr, tight: bool) -> Piece:
-    """An argument as a piece of the text, in parentheses where the place binds tighter."""
-    if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)):
-        return Piece(source.span(node), True)
-    if isinstance(node, ast.Constant):
-        return Piece(source.span(node))
-    if isinstance(node, ast.Tuple):
-        bare = source.data[source.span(node).start : source.span(node).start + 1] != b"("
-        return Piece(source.span(node), bare)
-    loose = not isinstance(node, _ATOMS) or is_split(source, node)
-    return Piece(source.span(node), tight and loose)
+def piece(source: Source, node: ast.expr) -> Piece:
+    """Return an expression as a piece of the text, in parentheses where its place needs them."""
+    return Piece(source.span(node), node)
 
 
-def is_split(source: Source, node: ast.expr) -> bool:
-    """Whether lines end in it outside of any bracket of its own: those around it held it."""
-    text = source.text(source.span(node))
-    if "\n" not in text:
-        return False
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
-        return True
-    return False
+@lru_cache(maxsize=16384)
+def _skeleton(node: ast.expr) -> tuple[tuple[str, ...], tuple[tuple[ast.expr, Slot], ...]]:
+    """Return the text of a part of a template around what is right below it, and that."""
+    below: list[tuple[ast.expr, Slot]] = []
+
+    def marked(held: ast.AST, holder: ast.AST) -> ast.AST:
+        bare = isinstance(holder, ast.Subscript) and isinstance(held, ast.Tuple)
+        if not isinstance(held, ast.expr) or isinstance(held, ast.Slice) or bare:
+            return folded(held)
+        below.append((held, slot_of(holder, held)))
+        return ast.Name(f"{_MARK}{len(below) - 1}_", ast.Load())
+
+    def folded(holder: ast.AST) -> ast.AST:
+        made = copy.copy(holder)
+        for name, value in ast.iter_fields(holder):
+            if isinstance(value, ast.AST):
+                setattr(made, name, marked(value, holder))
+            elif isinstance(value, list):
+                items = [marked(v, holder) if isinstance(v, ast.AST) else v for v in value]
+                setattr(made, name, items)
+        return made
+
+    texts = re.split(_MARK + r"(\d+)_", ast.unparse(folded(node)))
+    return tuple(texts[::2]), tuple(below[int(place)] for place in texts[1::2])
 
 
 class Substitution:
@@ -87,44 +87,51 @@ class Substitution:
             self.params.update({p.name: p for p in bound.signature.params})
         self.needs: set[str] = set()
 
-    def expression(self, node: ast.expr, tight: bool) -> Parts:
-        """The parts of a template expression; ``tight``: an operator or attribute follows."""
+    def expression(self, node: ast.expr, slot: Slot = Slot.OPEN) -> Parts:
+        """The parts of a template expression for a place."""
         name = dotted(node)
         if name.partition(".")[0] in ("mindspore", "helpers"):
             text, root = self.spelling.local(name)
             self.needs.add(root)
             return [text]
         if isinstance(node, ast.Name):
-            return self._name(node, tight)
-        method = getattr(self, f"_{type(node).__name__}", None)
-        if method is None:
-            return [ast.unparse(node)]
-        found: Parts = method(node)
-        return ["(", *found, ")"] if tight and not isinstance(node, _ATOMS) else found
+            return self._name(node, slot)
+        if isinstance(node, ast.Call):
+            return [*self.expression(node.func, Slot.TIGHT), "(", *self._items(node), ")"]
+        if isinstance(node, (ast.List, ast.Tuple)):
+            opening, end = "[]" if isinstance(node, ast.List) else "()"
+            alone = end == ")" and len(self._each(node)) == 1
+            return [opening, *self._items(node), f",{end}" if alone else end]
+        texts, below = _skeleton(node)
+        parts: Parts = [texts[0]]
+        for text, (inner, place) in zip(texts[1:], below, strict=True):
+            parts += [*self.expression(inner, place), text]
+        parts = [p for p in parts if p]
+        return ["(", *parts, ")"] if is_loose(slot, node) else parts
 
-    def _name(self, node: ast.Name, tight: bool) -> Parts:
+    def _name(self, node: ast.Name, slot: Slot) -> Parts:
         if node.id == "self" and self.receiver is not None:
-            if is_super(self.receiver):
+            if is_super(self.receiver) and slot is not Slot.OWNER:
                 return ["self"]  # super() is no value
-            return [piece(self.source, self.receiver, True)]
+            return [piece(self.source, self.receiver)]
         given = self._given(node.id)
         if isinstance(given, tuple):
             parts: Parts = ["("]
             for item in given:
-                parts += [piece(self.source, item, False), ", "]
+                parts += [piece(self.source, item), ", "]
             return [*parts[:-1], ",)" if len(given) == 1 else ")"]
         param = self.params.get(node.id)
         meant = param is not None and param.type == "bool"
         if meant and isinstance(given, ast.Constant) and type(given.value) is int:
             return [str(bool(given.value))]  # torch takes 1 for True, MindSpore does not
         if given is not None:
-            return [piece(self.source, given, tight)]
+            return [piece(self.source, given)]
         if param is None:
             return [node.id]
         if param.kind in ("args", "kwargs"):
             return ["()"]
         default = param.default or "None"
-        return [f"({default})" if tight and default.startswith("-") else default]
+        return [f"({default})" if is_loose(slot, parse(default)) else default]
 
     def _given(self, name: str) -> ast.expr | tuple[ast.expr, ...] | None:
         return self.bound.values.get(name) if self.bound is not None else None
@@ -137,112 +144,29 @@ class Substitution:
                 return [self._plain(item) for item in given]
             if given is None and value.value.id in self.params:
                 return []
-        return [Argument(("*", *self.expression(value.value, True)))]
+        return [Argument(("*", *self.expression(value.value, Slot.TIGHT)))]
 
     def _plain(self, item: ast.expr) -> Argument:
-        if isinstance(item, ast.Starred):
-            return Argument((Piece(self.source.span(item)),), origin=item)
-        return Argument((piece(self.source, item, False),), origin=item)
+        return Argument((piece(self.source, item),), origin=item)
 
-    def _owner(self, node: ast.expr) -> Parts:
-        """What an attribute is taken of."""
-        of_receiver = isinstance(node, ast.Name) and node.id == "self"
-        if of_receiver and self.receiver is not None:
-            return [piece(self.source, self.receiver, True)]
-        return self.expression(node, True)
+    def _items(self, node: ast.Call | ast.List | ast.Tuple) -> Parts:
+        """The arguments or elements, with commas between them."""
+        parts: Parts = []
+        for index, one in enumerate(self._each(node)):
+            parts += [", ", *one] if index else one
+        return parts
 
-    def _Attribute(self, node: ast.Attribute) -> Parts:
-        parts = self._owner(node.value)
-        if len(parts) == 1 and isinstance(parts[0], Piece) and self._is_number(parts[0]):
-            parts = [Piece(parts[0].span, True)]  # 2.real is no Python
-        return [*parts, f".{node.attr}"]
-
-    def _is_number(self, part: Piece) -> bool:
-        return self.source.data[part.span.start : part.span.start + 1].isdigit()
-
-    def _Subscript(self, node: ast.Subscript) -> Parts:
-        inner = node.slice
-        index = (
-            self._items(inner.elts)
-            if isinstance(inner, ast.Tuple)
-            else self.expression(inner, False)
-        )
-        return [*self.expression(node.value, True), "[", *index, "]"]
-
-    def _Slice(self, node: ast.Slice) -> Parts:
-        parts: Parts = self.expression(node.lower, False) if node.lower else []
-        parts.append(":")
-        parts += self.expression(node.upper, False) if node.upper else []
-        return parts + ([":", *self.expression(node.step, False)] if node.step else [])
-
-    def _Call(self, node: ast.Call) -> Parts:
-        parts: Parts = [*self.expression(node.func, True), "("]
+    def _each(self, node: ast.Call | ast.List | ast.Tuple) -> list[Parts]:
         items: list[Parts] = []
-        for value in node.args:
+        for value in node.args if isinstance(node, ast.Call) else node.elts:
             if isinstance(value, ast.Starred):
                 items += [list(a.parts) for a in self._starred(value)]
             else:
-                items.append(self.expression(value, False))
-        for item in node.keywords:
+                items.append(self.expression(value))
+        for item in node.keywords if isinstance(node, ast.Call) else ():
             prefix = f"{item.arg}=" if item.arg else "**"
-            items.append([prefix, *self.expression(item.value, not item.arg)])
-        for index, one in enumerate(items):
-            parts += [", ", *one] if index else one
-        return [*parts, ")"]
-
-    def _each(self, nodes: list[ast.expr]) -> list[Parts]:
-        items: list[Parts] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                items += [list(a.parts) for a in self._starred(node)]
-            else:
-                items.append(self.expression(node, False))
+            items.append([prefix, *self.expression(item.value, slot_of(item, item.value))])
         return items
-
-    def _items(self, nodes: list[ast.expr]) -> Parts:
-        parts: Parts = []
-        for index, one in enumerate(self._each(nodes)):
-            parts += [", ", *one] if index else one
-        return parts
-
-    def _Tuple(self, node: ast.Tuple) -> Parts:
-        alone = len(self._each(node.elts)) == 1
-        return ["(", *self._items(node.elts), ",)" if alone else ")"]
-
-    def _List(self, node: ast.List) -> Parts:
-        return ["[", *self._items(node.elts), "]"]
-
-    def _BinOp(self, node: ast.BinOp) -> Parts:
-        symbol = _OPERATORS[type(node.op)]
-        left, right = self.expression(node.left, True), self.expression(node.right, True)
-        return [*left, f" {symbol} ", *right]
-
-    def _UnaryOp(self, node: ast.UnaryOp) -> Parts:
-        symbol = {ast.USub: "-", ast.Not: "not ", ast.Invert: "~", ast.UAdd: "+"}[type(node.op)]
-        return [symbol, *self.expression(node.operand, True)]
-
-    def _Compare(self, node: ast.Compare) -> Parts:
-        parts = self.expression(node.left, True)
-        for op, other in zip(node.ops, node.comparators, strict=True):
-            parts += [f" {_COMPARISONS[type(op)]} ", *self.expression(other, True)]
-        return parts
-
-    def _BoolOp(self, node: ast.BoolOp) -> Parts:
-        word = " and " if isinstance(node.op, ast.And) else " or "
-        parts: Parts = []
-        for index, value in enumerate(node.values):
-            parts += [word] if index else []
-            parts += self.expression(value, True)
-        return parts
-
-    def _IfExp(self, node: ast.IfExp) -> Parts:
-        return [
-            *self.expression(node.body, True),
-            " if ",
-            *self.expression(node.test, True),
-            " else ",
-            *self.expression(node.orelse, True),
-        ]
 
 
 @dataclass(frozen=True)
@@ -258,20 +182,18 @@ class Rendering:
 class Renderer(Substitution):
     """Renders one template for one call."""
 
-    def render(self, template: str, tight: bool = False) -> Rendering:
-        """The whole template; ``tight``: what surrounds it binds tighter than an operator."""
+    def render(self, template: str) -> Rendering:
+        """The whole template."""
         node = parse(template)
         if isinstance(node, ast.Call):
             return self._call(node)
-        given = self._given(node.id) if isinstance(node, ast.Name) else None
-        split = isinstance(given, ast.expr) and is_split(self.source, given)
-        parts = self.expression(node, tight or split)
+        parts = self.expression(node, Slot.FREE)
         return Rendering(tuple(parts), frozenset(self.needs))
 
     # -- one call -------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call) -> Rendering:
-        callee = self.expression(node.func, True)
+        callee = self.expression(node.func, Slot.TIGHT)
         target = self._target(node)
         arguments = self._arguments(node, target)
         parts: Parts = [*callee, "("]
@@ -330,7 +252,7 @@ class Renderer(Substitution):
     def _argument(self, value: ast.expr, keyword: str) -> Argument:
         origins = [o for n in self._names(value) if (o := self._given(n)) is not None]
         origin = origins[0] if len(origins) == 1 and isinstance(origins[0], ast.expr) else None
-        return Argument(tuple(self.expression(value, False)), keyword, origin)
+        return Argument(tuple(self.expression(value)), keyword, origin)
 
     def _spread(self, value: ast.expr) -> list[Argument]:
         """``**axes`` stands for all extra keyword arguments, as they were written."""
@@ -342,7 +264,7 @@ class Renderer(Substitution):
         for item in given:
             name = self.keyword_names.get(id(item), "")
             stars = () if name else ("**",)
-            found.append(Argument((*stars, piece(self.source, item, not name)), name, item))
+            found.append(Argument((*stars, piece(self.source, item)), name, item))
         return found
 
     keyword_names: Mapping[int, str] = {}

@@ -385,7 +385,7 @@ def _guard(scene: Scene, mark: Mark) -> Edit | Refusal:
     node = mark.node
     assert isinstance(node, ast.Attribute)
     made, root = scene.spelling.local(GUARD)
-    receiver = piece(scene.source, node.value, False)
+    receiver = piece(scene.source, node.value)
     parts = (f"{made}(", receiver, f", {message(mark.refusal)!r}).{node.attr}")
     site = _at(mark, scene.source.span(node))
     return fitted(scene, node, Guard(site, Outcome.FLAGGED, parts, needs=frozenset((root,))))

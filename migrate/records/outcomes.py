@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -63,11 +64,11 @@ class Span(NamedTuple):
 class Piece:
     """A part of the original text inside an edit; edits nested in it are applied as well.
 
-    ``parens`` asks for parentheses around it, for a place that binds tighter than it.
+    A piece that knows its ``node`` gets parentheses where its place asks for them.
     """
 
     span: Span
-    parens: bool = False
+    node: ast.expr | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import removed_span
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.rules.classes import name_span
 from migrate.rules.function_blueprint import (
@@ -289,7 +290,7 @@ def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
 
 
 def _gradient(scene: Scene, name: str, item: ast.expr) -> tuple[Parts, set[str]]:
-    own = Piece(scene.source.span(item), isinstance(item, ast.NamedExpr))
+    own = piece(scene.source, item)
     if isinstance(item, ast.Constant) and item.value is None:
         text, root = scene.spelling.local("helpers.no_gradient")
         return [f"{text}({name})"], {root}

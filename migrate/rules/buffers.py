@@ -45,8 +45,8 @@ def unsaved(scene: Scene) -> Iterator[Edit]:
         if not is_buffer(scene, target, persistent=False):
             continue
         text, root = scene.spelling.local("helpers.set_buffer")
-        held, added = Piece(scene.source.span(target)), isinstance(item, ast.AugAssign)
-        value = piece(scene.source, item.value, added)
+        held = Piece(scene.source.span(target))
+        value = piece(scene.source, item.value)
         sign = f" {SIGNS[type(item.op)]} " if isinstance(item, ast.AugAssign) else ""
         site, owner = scene.site(BUFFER, item), Piece(scene.source.span(target.value))
         new = (held, sign, value) if sign else (value,)

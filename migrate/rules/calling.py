@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from migrate.codegen import layout
+from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, Rendering
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
@@ -40,8 +41,8 @@ def decide_call(
     if shared := collectives.refusal(scene, site, call):
         return shared
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
-    shown = {layout.flat(scene.source, e.parts) for e in edits if e.parts is not None}
-    if len(shown) > 1:
+    forms = {shown(scene.source, e.parts) for e in edits if e.parts is not None}
+    if len(forms) > 1:
         kinds = ", ".join(sorted({c.row.key for c in chosen}))
         return Refusal(
             site,
@@ -150,7 +151,7 @@ def edit_of(
     rendering = render(scene, call, receiver, chosen)
     parts = layout.call(scene.source, call, rendering)
     parts = _receiver_layout(scene, call, receiver, parts)
-    text = layout.flat(scene.source, parts)
+    text = shown(scene.source, parts)
     outcome = Outcome.CONVERTED
     if any(n.startswith("helpers.") for n in rendering.needs):
         outcome = Outcome.HELPER
@@ -166,7 +167,7 @@ def edit_of(
 def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen) -> Rendering:
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
-    return renderer.render(template_of(scene, chosen.row), scene.is_tight(call))
+    return renderer.render(template_of(scene, chosen.row))
 
 
 def _receiver_layout(

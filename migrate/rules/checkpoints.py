@@ -100,5 +100,5 @@ def values(scene: Scene, site: Site, node: ast.Attribute) -> Edit | None:
         return None
     text, root = scene.spelling.local("helpers.state_values")
     place = Site(site.name, scene.source.span(whole), site.line, site.column)
-    parts = (f"{text}(", piece(scene.source, node.value, False), ")")
+    parts = (f"{text}(", piece(scene.source, node.value), ")")
     return Edit(place, Outcome.HELPER, parts, STATE, frozenset((root,)))

@@ -87,13 +87,13 @@ def straight_through(site: Site, node: ast.expr) -> Refusal:
 def _cut(scene: Scene, site: Site, node: ast.Attribute, then: str) -> Edit:
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     place = Site(site.name, scene.source.span(node), site.line, site.column)
-    parts = (f"{text}(", piece(scene.source, node.value, False), f"){then}")
+    parts = (f"{text}(", piece(scene.source, node.value), f"){then}")
     return Edit(place, Outcome.CONVERTED, parts, KEY, frozenset((root,)))
 
 
 def _bare(scene: Scene, site: Site, node: ast.Attribute) -> Edit:
     place = Site(site.name, scene.source.span(node), site.line, site.column)
-    return Edit(place, Outcome.CONVERTED, (piece(scene.source, node.value, False),), KEY)
+    return Edit(place, Outcome.CONVERTED, (piece(scene.source, node.value),), KEY)
 
 
 def is_target(scene: Scene, node: ast.AST) -> bool:

@@ -24,7 +24,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
     source = scene.source
     target, whole = source.span(loop.target), source.span(call)
     between = Piece(Span(target.end, whole.start))
-    parts = ("_, ", Piece(target), between, piece(source, node.value, True), ".cells_and_names()")
+    parts = ("_, ", Piece(target), between, piece(source, node.value), ".cells_and_names()")
     base = scene.site(name, node)
     site = Site(name, Span(target.start, whole.end), base.line, base.column)
     return Edit(site, Outcome.CONVERTED, parts, NAME)

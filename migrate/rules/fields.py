@@ -13,4 +13,4 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
     """MindSpore returns plain tuples; the field becomes its place."""
     index = name.removeprefix("field ")
     site = scene.site(f"torch.return_types.{node.attr}", node)
-    return Edit(site, Outcome.CONVERTED, (piece(scene.source, node.value, True), f"[{index}]"))
+    return Edit(site, Outcome.CONVERTED, (piece(scene.source, node.value), f"[{index}]"))

@@ -28,7 +28,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         return Refusal(site, "API112", why, "write it as an assignment of its own")
     if _acts(scene, statement.value):
         where = scene.site(name, statement)
-        return Edit(where, Outcome.CONVERTED, (piece(scene.source, statement.value, False),))
+        return Edit(where, Outcome.CONVERTED, (piece(scene.source, statement.value),))
     return removed(scene, site, statement, row)
 
 

@@ -86,7 +86,7 @@ def _decided(
     if own and not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER)):
         edit = _pure(scene, call, receiver, edit)
     elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:
-        cast = (".astype(", piece(scene.source, receiver, True), ".dtype)")
+        cast = (".astype(", piece(scene.source, receiver), ".dtype)")
         edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
     return _placed(scene, call, receiver, target, found, edit, own)
 
@@ -126,7 +126,7 @@ def _placed(
         whole = own and not is_chain(scene, receiver)
         return edit if whole else _assigned(scene, target.expr, edit)
     if statement or found.renewed:
-        return bind_anew(scene, call, piece(scene.source, target.expr, False), edit)
+        return bind_anew(scene, call, piece(scene.source, target.expr), edit)
     return _with(edit, edit.parts)
 
 
@@ -154,7 +154,7 @@ def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
     """The tensor itself gets the new value, for everyone who holds it."""
     assert edit.parts is not None
     text, root = scene.spelling.local("helpers.assign")
-    parts = (f"{text}(", piece(scene.source, holder, False), ", ", *edit.parts, ")")
+    parts = (f"{text}(", piece(scene.source, holder), ", ", *edit.parts, ")")
     return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
 
 
@@ -196,12 +196,12 @@ def _into_item(
     call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
     assert isinstance(call, ast.Call)
     if target.holder is Holder.ELEMENT:  # of a list or dict: a number there is no tensor
-        return bind_anew(scene, call, piece(scene.source, receiver, False), edit)
+        return bind_anew(scene, call, piece(scene.source, receiver), edit)
     value = _stored(scene, receiver, edit)
     anew = set_anew(scene, edit.site, receiver, "=", value, edit.needs)
     if anew is not None:
         return anew
-    return bind_anew(scene, call, piece(scene.source, receiver, False), _with(edit, value))
+    return bind_anew(scene, call, piece(scene.source, receiver), _with(edit, value))
 
 
 def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
@@ -212,7 +212,7 @@ def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
     if last == "zero_":
         return ("0",)
     if last in ("fill_", "copy_") and len(call.args) == 1 and not call.keywords:
-        return (piece(scene.source, call.args[0], False),)
+        return (piece(scene.source, call.args[0]),)
     return edit.parts
 
 
@@ -220,17 +220,17 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
     """The row's own form changes the tensor: for a variable the value is made anew."""
     assert edit.parts is not None
     last, source = edit.site.name.rpartition(".")[2], scene.source
-    held = piece(source, receiver, True)
+    held = piece(source, receiver)
     values = [*call.args, *(k.value for k in call.keywords)]
     if last == "zero_" or (last == "fill_" and is_all(scene.kind(values[0]), "int", "float")):
         text, root = scene.spelling.local(
             "mindspore.ops.zeros_like" if last == "zero_" else "mindspore.ops.full_like"
         )
-        more = (", ", piece(source, values[0], False)) if values else ()
-        parts: Parts = (f"{text}(", piece(source, receiver, False), *more, ")")
+        more = (", ", piece(source, values[0])) if values else ()
+        parts: Parts = (f"{text}(", piece(source, receiver), *more, ")")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
     if last == "copy_" and call.args and isinstance(receiver, ast.Name | ast.Subscript):
-        given = piece(source, call.args[0], True)
+        given = piece(source, call.args[0])
         parts = (given, ".astype(", held, ".dtype).broadcast_to(", held, ".shape).copy()")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row)
     span = source.span(receiver)
@@ -269,9 +269,9 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
         place = Site(site.name, scene.source.span(parent), site.line, site.column)
         parts = (
             f"{text}(",
-            piece(scene.source, node.value, False),
+            piece(scene.source, node.value),
             ", ",
-            piece(scene.source, parent.value, False),
+            piece(scene.source, parent.value),
             ")",
         )
         return Edit(place, Outcome.HELPER, parts, "torch.Tensor.data", frozenset((root,)))

@@ -12,7 +12,8 @@ import ast
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
-from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
 from migrate.rules.stopped import is_stopped
@@ -53,16 +54,12 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     if operand is None or Dtypes(scene).of(operand) not in ("int", "bool"):
         return made
     source, span = scene.source, scene.source.span(operand)
-    loose = not isinstance(operand, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     parts: list[str | Piece] = []
     for part in made.parts or ():
         held = isinstance(part, Piece) and part.span == span
-        parts += [Piece(span, loose), ".float()"] if held else [part]
+        parts += [piece(source, operand), ".float()"] if held else [part]
     if made.parts is None and isinstance(node, ast.Attribute) and operand is node.value:
-        end = source.span(node).end
-        dot = source.data.rindex(b".", span.end, end)
-        before = Piece(Span(source.span(node).start, dot))
-        parts = [before, ".float()", source.data[dot:end].decode()]
+        parts = [piece(source, operand), ".float()", f".{node.attr}"]
     if ".float()" not in parts:
         return made
     site = made.site

@@ -63,7 +63,7 @@ def _copied(
     indent = Piece(Span(source.line_start(statement.lineno), start))
     name = _name(scene, target.expr.attr)
     text, root = scene.spelling.local("helpers.assign")
-    held = piece(source, target.expr, False)
+    held = piece(source, target.expr)
     line: Parts = (source.newline, indent)
     own = source.span(place)
     value = tuple(  # self.bank[i].add(1) is of the copy as well
@@ -105,9 +105,9 @@ def _chosen(
     """``x[mask] = v`` is ``x = set_where(x, mask, v)``."""
     source, statement = scene.source, scene.statement(place)
     text, root = scene.spelling.local("helpers.set_where")
-    held, mask = piece(source, target.expr, False), piece(source, place.slice, False)
+    held, mask = piece(source, target.expr), piece(source, place.slice)
     if sign != "=":
-        tight = piece(source, place.slice, False)
+        tight = piece(source, place.slice)
         read = ".value()[" if target.holder is Holder.PLACE else "["
         value = (held, read, tight, f"] {sign.removesuffix('=')} ", *value)
     made: Parts = (f"{text}(", held, ", ", mask, ", ", *value, ")")

@@ -11,6 +11,7 @@ import tokenize
 from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.graph.scope import compiled
 from migrate.sites.references import direct_name
@@ -167,7 +168,7 @@ def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
     parts: list[str | Piece] = [end * max(0, wanted - blank) if before and not opens else ""]
     for node, name in some:
         given = [Piece(_parameters(scene, node))] if all_parameters(node.args) else []
-        body = Piece(source.span(node.body), b"\n" in source.data[_extent(scene, node)])
+        body = piece(source, node.body)
         parts += [f"{indent}def {name}(", *given, f"):{end}{indent}    return ", body]
         parts.append(end * (wanted + 1))
     return _edit(scene, some[0][0], Span(start, start), tuple(parts))
@@ -180,11 +181,6 @@ def _with_parentheses(scene: Scene, node: ast.Lambda) -> Span:
         while data[span.start - 1 : span.start] == b"(" and data[span.end : span.end + 1] == b")":
             span = Span(span.start - 1, span.end + 1)
     return span
-
-
-def _extent(scene: Scene, node: ast.Lambda) -> slice:
-    span = scene.source.span(node.body)
-    return slice(span.start, span.end)
 
 
 def _parameters(scene: Scene, node: ast.Lambda) -> Span:

@@ -6,7 +6,7 @@ import ast
 
 from migrate.analysis.types.kinds import TENSOR, is_all
 from migrate.analysis.types.recorded import is_plain
-from migrate.codegen import layout
+from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, piece
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
@@ -104,7 +104,7 @@ def _passed_on(
     start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
     arguments = Piece(Span(start, scene.source.span(call).end - 1))
     place = Site(site.name, scene.source.span(call), site.line, site.column)
-    parts = (f"{text}(", piece(scene.source, node.value, False), ", ", arguments, ")")
+    parts = (f"{text}(", piece(scene.source, node.value), ", ", arguments, ")")
     return Edit(place, Outcome.HELPER, parts, row.key, frozenset((root,)), row.note)
 
 
@@ -135,7 +135,7 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
     if name == "torch.device.type" and not _is_made_device(scene, node.value):
         template = "helpers.device_type(self)"
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
-    rendering = renderer.render(template, scene.is_tight(node))
+    rendering = renderer.render(template)
     text = "".join(p if isinstance(p, str) else scene.source.text(p.span) for p in rendering.parts)
     helper = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helper else Outcome.CONVERTED
@@ -208,7 +208,10 @@ def _by_class(scene: Scene, site: Site, node: ast.Attribute, call: ast.Call) -> 
     if known:
         return None
     kinds = scene.kind_names(node.value) - {"None"}
-    if len({_flat(scene, f) for f, _ in forms}) == 1 and kinds == {"Tensor", "Module"}:
+    if len({shown(scene.source, f.parts or ()) for f, _ in forms}) == 1 and kinds == {
+        "Tensor",
+        "Module",
+    }:
         return forms[0][0]
     return None if asked is None else _chosen(scene, call, asked, forms)
 
@@ -236,7 +239,7 @@ def _chosen(
         return None
     parts: tuple[str | Piece, ...] = ()
     needs: frozenset[str] = frozenset()
-    held = piece(scene.source, asked, False)
+    held = piece(scene.source, asked)
     for place, (edit, target) in enumerate(forms):
         tensor = target == _CLASSES[0][2]
         if (
@@ -251,19 +254,14 @@ def _chosen(
             return None  # MindSpore gives a plain tuple: its fields have no names
         text, root = scene.spelling.local(target)
         needs |= edit.needs | {root}
-        if place and _flat(scene, edit) == _flat(scene, first):  # both forms are one
+        if place and shown(scene.source, edit.parts or ()) == shown(
+            scene.source, first.parts or ()
+        ):  # both forms are one
             parts = (*parts[:-1], f", ({scene.spelling.local(forms[0][1])[0]}, {text})) else ")
             continue
         parts = (*parts, *edit.parts, " if isinstance(", held, f", {text}) else ")
     parts = (*parts, Piece(span))
-    plain = (ast.Return, ast.Assign, ast.keyword, ast.AugAssign, ast.Expr)
-    if not isinstance(parent, plain):
-        parts = ("(", *parts, ")")
     return Edit(first.site, first.outcome, parts, first.row, needs, first.note or _EITHER)
-
-
-def _flat(scene: Scene, edit: Edit) -> str:
-    return layout.flat(scene.source, edit.parts or ())
 
 
 def _unpacks(scene: Scene, call: ast.Call) -> bool:

@@ -33,7 +33,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if name == ENTRY:  # a ModuleDict is a dict to graph mode, which has no attributes
         if not isinstance(node.ctx, ast.Load):
             return Edit(site, Outcome.KEPT, None)
-        parts = (piece(scene.source, node.value, False), f'["{node.attr}"]')
+        parts = (piece(scene.source, node.value), f'["{node.attr}"]')
         return Edit(site, Outcome.CONVERTED, parts)
     classes = scene.module_classes(node.value)
     if owner == "torch.nn.Module":
@@ -63,7 +63,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if target.isidentifier():
         return _renamed(scene, node, name, target)
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
-    rendering = renderer.render(target, scene.is_tight(node))
+    rendering = renderer.render(target)
     return Edit(site, Outcome.CONVERTED, rendering.parts, owner, rendering.needs)
 
 
@@ -73,7 +73,7 @@ def _by_helper(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
     if not isinstance(node.ctx, ast.Load):
         return as_call(scene, node, name, "helpers.give_part")
     text, root = scene.spelling.local("helpers.layer_part")
-    parts = (f"{text}(", piece(scene.source, node.value, False), f', "{node.attr}")')
+    parts = (f"{text}(", piece(scene.source, node.value), f', "{node.attr}")')
     return Edit(scene.site(name, node), Outcome.HELPER, parts, "", frozenset((root,)))
 
 
@@ -95,5 +95,5 @@ def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
     whole = scene.source.span(node)
     gap = scene.source.data[receiver.end : whole.end - len(node.attr.encode())].decode()
     lead = scene.source.data[whole.start : receiver.start].decode()
-    parts = (lead, piece(scene.source, node.value, False), gap, target)
+    parts = (lead, piece(scene.source, node.value), gap, target)
     return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])

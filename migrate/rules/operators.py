@@ -44,7 +44,7 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     site = Site(name, scene.source.span(node), *_place(scene, node))
     short = name.removeprefix(OPERATORS)
     if short == "__format__":
-        return Edit(site, Outcome.CONVERTED, (piece(scene.source, node, True), ".item()"))
+        return Edit(site, Outcome.CONVERTED, (piece(scene.source, node), ".item()"))
     if short == "__format__:maybe":
         text, root = scene.spelling.local("helpers.as_number")
         parts = (f"{text}(", Piece(site.span), ")")
@@ -121,25 +121,25 @@ def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
         is_all(scene.kind(s), "Tensor") for s in (node.left, node.right)
     ):
         text, needed = scene.spelling.local(own[type(node.op)])
-        sides = [piece(scene.source, side, False) for side in (node.left, node.right)]
+        sides = [piece(scene.source, side) for side in (node.left, node.right)]
         made = (f"{text}(", sides[0], ", ", sides[1], ")")
         return Edit(site, Outcome.HELPER, made, needs=frozenset((needed,)))
     function, root = scene.spelling.local(_COMPLEX[type(node.op)])
     pair, helper = scene.spelling.local("helpers.complex_pair")
-    left, right = (piece(scene.source, side, False) for side in (node.left, node.right))
+    left, right = (piece(scene.source, side) for side in (node.left, node.right))
     parts = (f"{function}(*{pair}(", left, ", ", right, "))")
     return Edit(site, Outcome.HELPER, parts, needs=frozenset((root, helper)))
 
 
 def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
     """``x[i]`` is ``x[i % x.shape[0]]``: negative numbers lose their gradient."""
-    index, held = Piece(scene.source.span(node.slice)), piece(scene.source, node.value, True)
+    index, held = Piece(scene.source.span(node.slice)), piece(scene.source, node.value)
     place = Site(site.name, index.span, site.line, site.column)
     if isinstance(node.slice, ast.List):
         text, root = scene.spelling.local("mindspore.tensor")
         parts: tuple[str | Piece, ...] = (f"{text}(", index, ") % ", held, ".shape[0]")
         return Edit(place, Outcome.CONVERTED, parts, needs=frozenset((root,)))
-    tight = piece(scene.source, node.slice, True)
+    tight = piece(scene.source, node.slice)
     return Edit(place, Outcome.CONVERTED, (tight, " % ", held, ".shape[0]"))
 
 

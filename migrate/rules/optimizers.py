@@ -244,7 +244,8 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
         (net, left), span = named[0], scene.source.span(given)
         text, root = scene.spelling.local("helpers.but_for")
         names = "".join(f", {name!r}" for name in left)
-        own = (f"{text}(", Piece(span, isinstance(given, ast.GeneratorExp)), ", ")
+        listed = ("(", Piece(span), ")") if isinstance(given, ast.GeneratorExp) else (Piece(span),)
+        own = (f"{text}(", *listed, ", ")
         edit = _around(edit, span, (*own, Piece(scene.source.span(net)), names, ")"), root)
     around = []
     chosen = _holds_every(scene, given) or _says_so(scene, given)

@@ -240,7 +240,7 @@ def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refu
         return value_of(scene, full, outer)
     if full and len(outer.args) == 3:
         place = Site(name, scene.source.span(outer), site.line, site.column)
-        default = piece(scene.source, outer.args[2], False)
+        default = piece(scene.source, outer.args[2])
         return Edit(place, Outcome.CONVERTED, (default,), note="answered as torch 2.13 does")
     why = "its attribute is chosen when the program runs"
     chosen = chosen_by_text(scene, site, name, call)

@@ -126,7 +126,7 @@ def decide(
         if found.unfolded and data_attribute.compiled(scene, node):
             return _unfolded(scene, site, node)
         if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
-            sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value, True)
+            sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value)
             return set_anew(scene, site, node.target, sign, (added,), NOTHING) or _kept(site)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
         if found.assigned and target.holder is Holder.ELEMENT:
@@ -145,11 +145,11 @@ def decide(
 def _value(scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript) -> views.Parts:
     """Return what the place gets that a statement changes."""
     if isinstance(node, ast.AugAssign):
-        held, added = piece(scene.source, node.target, True), piece(scene.source, node.value, True)
+        held, added = piece(scene.source, node.target), piece(scene.source, node.value)
         return (held, f" {SIGNS[type(node.op)]} ", added)
     item = scene.parent(node)
     assert isinstance(item, ast.Assign)
-    return (piece(scene.source, item.value, False),)
+    return (piece(scene.source, item.value),)
 
 
 def _set(scene: Scene, site: Site, node: ast.Subscript) -> Edit | None:
@@ -157,7 +157,7 @@ def _set(scene: Scene, site: Site, node: ast.Subscript) -> Edit | None:
     item = scene.parent(node)
     if not isinstance(item, ast.Assign):
         return None
-    return set_anew(scene, site, node, "=", (piece(scene.source, item.value, False),), NOTHING)
+    return set_anew(scene, site, node, "=", (piece(scene.source, item.value),), NOTHING)
 
 
 def _changed(node: ast.Call | ast.AugAssign | ast.Subscript) -> ast.expr:
@@ -176,15 +176,15 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     So does ``p.data += y``, which binds no name.
     """
     text, root = scene.spelling.local("helpers.assign")
-    held = piece(scene.source, node.target, False)
+    held = piece(scene.source, node.target)
     if _is_data(node.target):
         assert isinstance(node.target, ast.Attribute)
-        whole = piece(scene.source, node.target.value, False)
+        whole = piece(scene.source, node.target.value)
         held = whole if data_attribute.compiled(scene, node) else held
-        value = (held, f" {SIGNS[type(node.op)]} ", piece(scene.source, node.value, True))
+        value = (held, f" {SIGNS[type(node.op)]} ", piece(scene.source, node.value))
         parts: tuple[str | Piece, ...] = (f"{text}(", whole, ", ", *value, ")")
         return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
-    added = piece(scene.source, node.value, True)
+    added = piece(scene.source, node.value)
     # a sum that starts as the number 0 is bound to the first Tensor that is added
     element = isinstance(node.target, ast.Subscript)
     sure = element or _is_always_tensor(scene, node.target)
@@ -198,8 +198,8 @@ def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
 
     Graph mode adds in place, and forgets in the gradient what is set in the tensor after that.
     """
-    held = piece(scene.source, node.target, False)
-    added = piece(scene.source, node.value, True)
+    held = piece(scene.source, node.target)
+    added = piece(scene.source, node.value)
     parts = (held, " = ", held, f" {SIGNS[type(node.op)]} ", added)
     return Edit(site, Outcome.CONVERTED, parts, site.name)
 

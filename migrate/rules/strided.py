@@ -97,7 +97,7 @@ def _axes_taken(kind: Kind, node: ast.expr) -> int | None:
 
 def _edit(scene: Scene, node: ast.Subscript, items: list[ast.expr], axes: dict[int, int]) -> Edit:
     text, root = scene.spelling.local("helpers.strided")
-    parts: Parts = (piece(scene.source, node.value, False),)
+    parts: Parts = (piece(scene.source, node.value),)
     for place, axis in axes.items():
         parts = (f"{text}(", *parts, f", {axis}", *_bounds(scene, items[place]), ")")
     rest: list[Parts] = [
@@ -120,5 +120,5 @@ def _bounds(scene: Scene, item: ast.expr) -> Parts:
         ("step", item.step, (None, 1)),
     ):
         if bound is not None and not _is_constant(bound, *usual):
-            parts = (*parts, f", {name}=", piece(scene.source, bound, False))
+            parts = (*parts, f", {name}=", piece(scene.source, bound))
     return parts

@@ -30,11 +30,11 @@ def type_name(
     row, around = chosen.row, scene.parent(call)
     assert receiver is not None
     whole = Site(site.name, scene.source.span(call), site.line, site.column)
-    held = piece(scene.source, receiver, True)
+    held = piece(scene.source, receiver)
     if call.args or call.keywords:
         wanted = call.args[0] if len(call.args) == 1 and not call.keywords else None
         if wanted is not None and _asks(scene, wanted):
-            parts = (held, ".astype(", piece(scene.source, wanted, False), ")")
+            parts = (held, ".astype(", piece(scene.source, wanted), ")")
             return Edit(whole, Outcome.CONVERTED, parts, row.key)
     elif isinstance(around, ast.Call) and _takes(scene, around, call):
         return Edit(whole, Outcome.CONVERTED, (held, ".dtype"), row.key)

@@ -102,7 +102,7 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
     if name == "diagonal" and len(numbers) == len(node.args):
         text, _ = scene.spelling.local(DIAGONAL)
         more = "".join(f", {number}" for number in numbers)
-        front: Parts = (f"{text}(", piece(scene.source, inner, False), ", ")
+        front: Parts = (f"{text}(", piece(scene.source, inner), ", ")
         return Step(node, inner, back=(f"{more})",), front=front)
     if name in _CASTS or (name == "to" and len(node.args) == 1):
         return _cast(scene, node, inner, name)
@@ -137,7 +137,7 @@ def _cast(scene: Scene, node: ast.Call, inner: ast.expr, name: str) -> Step | No
 
 
 def _reshaped(scene: Scene, node: ast.expr, inner: ast.expr) -> Step:
-    return Step(node, inner, back=(".reshape(", piece(scene.source, inner, True), ".shape)"))
+    return Step(node, inner, back=(".reshape(", piece(scene.source, inner), ".shape)"))
 
 
 def _is_whole(index: ast.expr) -> bool:
@@ -167,7 +167,7 @@ def _part(scene: Scene, node: ast.Subscript) -> Step | None:
         return _indexed(node, inner, axis, f"{at * numbers[0]}:{(at + 1) * numbers[0]}")
     if at:  # the size of a chunk depends on the shape
         return None
-    held = piece(scene.source, inner, True)
+    held = piece(scene.source, inner)
     return _indexed(node, inner, axis, ":-(-", held, f".shape[{axis}] // {numbers[0]})")
 
 
@@ -347,7 +347,7 @@ def _put(
             for old in value
             for part in (held if isinstance(old, Piece) and old.span == own else (old,))
         )
-        yield (f"{name} = ", piece(scene.source, taken.inner, False))
+        yield (f"{name} = ", piece(scene.source, taken.inner))
         yield (*held, " = ", *value)
         yield from _put(scene, taken.inner, (name,), whole, names)
 
@@ -401,7 +401,7 @@ def repaired(scene: Scene, site: Site, statement: ast.stmt, repairs: tuple[Repai
         elif isinstance(one.view, ast.Name):
             found.append((f"{one.name} = {one.view.id}",))
         else:
-            found.append((f"{one.name} = ", piece(scene.source, one.view, False)))
+            found.append((f"{one.name} = ", piece(scene.source, one.view)))
     end = scene.source.span(statement).end
     indent = Piece(
         Span(scene.source.line_start(statement.lineno), scene.source.span(statement).start)

@@ -94,11 +94,11 @@ def as_call(scene: Scene, node: ast.AST, name: str, helper: str) -> Edit | None:
     if not alone or not isinstance(statement, (ast.Assign, ast.Delete)):
         return None
     site = scene.site(name, statement)
-    held = piece(scene.source, node.value, False)
+    held = piece(scene.source, node.value)
     head: tuple[str | Piece, ...] = (f"{local}(", held, f', "{node.attr}"')
     if isinstance(statement, ast.Delete):
         return Edit(site, Outcome.HELPER, (*head, ")"), "", needs)
-    value = piece(scene.source, statement.value, False)
+    value = piece(scene.source, statement.value)
     return Edit(site, Outcome.HELPER, (*head, ", ", value, ")"), "", needs)
 
 

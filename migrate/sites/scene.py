@@ -83,16 +83,6 @@ class Scene:
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.parents.get(id(node))
 
-    def is_tight(self, node: ast.AST) -> bool:
-        """Whether an operator, attribute, index or call takes hold of the expression."""
-        parent = self.parent(node)
-        if isinstance(parent, (ast.Attribute, ast.Subscript)):
-            return parent.value is node
-        if isinstance(parent, ast.Call):
-            return parent.func is node
-        operators = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Await, ast.Starred)
-        return isinstance(parent, operators)
-
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node."""
         while not isinstance(node, ast.stmt):

@@ -53,6 +53,12 @@ class Source:
     def text_of(self, node: ast.AST) -> str:
         return self.text(self.span(node))
 
+    def is_enclosed(self, node: ast.expr) -> bool:
+        """Return whether an operand has parentheses of its own."""
+        span = self.span(node)
+        before, behind = self.data[: span.start].rstrip()[-1:], self.data[span.end :].lstrip()[:1]
+        return (before, behind) == (b"(", b")")
+
     def line_start(self, line: int) -> int:
         return self._starts[line - 1]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
@@ -206,7 +207,7 @@ def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
         value = (
             *read,
             f" {_SIGNS[type(around.op)]} ",
-            Piece(source.span(around.value), parens=True),
+            piece(source, around.value),
         )
         yield _edit(view, around, (f"{own}.write_gradient(", weight, ", ", *value, ")"))
     elif isinstance(around, ast.Assign) and whole in around.targets:

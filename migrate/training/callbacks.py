@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import last_name
@@ -353,13 +354,7 @@ def _count(source: Source, loop: EpochLoop) -> Parts:
     plus = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add)
     if plus and isinstance(stop, ast.BinOp) and ast.unparse(stop.right) == ast.unparse(start):
         return (Piece(source.span(stop.left)),)
-    bare = isinstance(stop, (ast.Name, ast.Constant, ast.Attribute))
-    number = isinstance(start, (ast.Name, ast.Constant, ast.Attribute))
-    return (
-        Piece(source.span(stop), parens=not bare),
-        " - ",
-        Piece(source.span(start), parens=not number),
-    )
+    return (piece(source, stop), " - ", piece(source, start))
 
 
 def _edit(source: Source, span: Span, parts: Parts) -> Edit:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis.types.kinds import ARRAY, is_all, may_be_numpys
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
@@ -255,10 +256,8 @@ def _result_names(region: Region, names: Variables) -> tuple[str, ...]:
 def _returned(source: Source, region: Region, extra: Sequence[str]) -> Parts:
     parts: list[str | Piece] = ["        return "]
     for index, loss in enumerate(region.losses):
-        simple = isinstance(loss, (ast.Name, ast.Call, ast.Attribute))
-        bare = simple or len(region.losses) == 1
         parts += [" + "] if index else []
-        parts.append(Piece(source.span(loss), parens=not bare))
+        parts.append(piece(source, loss))
     return (*parts, "".join(f", {n}" for n in extra), "\n")
 
 

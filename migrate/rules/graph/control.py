@@ -174,8 +174,7 @@ def _known_first(scene: Scene, node: ast.BoolOp) -> Edit | None:
     word = " and " if isinstance(node.op, ast.And) else " or "
     parts: list[Part] = []
     for value in (*moved, *(v for v in node.values if v not in moved)):
-        loose = isinstance(value, (ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Lambda))
-        parts += [word if parts else "", Piece(scene.source.span(value), loose)]
+        parts += [word if parts else "", piece(scene.source, value)]
     return scope.edit(scene, node, span, *parts[1:])
 
 
@@ -436,8 +435,8 @@ def _asked(scene: Scene, node: ast.Try) -> Edit | None:
     if not question:
         return None
     text = source.data[source.span(ours).start : source.span(value).start].decode()
-    asked = (text, piece(source, value, True), f" if {question} else ")
-    otherwise = piece(source, default, isinstance(default, ast.Lambda))
+    asked = (text, piece(source, value), f" if {question} else ")
+    otherwise = piece(source, default)
     return scope.edit(scene, node, span, *asked, otherwise)
 
 

@@ -326,7 +326,7 @@ def _called_after(
     end = scope.line_end(scene, source.span(node).end)
     parts: list[str | Piece] = []
     for item in reversed(items):
-        parts += [source.newline, indent, f"{node.name} = ", piece(source, item, True)]
+        parts += [source.newline, indent, f"{node.name} = ", piece(source, item)]
         parts.append(f"({node.name})")
     yield Rewriting(items[0], (scope.put(scene, node, end, *parts),))
 
@@ -372,7 +372,7 @@ def _construct(scene: Scene, owner: Class) -> Iterator[Rewriting]:
         if isinstance(node, ast.Attribute) and node.attr == "__call__" and is_super(node.value):
             own = "forward" in owner.methods
             text = f"{method.parameters[0].arg}.forward" if own else ""
-            held = piece(scene.source, node.value, True)
+            held = piece(scene.source, node.value)
             parts = (text,) if text else (held, ".construct")
             yield Rewriting(node, (scope.whole(scene, node, *parts),))
 
@@ -412,7 +412,7 @@ def _child(scene: Scene, node: ast.Attribute) -> Edit | None:
     names = _named(scene, held)
     if names.count(node.attr) != 1:
         return None
-    return scope.whole(scene, node, piece(scene.source, held, True), f"[{names.index(node.attr)}]")
+    return scope.whole(scene, node, piece(scene.source, held), f"[{names.index(node.attr)}]")
 
 
 def _named(scene: Scene, held: ast.Attribute) -> list[str]:

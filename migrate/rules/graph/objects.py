@@ -120,7 +120,7 @@ def _updated(scene: Scene, node: ast.Attribute) -> Rewriting | None:
     if not handed and is_all(scene.kind(statement.value), *_STORED):
         return None
     source = scene.source
-    holder, value = piece(source, node.value, True), piece(source, statement.value, False)
+    holder, value = piece(source, node.value), piece(source, statement.value)
     parts = (holder, f'.update({{"{node.attr}": ', value, "})")
     return Rewriting(node, (scope.edit(scene, statement, source.span(statement), *parts),))
 
@@ -190,7 +190,7 @@ def _fields(scene: Scene, node: ast.Call, name: str) -> tuple[str, ...]:
 def _read(scene: Scene, node: ast.Attribute, record: Record) -> Edit:
     """``out.logits`` is ``out["logits"]``, ``pair.left`` is ``pair[0]``."""
     place = str(record.fields.index(node.attr)) if record.named else f'"{node.attr}"'
-    value = piece(scene.source, node.value, True)
+    value = piece(scene.source, node.value)
     return scope.edit(scene, node, scene.source.span(node), value, f"[{place}]")
 
 

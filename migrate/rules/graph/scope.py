@@ -389,15 +389,6 @@ def free_local(scene: Scene, function: Function, member: str) -> str:
     return local
 
 
-def taken_hold(scene: Scene, node: ast.expr) -> bool:
-    """Return whether the place takes hold of a part of a comparison; ``and`` and ``not`` do not."""
-    parent = scene.parent(node)
-    loose = isinstance(parent, ast.BoolOp) or (
-        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
-    )
-    return scene.is_tight(node) and not loose
-
-
 def bound_name(node: ast.AST) -> str:
     """Return what an import, a definition, a parameter or a variable binds; "" for all else."""
     if isinstance(node, ast.alias):
@@ -448,7 +439,7 @@ def called(scene: Scene, node: ast.AST, helper: str, *given: Part | ast.expr) ->
 
     ``given``: its arguments, expressions and texts, with what separates them.
     """
-    parts = [piece(scene.source, g, False) if isinstance(g, ast.expr) else g for g in given]
+    parts = [piece(scene.source, g) if isinstance(g, ast.expr) else g for g in given]
     return helping(scene, helper, lambda text: whole(scene, node, f"{text}(", *parts, ")"))
 
 

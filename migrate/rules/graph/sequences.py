@@ -33,7 +33,7 @@ _PLAIN = (*_FIXED, ast.Tuple, ast.List)
 
 
 def _inside(scene: Scene, node: ast.expr) -> Piece:
-    return piece(scene.source, node, False)
+    return piece(scene.source, node)
 
 
 # -- dicts --------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _updated(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if not is_all(scene.kind(func.value), "dict"):
         return None
-    head = piece(scene.source, func.value, True)
+    head = piece(scene.source, func.value)
     return scope.whole(scene, node, head, ".update(", *_pairs(scene, node), ")")
 
 
@@ -203,7 +203,7 @@ def _taken_out(scene: Scene, node: ast.Call) -> Edit | None:
     keys, own = [_key(scene, use) for use in uses], _key(scene, name)
     if not own or not all(keys) or keys.count(own) != 1:
         return None
-    head, key = piece(scene.source, name, True), _inside(scene, node.args[0])
+    head, key = piece(scene.source, name), _inside(scene, node.args[0])
     if len(node.args) == 2:
         default = _inside(scene, node.args[1])
         return scope.whole(scene, node, head, ".get(", key, ", ", default, ")")
@@ -316,12 +316,12 @@ def _library(scene: Scene, node: ast.Call) -> Edit | None:
     if foreign(scene, node.func, "itertools.chain") and node.args:
         parts: Parts = []
         for number, argument in enumerate(node.args):
-            parts += [", *" if number else "[*", piece(scene.source, argument, True)]
+            parts += [", *" if number else "[*", piece(scene.source, argument)]
         return scope.whole(scene, node, *parts, "]")
     cut = foreign(scene, node.func, "itertools.islice") and len(node.args) == 2
     if not cut or not _is_indexed(scene, node.args[0]):
         return None
-    head = piece(scene.source, node.args[0], True)
+    head = piece(scene.source, node.args[0])
     return scope.whole(scene, node, head, "[:", _inside(scene, node.args[1]), "]")
 
 
@@ -345,7 +345,7 @@ def _next_of_new(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if not _is_indexed(scene, inner.args[0]):
         return None
-    return scope.whole(scene, node, piece(scene.source, inner.args[0], True), "[0]")
+    return scope.whole(scene, node, piece(scene.source, inner.args[0]), "[0]")
 
 
 def _listed(scene: Scene, node: ast.Call) -> Edit | None:
@@ -502,7 +502,7 @@ def forms(scene: Scene) -> Iterator[Edit]:
         if isinstance(node.func, ast.Attribute):
             held = node.func.value
             if node.func.attr == "copy" and not node.args and is_all(scene.kind(held), "list"):
-                yield scope.whole(scene, node, piece(scene.source, held, True), "[:]")
+                yield scope.whole(scene, node, piece(scene.source, held), "[:]")
             continue
         owner = scene.owner(node) if isinstance(node.func, ast.Name) else None
         if owner is None or not scene.is_module_class(owner):
@@ -519,11 +519,11 @@ def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
     Graph mode's own map would take the pairs of ``((a, b), (c, d))`` apart.
     """
     function, items = node.args
-    over = piece(scene.source, items, isinstance(items, (ast.Lambda, ast.IfExp)))
+    over = piece(scene.source, items)
     name = next(n for n in ("item", "each", "one_item") if n not in scene.file.names)
     made = partial(scope.whole, scene, node)
     if isinstance(function, ast.Name):
-        called = piece(scene.source, function, True)
+        called = piece(scene.source, function)
         yield made("[", called, f"({name}) for {name} in ", over, "]")
     elif isinstance(function, ast.Call):
         given = _given(scene, function, name)
@@ -544,7 +544,7 @@ def _given(scene: Scene, function: ast.Call, name: str) -> Parts:
     fixed = [*given, *(k.value for k in function.keywords)]
     if not all(isinstance(n, _FIXED) for f in fixed for n in ast.walk(f)):
         return []  # it would be evaluated for every item
-    parts: Parts = [piece(scene.source, called, True), "("]
+    parts: Parts = [piece(scene.source, called), "("]
     for argument in given:
         parts += [_inside(scene, argument), ", "]
     parts.append(name)
@@ -572,4 +572,4 @@ def _reversed(scene: Scene, node: ast.Call) -> Iterator[Edit]:
     counted = isinstance(items, ast.Call) and getattr(items.func, "id", "") == "range"
     known = counted or is_all(scene.kind(items), "Module", "list", "tuple")
     if known and _goes(scene, node):
-        yield scope.whole(scene, node, piece(scene.source, items, True), "[::-1]")
+        yield scope.whole(scene, node, piece(scene.source, items), "[::-1]")

@@ -206,7 +206,7 @@ def _function(scene: Scene, root: ast.expr, taken: set[str]) -> Rewriting:
     source = scene.source
     parts: list[Part] = [f"{name}("]
     for number, (_, leaf) in enumerate(names.values()):
-        parts += [", " if number else "", piece(source, leaf, False)]
+        parts += [", " if number else "", piece(source, leaf)]
     call = scope.edit(scene, root, source.span(root), *parts, ")")
     spelled, need = scene.spelling.local("mindspore.ops.constexpr")
     given = ", ".join(n for n, _ in names.values())

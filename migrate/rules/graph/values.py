@@ -32,7 +32,6 @@ _OF_TEXTS = frozenset(
     " ljust lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit"
     " rstrip split splitlines startswith strip swapcase title translate zfill".split()
 )
-_LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda)
 _LATE = (ast.NamedExpr, ast.Await, ast.Yield)
 _STATEMENTS = (ast.If, ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.expr_context)
@@ -71,11 +70,8 @@ def _different(scene: Scene, node: ast.BinOp) -> Edit | None:
         open_to = all({"bool", "unknown"} & scene.kind_names(side) for side in sides)
         made = scope.called(scene, node, "exclusive_or", node.left, ", ", node.right)
         return made if open_to else None
-    span, data = scene.source.span(node), scene.source.data
-    enclosed = data[: span.start].rstrip()[-1:] == b"(" and data[span.end :].lstrip()[:1] == b")"
-    opens, closes = ("(", ")") if scope.taken_hold(scene, node) and not enclosed else ("", "")
-    left, right = (piece(scene.source, side, True) for side in sides)
-    return scope.whole(scene, node, opens, left, " != ", right, closes)
+    left, right = (piece(scene.source, side) for side in sides)
+    return scope.whole(scene, node, left, " != ", right)
 
 
 def _held(scene: Scene, node: ast.Compare) -> Edit | None:
@@ -84,9 +80,8 @@ def _held(scene: Scene, node: ast.Compare) -> Edit | None:
     if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not is_all(scene.kind(inside), "Tensor"):
         return None
     absent = "not " if isinstance(node.ops[0], ast.NotIn) else ""
-    opens, closes = ("(", ")") if absent and scene.is_tight(node) else ("", "")
-    left, right = piece(scene.source, inside, True), piece(scene.source, node.left, True)
-    head, tail = f"{opens}{absent}bool((", f").any()){closes}"
+    left, right = piece(scene.source, inside), piece(scene.source, node.left)
+    head, tail = f"{absent}bool((", ").any())"
     return scope.whole(scene, node, head, left, " == ", right, tail) if len(node.ops) == 1 else None
 
 
@@ -101,7 +96,7 @@ def _same(scene: Scene, node: ast.Compare) -> Edit | None:
     if not all(c is not None and "__eq__" not in c.methods and _is_enum(scene, c) for c in classes):
         return None
     sign = " == " if isinstance(node.ops[0], ast.Is) else " != "
-    left, right = (piece(scene.source, n, True) for n in (node.left, other))
+    left, right = (piece(scene.source, n) for n in (node.left, other))
     return scope.whole(scene, node, left, sign, right)
 
 
@@ -176,9 +171,8 @@ def _edge(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     size = len(given.value)
     cut = f"[:{size}]" if func.attr == "startswith" else f"[-{size}:]"
-    opens, closes = ("(", ")") if scope.taken_hold(scene, node) else ("", "")
-    head, text = piece(scene.source, func.value, True), piece(scene.source, given, False)
-    return scope.whole(scene, node, opens, head, f"{cut} == ", text, closes)
+    head, text = piece(scene.source, func.value), piece(scene.source, given)
+    return scope.whole(scene, node, head, f"{cut} == ", text)
 
 
 def _text_method(scene: Scene, node: ast.Call) -> Edit | None:
@@ -269,10 +263,9 @@ def _type_asked(scene: Scene, node: ast.Compare) -> Edit | None:
         return None
     names = ", ".join(scene.source.text_of(a) for a in asked)
     classes = f"({names})" if len(asked) > 1 else names
-    tight = turned and scene.is_tight(node)
-    head, tail = ("(not ", ")") if tight else ("not " if turned else "", "")
-    value = piece(scene.source, left.args[0], False)
-    return scope.whole(scene, node, f"{head}isinstance(", value, f", {classes}){tail}")
+    head = "not " if turned else ""
+    value = piece(scene.source, left.args[0])
+    return scope.whole(scene, node, f"{head}isinstance(", value, f", {classes})")
 
 
 @scope.once
@@ -307,7 +300,7 @@ def _rounded(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if not is_all(scene.kind(node.args[0]), "int", "float"):
         return None
-    return scope.whole(scene, node, "int(round(", piece(scene.source, node.args[0], False), "))")
+    return scope.whole(scene, node, "int(round(", piece(scene.source, node.args[0]), "))")
 
 
 def _counted(scene: Scene, node: ast.Call) -> Edit | None:
@@ -324,28 +317,12 @@ def _counted(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if any(a.kind == "Tensor" for a in scene.kind(test)):
         return None  # its truth is not known while the graph is compiled
-    clause = _clause(scene, loop)
-    if clause is None:
-        return None
-    opens, closes = ("(", ")") if scope.taken_hold(scene, node) else ("", "")
-    asked = Piece(scene.source.span(test), isinstance(test, _LOOSE))
-    parts = (f"{opens}len([{names[0].id} for ", Piece(clause),
-             f" if {'not ' if every else ''}", asked,
-             f"]) {'== 0' if every else '> 0'}{closes}")  # fmt: skip
+    over_each = (piece(scene.source, loop.target), " in ", piece(scene.source, loop.iter))
+    kept = [part for n in loop.ifs for part in (" if ", piece(scene.source, n))]
+    asked = (f" if {'not ' if every else ''}", piece(scene.source, test))
+    parts = (f"len([{names[0].id} for ", *over_each, *kept, *asked,
+             f"]) {'== 0' if every else '> 0'}")  # fmt: skip
     return scope.whole(scene, node, *parts)
-
-
-def _clause(scene: Scene, loop: ast.comprehension) -> Span | None:
-    """``d in sizes if d``: of a whole clause, with its parentheses, the text after its ``for``."""
-    source = scene.source
-    last = loop.ifs[-1] if loop.ifs else loop.iter
-    span = Span(source.span(loop.target).start, source.span(last).end)
-    text = source.data[span.start : span.end].decode()
-    try:
-        ast.parse(f"[0 for {text}]")
-    except SyntaxError:  # a parenthesis ends outside of it
-        return None
-    return None if "#" in text else span
 
 
 def of_tensors(scene: Scene, node: ast.Call) -> bool:
@@ -539,8 +516,7 @@ def before(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
 
 def _hoisted(scene: Scene, node: ast.expr, value: ast.expr, name: str) -> tuple[Edit, ...]:
     statement, source = scene.statement(node), scene.source
-    lines = "\n" in source.text_of(value)
-    inside: Part = Piece(source.span(value), lines and not isinstance(value, ast.Call))
+    inside: Part = piece(source, value)
     if value is node:  # the place of a pop is taken by its name
         inside = source.text_of(node)
     if isinstance(scene.parent(node), ast.Expr):
