@@ -76,6 +76,36 @@ def test_expression(convert, template: str, source: str, result: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("demo.f(demo.h(a), demo.f(x, b))", "(not a) * (x * b)"),
+        ("demo.g(demo.f(a, b))", "(a * b).sum()"),
+        ("demo.g((demo.f(a, b)))", "(a * b).sum()"),
+        ("-demo.h(a)", "-(not a)"),
+        ("not demo.h(a)", "not not a"),
+        ("[demo.h(a) for a in demo.f(a, b)]", "[not a for a in a * b]"),
+        ("a + demo.h(b)", "a + (not b)"),
+        ("(demo.h(a)).extra", "(not a).extra"),
+        ("demo.g(((a), (b)))", "((a), (b)).sum()"),
+        ("demo.h(2).extra", "(not 2).extra"),
+        # nothing is put around what needs nothing
+        ("demo.h(a == b)", "not a == b"),
+        ("a, demo.h(b)", "a, not b"),
+    ],
+)
+def test_a_new_expression_inside_another_keeps_what_it_means(
+    convert, source: str, result: str
+) -> None:
+    row = (
+        f'["demo.f"]\n{SIGNATURE}to = "x * n"\ndrop = ["mode"]\n'
+        '["demo.g"]\nsignature = "g(x) -> Tensor"\nto = "x.sum()"\n'
+        '["demo.h"]\nsignature = "h(x) -> Tensor"\nto = "not x"\n'
+    )
+    made = convert(row, source)
+    assert meaning(returned(made)) == meaning(result)
+
+
+@pytest.mark.parametrize(
     ("only", "source", "flagged"),
     [
         ("only = { mode = \"'a'\" }", "demo.f(a)", False),

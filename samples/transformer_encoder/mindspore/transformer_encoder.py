@@ -121,6 +121,6 @@ class TransformerEncoder(nn.Cell):
         if padding is None:
             pooled = x.mean(axis=1)
         else:
-            keep = (bitwise_not(padding)).unsqueeze(-1).astype(x.dtype)
+            keep = bitwise_not(padding).unsqueeze(-1).astype(x.dtype)
             pooled = (x * keep).sum(1) / keep.sum(1).clamp(min=1.0)
         return self.head(pooled)
