@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.codegen.grouping import Slot, binds_like, grouped, is_loose, slot_of, top
+from migrate.codegen.grouping import binds_like, grouped, is_loose, is_split, slot_of, top
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import children
@@ -142,7 +142,7 @@ def _range(
 def _is_loose(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> bool:
     """Return whether what an edit makes of an expression needs parentheses where that was."""
     shape = _shape(out.source, edit, order, starts)
-    if shape is None or not is_loose(Slot.TIGHT, shape):
+    if shape is None or isinstance(shape, (ast.Name, ast.Attribute, ast.Call)):
         return False
     place = out.places.get(edit.site.span)
     if place is None or binds_like(place[0], shape):
@@ -179,7 +179,12 @@ def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int], loose:
     out.marks.append((edit.site.span.start, begin))
     pieces = [(i, p) for i, p in enumerate(edit.parts) if isinstance(p, Piece) and p.node]
     made = {i: _becomes(out.source, p, edit, order, starts) for i, p in pieces}
-    around = grouped(out.source, edit.parts, {i: s for i, s in made.items() if s is not None})
+    around = grouped(
+        out.source,
+        edit.parts,
+        {i: s for i, s in made.items() if s is not None},
+        bool(pieces) and is_split(out.source.text(edit.site.span)),
+    )
     if loose:
         out.write(b"(")
     for index, part in enumerate(edit.parts):

@@ -23,6 +23,7 @@ class Slot(Enum):
 
     FREE = "a statement or index: a tuple may be bare"
     OPEN = "an argument or element: anything but a bare tuple"
+    TEXT = "the braces of an f-string: no brace and no colon may begin there"
     LOGIC = "an operand of and, or, not: a comparison as well"
     CHOICE = "a part of a conditional expression or comprehension"
     TIGHT = "an operand: only what binds tightest"
@@ -42,6 +43,8 @@ def slot_of(parent: ast.AST | None, child: ast.AST) -> Slot:
         return Slot.LOGIC
     if isinstance(parent, _OPERATORS) or (isinstance(parent, ast.keyword) and not parent.arg):
         return Slot.TIGHT
+    if isinstance(parent, ast.FormattedValue):
+        return Slot.TEXT
     if isinstance(parent, ast.IfExp):
         return Slot.OPEN if parent.orelse is child else Slot.CHOICE
     if isinstance(parent, ast.comprehension):
@@ -59,6 +62,8 @@ def is_loose(slot: Slot, node: ast.AST) -> bool:
         return not isinstance(node, (*_ATOMS, ast.Tuple))
     if slot is Slot.LOGIC and isinstance(node, ast.BoolOp):
         return True
+    if slot is Slot.TEXT:
+        return isinstance(node, (ast.Lambda, ast.Set, ast.Dict, ast.SetComp, ast.DictComp))
     return slot in (Slot.CHOICE, Slot.LOGIC) and isinstance(node, (ast.IfExp, ast.Lambda))
 
 
@@ -68,17 +73,21 @@ def binds_like(node: ast.expr, other: ast.expr) -> bool:
     return alike and type(getattr(node, "op", None)) is type(getattr(other, "op", None))
 
 
-def needs_parentheses(source: Source, slot: Slot, node: ast.expr, inside: bool) -> bool:
-    """Return whether the text of a node needs parentheses; ``inside``: brackets hold its lines."""
-    if isinstance(node, ast.Tuple):
+def needs_parentheses(
+    source: Source, slot: Slot, node: ast.expr, inside: bool, shape: ast.expr | None = None
+) -> bool:
+    """Return whether the text of a node needs parentheses.
+
+    ``inside``: brackets hold its lines. ``shape``: what it becomes.
+    """
+    if isinstance(node, ast.Tuple) and shape is None:
         return slot is not Slot.FREE and _is_bare(source.text_of(node))
-    return is_loose(slot, node) or (not inside and is_split(source, node))
+    return is_loose(slot, shape or node) or (not inside and is_split(source.text_of(node)))
 
 
-def is_split(source: Source, node: ast.expr) -> bool:
+def is_split(text: str) -> bool:
     """Return whether lines end in it outside of any bracket of its own: those around it held it."""
-    text = source.text_of(node)
-    return "\n" in text and _parsed(text) is None
+    return "\n" in text and not _statements(text, False).body
 
 
 def _is_bare(text: str) -> bool:
@@ -143,11 +152,12 @@ def _slots(text: str) -> dict[int, Slot]:
     }
 
 
-def _statements(text: str) -> ast.AST:
+@lru_cache(maxsize=8192)
+def _statements(text: str, indented: bool = True) -> ast.Module:
     """Return the statements of a text whose first line has lost its indentation."""
     last = text.rpartition("\n")[2]
     indent = last[: len(last) - len(last.lstrip())]
-    for whole in (text, f"if 1:\n{indent or ' '}{text}"):
+    for whole in (text, f"if 1:\n{indent or ' '}{text}") if indented else (text,):
         try:
             return ast.parse(whole)
         except (SyntaxError, ValueError):
@@ -155,10 +165,13 @@ def _statements(text: str) -> ast.AST:
     return ast.Module([], [])
 
 
-def grouped(source: Source, parts: Parts, shapes: Mapping[int, ast.expr] = NOTHING) -> set[int]:
+def grouped(
+    source: Source, parts: Parts, shapes: Mapping[int, ast.expr] = NOTHING, held: bool = False
+) -> set[int]:
     """Return the indices of the pieces that need parentheses.
 
-    ``shapes``: what the expressions of some pieces become by edits of their own.
+    ``shapes``: what the expressions of some pieces become by edits of their own. ``held``: the
+    place has brackets around it that hold the lines.
     """
     found: set[int] = set()
     if not any(isinstance(p, Piece) and p.node is not None for p in parts):
@@ -169,12 +182,18 @@ def grouped(source: Source, parts: Parts, shapes: Mapping[int, ast.expr] = NOTHI
             depth += sum(part.count(c) for c in "([{") - sum(part.count(c) for c in ")]}")
         elif part.node is not None and index in places:
             slot, shape = places[index], shapes.get(index)
-            if shape is not None:
-                wanted = is_loose(slot, shape)
-            else:
-                wanted = needs_parentheses(source, slot, part.node, depth > 0)
+            if slot not in (Slot.FREE, Slot.OPEN) and _is_wrapped(parts, index):
+                continue
+            wanted = needs_parentheses(source, slot, part.node, held or depth > 0, shape)
             found |= {index} if wanted else set()
     return found
+
+
+def _is_wrapped(parts: Parts, index: int) -> bool:
+    """Return whether the text around a piece has parentheses for it alone."""
+    before, behind = parts[index - 1 : index], parts[index + 1 : index + 2]
+    opens = bool(before) and str(before[0]).endswith("(")
+    return opens and bool(behind) and str(behind[0]).startswith(")")
 
 
 def shown(source: Source, parts: Parts) -> str:

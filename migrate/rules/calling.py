@@ -11,7 +11,7 @@ from migrate.codegen.substitution import Renderer, Rendering
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
 from migrate.mapping.table import Row
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
+from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.sites.origins import is_made_whole
@@ -150,7 +150,6 @@ def edit_of(
     """Render the row's template for the call."""
     rendering = render(scene, call, receiver, chosen)
     parts = layout.call(scene.source, call, rendering)
-    parts = _receiver_layout(scene, call, receiver, parts)
     text = shown(scene.source, parts)
     outcome = Outcome.CONVERTED
     if any(n.startswith("helpers.") for n in rendering.needs):
@@ -168,25 +167,6 @@ def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chos
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
     return renderer.render(template_of(scene, chosen.row))
-
-
-def _receiver_layout(
-    scene: Scene, call: ast.Call, receiver: ast.expr | None, parts: tuple[str | Piece, ...]
-) -> tuple[str | Piece, ...]:
-    """Keep the text between receiver and method (a line break of a chain, a comment)."""
-    func = call.func
-    if receiver is None or not isinstance(func, ast.Attribute) or len(parts) < 2:
-        return parts
-    first, second = parts[0], parts[1]
-    span = scene.source.span(receiver)
-    if not isinstance(first, Piece) or first.span != span or not isinstance(second, str):
-        return parts
-    name_start = scene.source.span(func).end - len(func.attr.encode())
-    gap = scene.source.data[span.end : name_start].decode()
-    gap = gap[gap.rfind(")") + 1 :]
-    if not second.startswith(".") or gap == ".":
-        return parts
-    return (first, gap + second[1:], *parts[2:])
 
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
