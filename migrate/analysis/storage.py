@@ -286,11 +286,12 @@ class State:
 
     def escaping(self) -> Refs:
         """What is held by objects that outlive the function."""
-        found: set[Ref] = set()
-        for (region, _), refs in self.inside.items():
-            if root(region)[0] in ("param", "outer", "escaped"):
-                found |= self.reach(refs)
-        return frozenset(found)
+        held = (refs for (region, _), refs in self.inside.items() if _outlives(region))
+        return self.reach(NO_REFS.union(*held))
+
+
+def _outlives(region: Region) -> bool:
+    return root(region)[0] in ("param", "outer", "escaped")
 
 
 def _in_order(refs: Refs) -> Iterable[Ref]:

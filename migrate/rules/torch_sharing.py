@@ -20,8 +20,8 @@ H T mH mT data atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod
 meshgrid alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout sum_to_size
 einsum combinations type type_as float double half bfloat16 int long short char byte bool cfloat
 cdouble cpu cuda xpu npu to_dense as_tensor asarray from_numpy numpy requires_grad_ detach_
-diagonal_view identity checkpoint annotate rearrange as_subclass untyped_storage storage sort msort
-topk squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ nested_tensor pack_padded_sequence
+diagonal_view identity checkpoint annotate rearrange as_subclass untyped_storage storage
+squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ nested_tensor pack_padded_sequence
 parameters named_parameters buffers named_buffers modules named_modules children named_children
 state_dict get_parameter get_buffer get_submodule cast
 """.split()
