@@ -179,6 +179,12 @@ class TransformerDecoder(nn.Cell):
         return tgt if self.norm is None else self.norm(tgt)
 
 
+def square_subsequent_mask(sz, dtype=None):
+    """(sz, sz): minus infinity above the diagonal, zero elsewhere."""
+    above = ops.ones((sz, sz), ms.float32).triu(1) > 0
+    return ops.zeros((sz, sz), dtype or ms.float32).masked_fill(above, float("-inf"))
+
+
 class Transformer(nn.Cell):
     """Reproduces torch.nn.Transformer: an encoder, a decoder, Xavier-uniform matrices."""
 
@@ -217,9 +223,7 @@ class Transformer(nn.Cell):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """(sz, sz): minus infinity above the diagonal, zero elsewhere."""
-        above = ops.ones((sz, sz), ms.float32).triu(1) > 0
-        return ops.zeros((sz, sz), dtype or ms.float32).masked_fill(above, float("-inf"))
+        return square_subsequent_mask(sz, dtype)
 
     def construct(
         self,

@@ -6,8 +6,8 @@ The rules of evidence, all of which must hold:
    under it; what its own methods never call, and what is not known to be callable, is data.
 3. No object of Python does: a list's sort() gives None, a string is split at a string.
 4. No object of a library that some file of the project imports does: where none imports numpy,
-   pandas or anything unknown, no arrays and frames are around; where numpy is, ``dim=`` still
-   tells, as its methods say ``axis``, and ``x.size(0)``, as theirs is no method.
+   pandas or anything unknown or calls ``x.numpy()``, no arrays and frames are around; where numpy
+   is, ``dim=`` still tells, as its methods say ``axis``, and ``x.size(0)``, as theirs is none.
 5. Modules have it neither (``float``, ``to``), or the project builds and imports none, or a
    Module is called with it.
 6. What is combined with a Tensor by an operator is no array (mixing them fails on most devices).
@@ -169,6 +169,8 @@ class Elimination:
     def libraries(self) -> tuple[tuple[str, Methods], ...]:
         """The imported packages that are not the project's, with the methods they bring."""
         roots = {root for file in self.program.files.values() for root in _foreign(self, file)}
+        if "numpy" in self.program.calls:  # ``x.numpy()`` makes arrays without an import
+            roots.add("numpy")
         found = []
         for root in sorted(roots):
             methods = rivals.of_library(root, root in sys.stdlib_module_names)

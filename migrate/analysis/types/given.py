@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from migrate.analysis.program import Function
 from migrate.analysis.types import values
@@ -88,15 +89,41 @@ class Given(Binding):
             return True
         if func.attr not in _CALLED_ONES or self.function is None:
             return False
-        calls = [n for n in self.function.nodes if isinstance(n, ast.Call)]
-        name = ast.unparse(func.value)
-        return any(
-            isinstance(c.func, _NAMED) and ast.unparse(c.func) == name for c in calls
-        ) or any(
-            isinstance(a, _NAMED) and ast.unparse(a) == name and self._builds_module(c)
-            for c in calls
-            for a in c.args
-        )
+        return self._is_called(self.function, ast.unparse(func.value), set())
+
+    def _is_called(self, function: Function, name: str, seen: set[tuple[str, str]]) -> bool:
+        """Return whether a function calls what it has under a name, or passes it on to be called.
+
+        It is as good as called where a Module is made of it.
+        """
+        if (function.key, name) in seen:
+            return False
+        seen.add((function.key, name))
+        for call in function.nodes:
+            if not isinstance(call, ast.Call):
+                continue
+            if isinstance(call.func, _NAMED) and ast.unparse(call.func) == name:
+                return True
+            placed = takewhile(lambda a: not isinstance(a, ast.Starred), call.args)
+            given = [*enumerate(placed), *((k.arg, k.value) for k in call.keywords)]
+            for place, value in given:
+                if not isinstance(value, _NAMED) or ast.unparse(value) != name:
+                    continue
+                if isinstance(place, int) and self._builds_module(call):
+                    return True
+                callee = self._plain_callee(call)
+                taken = "" if callee is None else _taken_as(callee, place)
+                if callee is not None and taken and self._is_called(callee, taken, seen):
+                    return True
+        return False
+
+    def _plain_callee(self, call: ast.Call) -> Function | None:
+        """Return the function of the project that a call by its plain name is of."""
+        if not isinstance(call.func, ast.Name):
+            return None
+        atoms = self.world.kinds.get(id(call.func)) or self.kind(call.func)
+        keys = [a.name for a in atoms if a.kind == "function"]
+        return self.world.function_of(keys[0]) if len(keys) == len(atoms) == 1 else None
 
     def _only_a_string(self, node: ast.Call, func: ast.Attribute) -> bool:
         """``key.split(".")``: text alone is split at a text that is written out."""
@@ -173,3 +200,19 @@ def _is_alone(frame: Given, func: ast.Attribute) -> bool:
     if not isinstance(call, ast.Call) or call.args or call.keywords:
         return False
     return isinstance(parents.get(id(call)), ast.Expr)
+
+
+def _taken_as(callee: Function, place: int | str | None) -> str:
+    """Return the parameter that takes the argument at a place, or by a keyword; "" for none.
+
+    A parameter that is bound anew is no longer what was passed.
+    """
+    names = [p.arg for p in callee.parameters]
+    name = place if isinstance(place, str) else ""
+    if isinstance(place, int) and place < len(names):
+        name = names[place]
+    bound = any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+        for n in callee.nodes
+    )
+    return name if name in names and not bound else ""

@@ -82,6 +82,7 @@ _SIMPLE = {
     "dtype": DTYPE,
     "device": DEVICE,
     "Module": MODULE,
+    "ndarray": ARRAY,
     "Scalar": frozenset((Atom("int"), Atom("float"))),
     "number": frozenset((Atom("int"), Atom("float"))),
 }
