@@ -48,6 +48,7 @@ class CallGraph:
     _linears: dict[int, list[Class]] = field(default_factory=dict)
     _modules: dict[str, set[str]] = field(default_factory=dict)
     _families: dict[int, frozenset[Class]] = field(default_factory=dict)
+    _kin: dict[int, frozenset[str]] = field(default_factory=dict)
     _below: dict[int, list[Class]] = field(default_factory=dict)
     _overriding: dict[int, tuple[Function, ...]] = field(default_factory=dict)
 
@@ -361,6 +362,13 @@ class CallGraph:
         if found is None:
             found = frozenset((*self._linear(owner), *self.derived(owner)))
             self._families[id(owner)] = found
+        return found
+
+    def kin(self, owner: Class) -> frozenset[str]:
+        """Return the keys of the classes of whose methods ``self`` may be of a class."""
+        found = self._kin.get(id(owner))
+        if found is None:
+            found = self._kin[id(owner)] = frozenset(c.key for c in self._family(owner))
         return found
 
     def _family(self, owner: Class) -> list[Class]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from migrate.analysis.types.kinds import UNKNOWN, Kind
 from migrate.engine import rewrite
 from migrate.mapping import table
 from migrate.syntax.source import read
+from tests.analysis.observed_programs import BODIES, PROGRAMS
 
 HEAD = """
 import torch
@@ -274,6 +276,18 @@ def violations(text: str, choices: list[bool]) -> list[str]:
     for turn in range(4):
         observe(text, choices[turn:] + choices[:turn], look)
     return found
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_every_name_of_a_container_sees_what_is_put_in(text: str) -> None:
+    assert not violations("import torch\n" + text, [True, False, True, False])
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_every_name_of_a_container_sees_what_a_call_puts_in(body: str) -> None:
+    body = body.replace("; ", "\n    ")
+    text = f"{HEAD}    {body}\n\n\nmain(Box(), [1], 's', [1])\n"
+    assert not violations(text, [True, False, True, False])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from migrate.analysis.program import Function
 from migrate.analysis.types import class_texts, contents, narrowing, values
 from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.evidence import Bound
 from migrate.analysis.types.frame import Frame, Note, State, joined
 from migrate.analysis.types.kinds import (
     BOOL,
+    MAX_DEPTH,
     NONE,
     NOTHING,
     UNKNOWN,
     Kind,
+    Site,
     element,
     indirect,
     is_all,
@@ -30,6 +33,7 @@ from migrate.analysis.types.kinds import (
 )
 
 _Key = TypeVar("_Key")
+_Growth = tuple[contents.Sites, Kind, str]  # at which sites, what is put in, under which key
 NO_NAMES: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -107,25 +111,27 @@ class Binding(Frame):
         if not sites or not added:
             return
         at, added = self.linked(sites), contents.shallower(indirect(added))
+        added = contents.anything_in(added, at)  # what holds itself has no finite depth
         self._own()
         _grow_all(self.env, at, added, key)
         _grow_all(self.paths, at, added, key)
         for site in at:
             known, keys = self.effects.grown.get(site, (NOTHING, frozenset()))
             self.effects.grown[site] = (join(known, added), keys | ({key} if key else set()))
-            if isinstance(site, str) and site.startswith("."):
-                self.attribute_grown(site[1:].rstrip("[]"), at, added, key)
-
-    def attribute_grown(self, name: str, at: contents.Sites, added: Kind, key: str) -> None:
-        """Note what is put into what an attribute holds; overridden where they are collected."""
+            if isinstance(site, str) and not contents.is_plain(added):
+                self.link(added, contents.inside(site))
 
     def linked(self, sites: contents.Sites) -> contents.Sites:
         """Return the sites whose containers may be those of some sites."""
-        if not self.links:
+        anywhere = self.world.links()
+        if not (self.links or anywhere):
             return sites
         found, todo = set(sites), list(sites)
         while todo:
-            for site in self.links.get(todo.pop(), ()):
+            one = todo.pop()
+            if isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites:
+                continue  # which of the objects that have such an attribute is known
+            for site in (*self.links.get(one, ()), *anywhere.get(one, ())):
                 if site not in found:
                     found.add(site)
                     todo.append(site)
@@ -135,9 +141,15 @@ class Binding(Frame):
         """Note that what has a name of its own outside of the unit holds this value from now on."""
         for depth, sites in enumerate(contents.levels(value)):
             outside = contents.level(name, depth)
-            for site in sites - {outside}:
-                self.links.setdefault(site, set()).add(outside)
-                self.links.setdefault(outside, set()).add(site)
+            for site in sites:
+                self.join_sites(site, outside)
+
+    def join_sites(self, site: Site, *others: Site) -> None:
+        """Note that the containers of some sites may be one."""
+        for other in others:
+            if other != site:
+                self.links.setdefault(site, set()).add(other)
+                self.links.setdefault(other, set()).add(site)
 
     def _put_item(self, target: ast.Subscript, value: Kind) -> None:
         """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
@@ -155,7 +167,9 @@ class Binding(Frame):
         """Bind a variable of this unit, or one of a unit around it."""
         outside = self.function is not None and name in self.function.globals
         if not outside or name in self.hidden:
-            value = self.with_inside(name, value)
+            value, more = self.with_inside(name, value)
+            for sites, added, key in more:
+                self.grow(sites, added, key)  # other names of it hold that as well
             # the definitions of a module are known from its start: they make no new state
             if self.env.get(name) != value or name in self.notes or self.paths:
                 self.forget(name)
@@ -165,21 +179,33 @@ class Binding(Frame):
             self.effects.bound[name] = join(self.effects.bound.get(name, NOTHING), value)
             self.variables[name] = join(self.variables.get(name, NOTHING), value)
 
-    def with_inside(self, name: str, value: Kind) -> Kind:
-        """Return the kind of a variable with what functions inside of the unit do to it."""
+    def with_inside(self, name: str, value: Kind) -> tuple[Kind, list[_Growth]]:
+        """Return the kind of a variable with what functions inside of the unit do to it.
+
+        The second are what they put in, by the sites that get it.
+        """
         captured, scope = self.captured, (self.function, name)
         for function in captured.bound.get(scope, ()):
             value = join(value, self.world.binds(function, name))
-        at = contents.all_sites(value)
-        if not at or scope not in captured.filled:
-            return value
-        for function in captured.filled[scope]:
-            grown = self.world.grown(function)
+        if not contents.all_sites(value):
+            return value, []
+        found: list[_Growth] = []
+        for more in self._put_inside(scope):
             for depth, sites in enumerate(contents.levels(value)):
-                added, keys = grown.get(contents.level(f"={name}", depth), (NOTHING, ()))
+                added, keys = more.get(depth, (NOTHING, ()))
                 for key in sorted(keys) or [""] if added else []:
                     value = contents.grown(value, sites, added, key)
-        return value
+                    found.append((sites, added, key))
+        return value, found
+
+    def _put_inside(self, scope: tuple[Function | None, str]) -> Iterator[contents.More]:
+        """Yield what functions put into a variable of this unit."""
+        if scope[0] is None:
+            yield self.world.put(f"={self.path}:{scope[1]}")
+        for function in self.captured.filled.get(scope, ()):
+            grown, site = self.world.grown(function), f"={scope[1]}"
+            some = ((depth, contents.level(site, depth)) for depth in range(MAX_DEPTH))
+            yield {depth: grown[one] for depth, one in some if one in grown}
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:
         """Store an attribute; overridden where attributes are collected."""

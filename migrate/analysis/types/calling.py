@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from migrate.analysis.program import Function
 from migrate.analysis.summaries import ANY
@@ -22,6 +22,7 @@ from migrate.analysis.types.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    Site,
     element,
     fixed_tuple,
     from_text,
@@ -60,6 +61,9 @@ class Calling(Given):
             self.world.kinds[id(node.func.value)] = STR
             callee = values.attribute(STR, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
+        for value in (*node.args, *(k.value for k in node.keywords)) if self.links else ():
+            given = self.world.kinds[id(value)]
+            self.world.kinds[id(value)] = contents.also_at(given, self.linked)
         self.world.note_call(node)
         found = [self._called(atom, node, args) for atom in ordered(callee) if atom.kind != "None"]
         self._changed(node, callee, args)
@@ -123,7 +127,11 @@ class Calling(Given):
 
     def _builtin(self, name: str, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         found = self._mapped(node, args) if name == "map" else self._member_lookup(name, node)
-        return found or python_results.builtin(name, args, node, self.world.kinds)
+        found = found or python_results.builtin(name, args, node, self.world.kinds)
+        if name not in _LAZY:
+            return found
+        at = contents.NO_SITES.union(*map(contents.all_sites, args))
+        return frozenset(a._replace(sites=at) if a.kind == "iterator" else a for a in found)
 
     def _returned(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
         """The result of a function of the project, whose body shows what it was given."""
@@ -138,7 +146,7 @@ class Calling(Given):
             passed = [*node.args, *(k.value for k in node.keywords)]
             passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
-        return contents.received(found, id(node), also)
+        return contents.received(found, id(node), also=also)
 
     def _of_arguments(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
         """Return what a function gives for the arguments of one call; nothing if for all alike."""
@@ -225,21 +233,41 @@ class Calling(Given):
         if not at and not self._held_by(changes.attributes):
             return
         functions, all_known = self._run_by(callee)
-        for function in functions:
-            for name in self.world.kept(function):
-                for site in at:
-                    self.links.setdefault(site, set()).add(name)
-                    self.links.setdefault(name, set()).add(site)
-        if at and (changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))):
-            put = join(*map(self.world.put_into_given, functions)) if all_known else UNKNOWN
-            self.grow(at, put)
+        put_in = changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))
         held = self._held_by(changes.attributes)
-        if held and not all_known:
-            self.grow(held, UNKNOWN)
-        elif held:
-            for function in functions:
-                for site in sorted(held):
-                    self.grow(frozenset((site,)), self.world.put_into(function, site))
+        for function in functions:
+            given_at = partial(self._given_at, function, node, at)
+            for site, name in self.world.kept(function):
+                for one in given_at(site):
+                    self.join_sites(one, name)
+            for site, put in self.world.put_into_given(function).items() if at and put_in else ():
+                self.grow(given_at(site), contents.brought(put, id(node), given_at))
+            for name in sorted(held):
+                put = self.world.put_into(function, name)
+                self.grow(frozenset((name,)), contents.brought(put, id(node), given_at))
+        if not all_known:
+            self.grow((at if put_in else contents.NO_SITES) | held, UNKNOWN)
+
+    def _given_at(
+        self, function: Function, node: ast.Call, at: contents.Sites, site: Site
+    ) -> contents.Sites:
+        """Return the sites here of what a callee was given; all of the call where none is told."""
+        if not contents.is_given(site):
+            return contents.NO_SITES
+        name, depth = contents.parameter_of(site)
+        holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+        of = {a.kind for a in self.world.kinds.get(id(holder), NOTHING)}
+        unpacked = any(isinstance(a, ast.Starred) for a in node.args)
+        if unpacked or any(k.arg is None for k in node.keywords) or not name:
+            return at
+        if of & ({"class", "super"} if function.owner is not None else {"Module", "Object"}):
+            return at  # ``Base.method(self, x)`` passes what a bound method has
+        passed = parametric.passed(function, node, name)
+        if passed is None:
+            told = name in parametric.parameter_names(function)  # its default is taken
+            return contents.NO_SITES if told else at
+        levels = contents.levels(self.world.kinds[id(passed)])
+        return levels[depth] if depth < len(levels) else contents.NO_SITES
 
     def _held_by(self, names: frozenset[str]) -> frozenset[str]:
         """Return the sites of what attributes of these names hold, as far as variables see it."""
@@ -387,6 +415,7 @@ class Calling(Given):
 # builtins that run what they are given, or change it
 _CHANGING = frozenset(("setattr", "delattr", "exec", "eval", "vars", "map", "filter", "sorted",
                        "next", "iter", "list", "tuple", "sum", "max", "min"))  # fmt: skip
+_LAZY = ("map", "filter", "zip", "enumerate", "iter", "reversed")
 _HOLDING = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
             "torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 _METHODS = ("torch.Tensor.", "str.", "list.", "dict.", "tuple.", "Size.", "int.", "float.")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.callgraph import method_of
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types import values
-from migrate.analysis.types.contents import is_container
+from migrate.analysis.types.contents import is_plain, with_more
 from migrate.analysis.types.flow import Flow
 from migrate.analysis.types.kinds import (
     MODULE,
@@ -66,7 +66,6 @@ class Classes:
     _names: dict[Unit, frozenset[str]] = field(default_factory=dict)
     _bodies: dict[int, frozenset[str]] = field(default_factory=dict)
     _registered: dict[int, frozenset[str]] = field(default_factory=dict)
-    _mentions: dict[str, dict[str, list[Function]]] = field(default_factory=dict)
 
     # -- bases ----------------------------------------------------------------------------------
 
@@ -179,6 +178,9 @@ class Classes:
             declared = self._declared((owner, *above), name)
             if declared != UNKNOWN:
                 return join(joined - UNKNOWN, declared)
+        if not is_plain(joined):
+            kin = self.world.summaries.graph.kin(owner)
+            joined = with_more(joined, self.world.put(f"@{name}", kin))
         if without_none(joined) == UNKNOWN and self._told(owner, name):
             return MODULE | (joined & NONE)
         return joined
@@ -231,11 +233,7 @@ class Classes:
         """Return what the body and the methods of one class bind a member to."""
         owner = self.world.program.classes[key]
         found = [self.world.body(owner).get(name, NOTHING)] if name not in owner.methods else []
-        storing = dict.fromkeys(self._storing(owner, name))
-        found += [self._stores(f, name) for f in storing]
-        if any(is_container(a) for value in found for a in value):
-            filling = self._filling(owner, name)
-            found += [self._stores(f, name) for f in filling if f not in storing]
+        found += [self._stores(f, name) for f in self._storing(owner, name)]
         joined = join(*found)
         return without_none(joined) | (joined & NONE) if joined else NOTHING
 
@@ -243,19 +241,6 @@ class Classes:
         """What a method, and the functions inside it, store under a name."""
         inside = (method, *self.world.index.nested(method))
         return join(*(self.world.found(f).stores.get(name, NOTHING) for f in inside))
-
-    def _filling(self, owner: Class, name: str) -> list[Function]:
-        """The methods that may put something into what an attribute holds."""
-        if owner.key not in self._mentions:
-            found: dict[str, list[Function]] = {}
-            for method in owner.methods.values():
-                first = method.parameters[0].arg if method.parameters else ""
-                for node in method.nodes:
-                    if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first:
-                        methods = found.setdefault(node.attr, [])
-                        methods += [method] if method not in methods else []
-            self._mentions[owner.key] = found
-        return self._mentions[owner.key].get(name, [])
 
     def _storing(self, owner: Class, name: str) -> Iterable[Function]:
         """The methods that store a member; some register it by its name."""

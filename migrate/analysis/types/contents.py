@@ -2,12 +2,14 @@
 
 An alternative that is a container has the *sites* that may have made it: the id of a display, a
 constructor or a call; for what comes from outside of the unit, of the parameter; for what an
-attribute holds ".name", whatever the object. Two containers may be one only if they share a site.
+attribute holds ".name", whatever the object, and "@name@class" for the classes that the object may
+be of; for what a global holds "=path:name". Two containers may be one only if they share a site.
+What is put in at a site of a class or a global is told to the whole program (`Told`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from migrate.analysis.types.kinds import (
@@ -29,6 +31,7 @@ MODULES = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
            "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
 ANY_KEY = "?"
 Sites = frozenset[Site]
+More = Mapping[int, tuple[Kind, frozenset[str]]]  # by depth: what was put in, under which keys
 NO_SITES: Sites = frozenset()
 
 
@@ -98,19 +101,19 @@ def _is(first: Kind, second: Kind) -> bool:
     return first is second
 
 
-def received(value: Kind, site: object, also: Sites = NO_SITES) -> Kind:
+def received(value: Kind, *site: object, also: Sites = NO_SITES) -> Kind:
     """Return a value as another unit sees it: made at a site of that unit, or what ``also`` made.
 
-    What an attribute or a global holds keeps the site that says so.
+    What an attribute or a global holds keeps the sites that say so.
     """
     return value if is_plain(value) else _received(value, site, also, 0)
 
 
 @lru_cache(maxsize=1 << 14)
-def _received(value: Kind, site: object, also: Sites, depth: int) -> Kind:
+def _received(value: Kind, site: tuple[object, ...], also: Sites, depth: int) -> Kind:
     if is_plain(value):
         return value
-    own: Sites = frozenset((level(site, depth),))
+    own: Sites = frozenset(level(s, depth) for s in site)
     found = []
     for atom in value:
         if atom.kind == "method":  # of an object, whose sites it has
@@ -124,9 +127,46 @@ def _received(value: Kind, site: object, also: Sites, depth: int) -> Kind:
     return join(frozenset(found))
 
 
+def of_attribute(name: str, holder: Kind) -> list[str]:
+    """Return the sites of what an attribute of an object holds."""
+    classes = {a.name if "::" in a.name else "" for a in holder if a.kind != "None"}
+    return [f".{name}", *(f"@{name}@{key}" for key in sorted(classes))]
+
+
+def of_unknown(site: str) -> str:
+    """Return the site of an attribute ".name" of an object whose class is not known."""
+    name = site[1:].rstrip("[]")
+    return f"@{name}@{site[1 + len(name) :]}"
+
+
+def also_at(value: Kind, linked: Callable[[Sites], Sites]) -> Kind:
+    """Return a value with the sites of attributes and globals that may hold its containers."""
+    if not all_sites(value):
+        return value
+    found = []
+    for atom in value:
+        outside = frozenset(s for s in linked(atom.sites) if isinstance(s, str))
+        items = tuple(also_at(i, linked) for i in atom.items)
+        found.append(_rebuilt(atom, items, atom.keys, atom.sites | outside))
+    return join(frozenset(found))
+
+
 def level(site: object, depth: int) -> Site:
-    """Return the site of what containers of a site hold, so many levels down."""
-    return site + "[]" * depth if isinstance(site, str) else (site, depth)
+    """Return the site of what containers of a site hold, so many levels down.
+
+    What lies deeper than kinds are told apart is one site: an object may hold itself.
+    """
+    if not isinstance(site, str):
+        return site, depth
+    base = site.rstrip("[]")
+    return base + "[]" * min((len(site) - len(base)) // 2 + depth, MAX_DEPTH)
+
+
+def inside(site: str) -> str:
+    """Return the site of what the container of an attribute or a global holds."""
+    found = level(site, 1)
+    assert isinstance(found, str)
+    return found
 
 
 def levels(value: Kind) -> list[Sites]:
@@ -136,6 +176,42 @@ def levels(value: Kind) -> list[Sites]:
         found.append(sites(value))
         value = frozenset(a for atom in value for i in atom.items for a in i)
     return found
+
+
+def is_given(site: Site) -> bool:
+    """Return whether it is the site of what a unit was given."""
+    return isinstance(site, tuple) and isinstance(site[0], tuple)
+
+
+def parameter_of(site: Site) -> tuple[str, int]:
+    """Return the parameter of a site of what a unit was given, and how deep in it."""
+    assert isinstance(site, tuple) and isinstance(site[0], tuple)
+    return str(site[0][0]), site[1]
+
+
+def of_given(value: Kind) -> Kind:
+    """Return a value without the sites that mean nothing to the callers of its unit."""
+    if not all_sites(value):
+        return value
+    found = []
+    for atom in value:
+        at = frozenset(s for s in atom.sites if isinstance(s, str) or is_given(s))
+        found.append(_rebuilt(atom, tuple(map(of_given, atom.items)), atom.keys, at))
+    return join(frozenset(found))
+
+
+def brought(value: Kind, node: int, given: Callable[[Site], Sites], depth: int = 0) -> Kind:
+    """Return what a callee puts somewhere, with the sites of what a call gives it."""
+    if is_plain(value):
+        return value
+    found = []
+    for atom in value:
+        at: set[Site] = {(node, depth)} if is_container(atom) else set()
+        for site in atom.sites:
+            at |= {site} if isinstance(site, str) else given(site)
+        items = tuple(brought(i, node, given, depth + 1) for i in atom.items)
+        found.append(_rebuilt(atom, items, atom.keys, frozenset(at)))
+    return join(frozenset(found))
 
 
 @lru_cache(maxsize=4096)
@@ -180,6 +256,37 @@ def _with(
     if key and atom.kind != "list" and (keys or new):
         keys = tuple(dict.fromkeys((*keys, key)))
     return (shallow(join(*items, indirect(added))),), keys
+
+
+def with_more(value: Kind, more: More, depth: int = 0) -> Kind:
+    """Return a value with what was put into it, and into what it holds, by depth."""
+    if not more or is_plain(value):
+        return value
+    found = []
+    for atom in value:
+        if atom.kind == "method":
+            found.append(atom)
+            continue
+        items, keys = atom.items, atom.keys
+        if depth in more and is_container(atom):
+            added, under = more[depth]
+            for key in sorted(under) or [""]:
+                items, keys = _with(atom, items, added, key)
+        items = tuple(with_more(i, more, depth + 1) for i in items)  # what was added as well
+        found.append(_rebuilt(atom, items, keys, atom.sites))
+    return join(frozenset(found))
+
+
+def anything_in(value: Kind, at: Sites) -> Kind:
+    """Return a value in which the containers of some sites hold whatever there is."""
+    if at.isdisjoint(all_sites(value)):
+        return value
+    found = []
+    for atom in value:
+        items = tuple(anything_in(i, at) for i in atom.items)
+        own = not at.isdisjoint(atom.sites)
+        found.append(_rebuilt(atom, (UNKNOWN,) if own else items, atom.keys, atom.sites))
+    return join(frozenset(found))
 
 
 def shallower(value: Kind) -> Kind:

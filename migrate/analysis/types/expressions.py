@@ -68,7 +68,8 @@ class Evaluator(Calling):
         found = self.paths.get((getattr(node.value, "id", ""), node.attr))
         if found is None:
             found = values.attribute(value, node.attr, self.world)
-            found = contents.received(found, f".{node.attr}")
+            if not contents.is_plain(found):
+                found = contents.received(found, *contents.of_attribute(node.attr, value))
         why = self.assumed.get(id(node.value), "")
         if found >= UNKNOWN and (len(value) == 1 or node.attr in STATISTICS):
             unsure = next(iter(value)) if len(value) == 1 else Atom("unknown")
@@ -198,7 +199,10 @@ class Evaluator(Calling):
     _SetComp = _ListComp
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> Kind:
-        return sequence("iterator", self._comprehension(node, node.elt))
+        made = sequence("iterator", self._comprehension(node, node.elt))
+        lazy = (self.world.kinds[id(c.iter)] for c in node.generators)
+        at = contents.NO_SITES.union(*map(contents.all_sites, lazy))  # looked at when it is used
+        return frozenset(a._replace(sites=at) for a in made)
 
     def _DictComp(self, node: ast.DictComp) -> Kind:
         held = shallow(self._comprehension(node, node.key, node.value))

@@ -11,6 +11,7 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.types import contents, evidence, narrowing, values
 from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.arithmetic import binary
+from migrate.analysis.types.contents import is_given
 from migrate.analysis.types.expressions import Evaluator
 from migrate.analysis.types.frame import Effects, Environment, Grown, Note, State, joined, widened
 from migrate.analysis.types.kinds import (
@@ -116,7 +117,7 @@ class Flow(Evaluator):
         self, graph: Graph, given: Environment, near: Collection[str], around: State
     ) -> None:
         notes = {name: Note(near=True) for name in near}
-        entered = {n: self.with_inside(n, contents.received(v, (n,))) for n, v in given.items()}
+        entered = {n: self._entered_with(n, v) for n, v in given.items()}
         start = State(around.env | entered, around.notes | notes, around.paths)
         self.prunes, self.pruned = True, False
         while True:
@@ -131,6 +132,16 @@ class Flow(Evaluator):
                 self.after(node, State({}, {}, {}))
                 del self.at[node.index]
         self._collect(given)
+
+    def _entered_with(self, name: str, value: Kind) -> Kind:
+        """Return what a parameter is at the entry; several may be one container."""
+        function = self.function
+        if contents.is_plain(value) or function is None:
+            return self.with_inside(name, value)[0]
+        if site := self.world.default_site(function, name):
+            value = contents.received(value, site)
+        shared = self.world.may_share(function)
+        return self.with_inside(name, contents.received(value, ("" if shared else name,)))[0]
 
     def _collect(self, given: Environment) -> None:
         """Join what the points of the unit have done, each as it was evaluated last."""
@@ -152,10 +163,10 @@ class Flow(Evaluator):
                 self.result = join(self.result, effects.result)
         for kinds in (self.variables, self.stores):
             for name, value in kinds.items():
-                kinds[name] = self._seen_from_outside(value)
-        self.result = self._seen_from_outside(self.result)
+                kinds[name] = self.seen_from_outside(value)
+        self.result = self.seen_from_outside(self.result)
 
-    def _seen_from_outside(self, value: Kind) -> Kind:
+    def seen_from_outside(self, value: Kind) -> Kind:
         """Return a value with all that was ever put into it, and without the sites of the unit."""
         if contents.is_plain(value):
             return value
@@ -167,15 +178,24 @@ class Flow(Evaluator):
         return contents.bare(value)
 
     @property
-    def put_into_given(self) -> Kind:
-        """What the unit puts into containers that it was given."""
-        return join(*(k for s, (k, _) in self.grown.items() if _is_given(s)))
+    def put_into_given(self) -> dict[Site, Kind]:
+        """What the unit puts into containers that it was given, by their sites."""
+        return {s: contents.of_given(k) for s, (k, _) in self.grown.items() if is_given(s)}
 
     @property
-    def kept(self) -> set[str]:
-        """The sites of attributes and globals that hold containers it was given from then on."""
-        given = (s for s in self.links if _is_given(s))
-        return {s for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
+    def kept(self) -> set[tuple[Site, str]]:
+        """What it was given, with the attributes and globals that hold it from then on."""
+        given = (s for s in self.links if is_given(s))
+        return {(g, s) for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
+
+    @property
+    def joined_outside(self) -> frozenset[tuple[str, str]]:
+        """The sites of attributes and globals that hold one container from then on."""
+        found = set()
+        for site in (s for s in self.links if isinstance(s, str) and s[0] != "."):
+            others = (s for s in self.linked(frozenset((site,))) if isinstance(s, str))
+            found |= {(site, s) for s in others if s[0] != "." and s != site}
+        return frozenset(found)
 
     def _absent(self, edge: Edge) -> list[str]:
         """Return the variables that are None where a test comes out so."""
@@ -301,8 +321,10 @@ class Flow(Evaluator):
 
     def stored(self, target: ast.Attribute, value: Kind) -> None:
         """Store an attribute; what other names of the object knew of it may be this as well."""
-        self.link(value, f".{target.attr}")
         own = target.value.id if isinstance(target.value, ast.Name) else ""
+        if not contents.is_plain(value):
+            for site in contents.of_attribute(target.attr, self.world.kinds[id(target.value)]):
+                self.link(value, site)
         self._own()
         for path, known in self.paths.items():
             root, name = path
@@ -321,15 +343,6 @@ class Flow(Evaluator):
         others = {a.name for a in second} if is_all(second, "Object") else None
         return sure is None or others is None or not sure.isdisjoint(others)
 
-    def attribute_grown(self, name: str, at: contents.Sites, added: Kind, key: str) -> None:
-        holder = self.env.get(self.first_parameter, NOTHING)
-        if not holder or not any("::" in a.name for a in holder):
-            return
-        known = values.attribute(holder, name, self.world)
-        whole = contents.grown(contents.received(known, f".{name}"), at, added, key)
-        if any(map(contents.is_container, whole)):
-            self.stores_on_self(name, whole)
-
     def stores_on_self(self, name: str, value: Kind) -> None:
         """Note what an attribute of the first parameter is bound to."""
         for stores in (self.stores, self.effects.stores):
@@ -339,14 +352,6 @@ class Flow(Evaluator):
         """Note what the unit returns or yields."""
         self.result = join(self.result, value)
         self.effects.result = join(self.effects.result, value)
-
-    @property
-    def first_parameter(self) -> str:
-        function = self.function
-        while function is not None and function.owner is None:
-            function = function.parent
-        parameters = function.parameters if function is not None else []
-        return parameters[0].arg if parameters else ""
 
     def _Assign(self, node: ast.Assign) -> None:
         value = self.kind(node.value)
@@ -501,10 +506,6 @@ _EVALUATE = {
     Role.SUBJECT: Flow._subject,
     Role.CASE: Flow._case,
 }
-
-
-def _is_given(site: Site) -> bool:
-    return isinstance(site, tuple) and isinstance(site[0], tuple)
 
 
 def _held(statement: ast.AST | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from migrate.analysis.callgraph import method_of
 from migrate.analysis.program import Function
 from migrate.analysis.types.captured import Captured
 from migrate.analysis.types.evidence import INSIDE, NEAR, Event, Fork, Used
@@ -296,6 +297,13 @@ class Frame:
             note = self.note(node.id)
             self.annotate(node.id, Note(True, note.moved, note.inside, note.told))
             self.effects.events.append(Used(node.id + NEAR, TENSOR))
+
+    @cached_property
+    def first_parameter(self) -> str:
+        """Return the name of the object whose method the unit is, or is defined in."""
+        method = method_of(self.function)
+        parameters = method.parameters if method is not None else []
+        return parameters[0].arg if parameters else ""
 
     @cached_property
     def captured(self) -> Captured:

@@ -16,6 +16,7 @@ from migrate.analysis.types import importing, values
 from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.captured import Captured, captured
 from migrate.analysis.types.classes import Classes
+from migrate.analysis.types.contents import is_plain, received, with_more
 from migrate.analysis.types.elimination import Elimination, Question
 from migrate.analysis.types.fixpoint import Cell, Fixpoint
 from migrate.analysis.types.flow import Flow
@@ -26,17 +27,18 @@ from migrate.analysis.types.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    Site,
     alike,
     join,
     without_none,
 )
 from migrate.analysis.types.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.analysis.types.outside import has_torch
-from migrate.analysis.types.parameters import Parameters
+from migrate.analysis.types.parameters import SHARED, Parameters
 from migrate.analysis.types.parametric import results
 from migrate.analysis.types.recorded import Recorded
 from migrate.analysis.types.results import Results
-from migrate.analysis.types.told import TOLD, Told
+from migrate.analysis.types.told import TOLD, Put, Told
 from migrate.analysis.types.units import Unit, UnitIndex
 from migrate.analysis.types.world import Result
 from migrate.mapping.names import covered_roots
@@ -70,6 +72,11 @@ class Inference(Told):
     _facts: dict[str, Facts] = field(default_factory=dict)
     _captured: dict[str, Captured] = field(default_factory=dict)
     _graphs: dict[int, cfg.Graph] = field(default_factory=dict)
+    _puts: dict[str, dict[Unit, Put]] = field(default_factory=dict)
+    _putting: dict[Unit, Mapping[str, Put]] = field(default_factory=dict)
+    _joining: dict[Unit, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    _pairs: frozenset[tuple[str, str]] = frozenset()
+    _linked: Mapping[Site, frozenset[Site]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
@@ -108,6 +115,7 @@ class Inference(Told):
             self._flows.pop(unit, None)
             self._proofs.pop(unit, None)
         self._read_program(self.summaries)
+        self._untold(units)
         self._parameters = self._parameters.renewed(units)
         self._classes = self._classes.renewed(units)
         lost = {*functions, *(keys - program.classes.keys())}
@@ -219,6 +227,7 @@ class Inference(Told):
             flow = self._function(unit, given)
         self._parameters.finish(unit)
         self._classes.finish(unit)
+        self._tell(unit, flow)
         given_back: tuple[Result, ...] = ()
         if not isinstance(unit, str):
             given_back = results(unit, self.facts(unit.path), self.kinds, self.index)
@@ -334,7 +343,10 @@ class Inference(Told):
         value = join(value, *(self.found(w).variables.get(name, NOTHING) for w in writers))
         if name in self.index.stored_attributes:
             value = join(value, self._classes.put_into_module(path, name))
-        return value
+        if is_plain(value):
+            return value
+        site = f"={path}:{name}"
+        return received(with_more(value, self.put(site)), site)
 
     def imported(self, path: str, module: str, level: int, name: str | None) -> Kind:
         """The kind of an imported module, or of a name from it."""
@@ -418,6 +430,14 @@ class Inference(Told):
         if default is None:
             return NOTHING
         return self.node_kind(self.index.around(function), default) or NOTHING
+
+    def default_site(self, function: Function, name: str) -> str:
+        """Return the site of the container that is the default of a parameter, if it has one."""
+        return self._parameters.default_site(function, name)
+
+    def may_share(self, function: Function) -> bool:
+        """Whether some call passes one container for two parameters."""
+        return SHARED in self._ask(("passed", function), dict)
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """What a function gives that is called out of sight, with these parameters."""
@@ -537,10 +557,13 @@ class Inference(Told):
 
 _STARTS: Mapping[str, Callable[[], object]] = {
     "walk": lambda: NOT_WALKED,
-    **dict.fromkeys(("parameters", "passed", "shown", "star", "grown"), dict),
+    **dict.fromkeys(
+        ("parameters", "passed", "shown", "star", "grown", "put", "put into given"), dict
+    ),
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
     **dict.fromkeys(("overriding", "classes", "holders", "rivals", "results"), tuple),
     **dict.fromkeys(("effects", "unseen"), Effects),
+    "links": frozenset,
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
 }
 _COMPUTE: Mapping[str, Callable[..., object]] = {

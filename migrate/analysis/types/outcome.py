@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.kinds import NOTHING, UNKNOWN, Kind, Site, join
-from migrate.analysis.types.world import Grown, Result
+from migrate.analysis.types.world import Result
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -32,8 +32,8 @@ class Outcome:
     results: tuple[Result, ...] = ()
     inner: Mapping[str, Kind] = field(default_factory=dict)
     grown: Mapping[Site, tuple[Kind, frozenset[str]]] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
-    put_into_given: Kind = NOTHING
+    kept: frozenset[tuple[Site, str]] = frozenset()
+    put_into_given: Mapping[Site, Kind] = field(default_factory=dict)
 
 
 NOT_WALKED = Outcome()
@@ -41,7 +41,7 @@ NOT_WALKED = Outcome()
 
 def combined(cell: Cell, old: object, new: object) -> object:
     """Join two values of a cell."""
-    if cell[0] == "kept":
+    if cell[0] in ("kept", "links"):
         return old | new  # type: ignore[operator]
     if isinstance(old, frozenset) and isinstance(new, frozenset):
         return join(old, new)
@@ -57,10 +57,10 @@ def combined(cell: Cell, old: object, new: object) -> object:
             _joined(old.inner, new.inner),
             _grown(old.grown, new.grown),
             old.kept | new.kept,
-            join(old.put_into_given, new.put_into_given),
+            _joined(old.put_into_given, new.put_into_given),
         )
     if isinstance(old, dict) and isinstance(new, dict):
-        if cell[0] == "grown":
+        if cell[0] in ("grown", "put"):
             return _grown(old, new)
         return _agreed(old, new) if cell[0] == "shown" else _joined(old, new)
     return new
@@ -68,7 +68,7 @@ def combined(cell: Cell, old: object, new: object) -> object:
 
 def widened(cell: Cell, value: object) -> object:
     """What a cell is that does not settle: unknown."""
-    if cell[0] == "kept":
+    if cell[0] in ("kept", "links"):
         return value
     if isinstance(value, frozenset):
         return UNKNOWN
@@ -84,10 +84,10 @@ def widened(cell: Cell, value: object) -> object:
             dict.fromkeys(value.inner, UNKNOWN),
             {site: (UNKNOWN, keys) for site, (_, keys) in value.grown.items()},
             value.kept,
-            UNKNOWN,
+            dict.fromkeys(value.put_into_given, UNKNOWN),
         )
     if isinstance(value, dict):
-        if cell[0] == "grown":
+        if cell[0] in ("grown", "put"):
             return {site: (UNKNOWN, keys) for site, (_, keys) in value.items()}
         return {} if cell[0] == "shown" else dict.fromkeys(value, UNKNOWN)
     return value
@@ -98,7 +98,9 @@ def _joined(old: Mapping[_Key, Kind], new: Mapping[_Key, Kind]) -> dict[_Key, Ki
     return {n: join(old.get(n, NOTHING), new.get(n, NOTHING)) for n in names}
 
 
-def _grown(old: Grown, new: Grown) -> Grown:
+def _grown(
+    old: Mapping[_Key, tuple[Kind, frozenset[str]]], new: Mapping[_Key, tuple[Kind, frozenset[str]]]
+) -> dict[_Key, tuple[Kind, frozenset[str]]]:
     found = dict(old)
     for site, (added, keys) in new.items():
         known, others = found.get(site, (NOTHING, frozenset()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import is_
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis import callgraph
 from migrate.analysis.callgraph import CONSTRUCTORS, own_nodes
 from migrate.analysis.program import Function
-from migrate.analysis.types import parametric, values
+from migrate.analysis.types import contents, parametric, values
 from migrate.analysis.types.kinds import (
     MODULE,
     NOTHING,
@@ -20,6 +20,7 @@ from migrate.analysis.types.kinds import (
     UNKNOWN,
     Atom,
     Kind,
+    Site,
     element,
     indirect,
     join,
@@ -41,6 +42,8 @@ _NAMED = "**"  # what goes into **kwargs, with the name behind it
 # there if some call unpacks, or code out of sight passes, what is not known: by place, by name
 _UNSEEN = "?"
 _UNSEEN_NAMES = "??"
+SHARED = "="  # there if some call passes one container for two parameters
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 # foreign functions that only hand on what they are given, or give it back
 _HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
 _ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
@@ -100,6 +103,11 @@ class Parameters:
     def default(self, function: Function, name: str) -> ast.expr | None:
         """Return the default of a parameter."""
         return _defaults(function).get(name)
+
+    def default_site(self, function: Function, name: str) -> str:
+        """Return the site of the container that is the default of a parameter, if it has one."""
+        made = isinstance(_defaults(function).get(name), (*_DISPLAYS, ast.Call))
+        return f"={function.key}:{name}" if made else ""
 
     def passed(self, function: Function) -> dict[str, Kind]:
         """Return what all calls pass together, by parameter."""
@@ -179,6 +187,8 @@ class Parameters:
         if default is not None:
             found = self.world.node_kind(self.world.index.around(function), default)
             value = indirect(found) if found is not None else UNKNOWN
+            if site := self.default_site(function, arg.arg):
+                value = contents.with_more(value, self.world.put(site))
         called = passed.get(arg.arg, NOTHING)
         joined = join(called, value)
         if without_none(joined) and UNKNOWN.isdisjoint(joined):
@@ -406,6 +416,8 @@ class Parameters:
                     name = extra.removeprefix(_NAMED)
                     name = name if name in known else extra
                     found[name] = join(found.get(name, NOTHING), value)
+        if len(found) > 1 and _share(found.values()):
+            found[SHARED] = UNKNOWN
         return found
 
     @staticmethod
@@ -458,10 +470,16 @@ class Parameters:
                     yield function, {a.arg: MODULE for a in _open(function)[:1]}
                 elif any(a.kind == "builtin" and a.name in _ON_ELEMENTS for a in callee):
                     others = [a for a in call.args if a is not node]
-                    each = [element(self.world.kinds.get(id(a), UNKNOWN)) for a in others]
+                    each = [element(self._in_the_end(a)) for a in others]
                     yield function, dict(zip([a.arg for a in _open(function)], each, strict=False))
                 else:
                     yield function, _anything(function)
+
+    def _in_the_end(self, node: ast.expr) -> Kind:
+        """Return an argument with all that its unit puts in: ``map`` looks at it later."""
+        value = self.world.kinds.get(id(node), UNKNOWN)
+        flow = self.world._flows.get(self.world.unit or "")
+        return flow.seen_from_outside(value) if flow is not None else value
 
     def _hands_on(self, callee: Kind, call: ast.Call) -> bool:
         """Whether what is called only keeps or gives back the function."""
@@ -559,6 +577,17 @@ def may_run(callee: Kind) -> bool:
         a.name in parametric.CALLERS if a.kind == "ref" else "::" in a.name or a.kind == "partial"
         for a in callee
     )
+
+
+def _share(passed: Iterable[Kind]) -> bool:
+    """Return whether two of these values may be, or hold, one container."""
+    seen: set[Site] = set()
+    for value in passed:
+        sites = () if contents.is_plain(value) else contents.all_sites(value)
+        if not seen.isdisjoint(sites):
+            return True
+        seen.update(sites)
+    return False
 
 
 def _first(function: Function) -> int:

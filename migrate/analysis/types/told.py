@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import TypeVar, cast
 
 from migrate.analysis.program import Class, Function, Program
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.analysis.types import changes, class_texts
+from migrate.analysis.types.contents import More, bare
 from migrate.analysis.types.elimination import Elimination
 from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.flow import Flow
-from migrate.analysis.types.kinds import NOTHING, Kind, Site
+from migrate.analysis.types.kinds import NOTHING, Kind, Site, join
 from migrate.analysis.types.outcome import Outcome
 from migrate.analysis.types.units import Unit
 from migrate.analysis.types.world import Grown, World
 from migrate.mapping.table import Table
 
 Value = TypeVar("Value")
+# by class ("" for any, and for a global) and depth: what is put in, under which keys
+Put = Mapping[tuple[str, int], tuple[Kind, frozenset[str]]]
 
 
 class Told:
@@ -28,6 +31,14 @@ class Told:
     table: Table
     summaries: Summaries
     _elimination: Elimination
+    _puts: dict[str, dict[Unit, Put]]
+    _putting: dict[Unit, Mapping[str, Put]]
+    _joining: dict[Unit, frozenset[tuple[str, str]]]
+    _pairs: frozenset[tuple[str, str]]
+    _linked: Mapping[Site, frozenset[Site]]
+
+    def invalidate(self, *cell: Hashable) -> None:
+        raise NotImplementedError
 
     def _ask(self, cell: Cell, _: type[Value]) -> Value:
         raise NotImplementedError
@@ -83,17 +94,86 @@ class Told:
             grown = {s: g for s, g in grown.items() if isinstance(s, str) and s[0] == "."}
         return grown
 
+    def put(self, base: str, classes: Collection[str] = ()) -> More:
+        """What the program puts into what an attribute of classes or a global holds, by depth."""
+        some: Put = self._ask(("put", base), dict)
+        found: dict[int, tuple[Kind, frozenset[str]]] = {}
+        for (key, depth), (added, keys) in some.items():
+            if not key or key in classes:
+                known, others = found.get(depth, (NOTHING, frozenset()))
+                found[depth] = (join(known, added), keys | others)
+        return found
+
+    def _put(self, base: str) -> Put:
+        found: dict[tuple[str, int], tuple[Kind, frozenset[str]]] = {}
+        for some in self._puts.get(base, {}).values():
+            for place, (added, keys) in some.items():
+                known, others = found.get(place, (NOTHING, frozenset()))
+                found[place] = (join(known, added), keys | others)
+        return found
+
+    def links(self) -> Mapping[Site, frozenset[Site]]:
+        """The sites of attributes and globals that may hold one container, by each of them."""
+        pairs: frozenset[tuple[str, str]] = self._ask(("links",), frozenset)
+        if pairs is not self._pairs:
+            found: dict[Site, set[Site]] = {}
+            for site, other in pairs:
+                found.setdefault(site, set()).add(other)
+            self._pairs = pairs
+            self._linked = {site: frozenset(others) for site, others in found.items()}
+        return self._linked
+
+    def _all_links(self) -> frozenset[tuple[str, str]]:
+        """Return the pairs of sites that units join, those of a class for all its kin."""
+        found = set()
+        for site, other in frozenset().union(*self._joining.values()):
+            found.add((site, other))
+            head, _, key = site.rpartition("@")
+            base = key.rstrip("[]")
+            owner = self.program.classes.get(base)
+            for kin in self.summaries.graph.kin(owner) if owner is not None else ():
+                found.add((f"{head}@{kin}{key[len(base) :]}", other))
+        return frozenset(found)
+
+    def _tell(self, unit: Unit, flow: Flow) -> None:
+        """Replace what a unit puts into what others see by what its walk has found."""
+        found: dict[str, dict[tuple[str, int], tuple[Kind, frozenset[str]]]] = {}
+        for site, (added, keys) in flow.grown.items():
+            if isinstance(site, str) and (site[0] == "@" or ":" in site):
+                base = site.rstrip("[]")
+                depth = (len(site) - len(base)) // 2
+                attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")
+                name = f"@{attribute}" if base[0] == "@" else base
+                found.setdefault(name, {})[key, depth] = (bare(added), keys)
+        for name in {**found, **self._putting.get(unit, {})}:
+            known = self._puts.setdefault(name, {})
+            if known.get(unit, {}) != found.get(name, {}):
+                known[unit] = found.get(name, {})
+                self.invalidate("put", name)
+        self._putting[unit] = found
+        pairs = flow.joined_outside if flow.links else frozenset()
+        if pairs != self._joining.get(unit, frozenset()):
+            self._joining[unit] = pairs
+            self.invalidate("links")
+
+    def _untold(self, units: Collection[Unit]) -> None:
+        """Forget what units put that are gone."""
+        for unit in units:
+            self._joining.pop(unit, None)
+            for base in self._putting.pop(unit, ()):
+                self._puts[base].pop(unit, None)
+
     def put_into(self, function: Function, site: str) -> Kind:
         """What a function puts into the containers of one site."""
         return self._ask(("put into", function, site), Kind)
 
-    def put_into_given(self, function: Function) -> Kind:
-        """What a function puts into the containers that it is given."""
-        return self._ask(("put into given", function), Kind)
+    def put_into_given(self, function: Function) -> Mapping[Site, Kind]:
+        """What a function puts into the containers that it is given, by their sites."""
+        return self._ask(("put into given", function), dict)
 
-    def kept(self, function: Function) -> frozenset[str]:
-        """The sites of attributes and globals that hold what a function is given from then on."""
-        return self._ask(("kept", function), frozenset[str])
+    def kept(self, function: Function) -> frozenset[tuple[Site, str]]:
+        """What a function is given, with the attributes and globals that hold it from then on."""
+        return self._ask(("kept", function), frozenset)
 
 
 TOLD: Mapping[str, Callable[..., object]] = {
@@ -103,8 +183,10 @@ TOLD: Mapping[str, Callable[..., object]] = {
     "classes": Told._spelled,
     "holders": lambda told, name: told.program.holders.get(name, ()),
     "grown": Told._grown,
+    "put": Told._put,
+    "links": Told._all_links,
     "put into": lambda told, function, site: told.grown(function).get(site, (NOTHING,))[0],
-    "put into given": lambda told, function: told.found(function).put_into_given,
+    "put into given": lambda told, function: dict(told.found(function).put_into_given),
     "kept": lambda told, function: frozenset(told.found(function).kept),
     "rivals": lambda told: told._elimination.rivals,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from migrate.analysis.cfg import Graph, Unit
 from migrate.analysis.program import Class, Function, Program
 from migrate.analysis.summaries import Changes, Effects
 from migrate.analysis.types.captured import Captured
+from migrate.analysis.types.contents import More
 from migrate.analysis.types.elimination import Question
 from migrate.analysis.types.kinds import Atom, Kind, Site
 from migrate.analysis.types.recorded import Recorded
@@ -112,9 +113,17 @@ class World(Protocol):
 
     def put_into(self, function: Function, site: str) -> Kind: ...
 
-    def put_into_given(self, function: Function) -> Kind: ...
+    def put_into_given(self, function: Function) -> Mapping[Site, Kind]: ...
 
-    def kept(self, function: Function) -> frozenset[str]: ...
+    def put(self, base: str, classes: Collection[str] = ()) -> More: ...
+
+    def links(self) -> Mapping[Site, frozenset[Site]]: ...
+
+    def default_site(self, function: Function, name: str) -> str: ...
+
+    def may_share(self, function: Function) -> bool: ...
+
+    def kept(self, function: Function) -> frozenset[tuple[Site, str]]: ...
 
     def effects(self, function: Function) -> Effects: ...
 
