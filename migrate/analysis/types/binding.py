@@ -123,15 +123,15 @@ class Binding(Frame):
 
     def linked(self, sites: contents.Sites) -> contents.Sites:
         """Return the sites whose containers may be those of some sites."""
-        anywhere = self.world.links()
-        if not (self.links or anywhere):
-            return sites
         found, todo = set(sites), list(sites)
         while todo:
             one = todo.pop()
+            others = self.links.get(one, ())
             if isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites:
                 continue  # which of the objects that have such an attribute is known
-            for site in (*self.links.get(one, ()), *anywhere.get(one, ())):
+            if isinstance(one, str) and one[0] != ".":
+                others = {*others, *self.world.joined_to(one)}
+            for site in others:
                 if site not in found:
                     found.add(site)
                     todo.append(site)

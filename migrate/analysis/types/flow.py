@@ -189,13 +189,14 @@ class Flow(Evaluator):
         return {(g, s) for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
 
     @property
-    def joined_outside(self) -> frozenset[tuple[str, str]]:
-        """The sites of attributes and globals that hold one container from then on."""
-        found = set()
+    def joined_outside(self) -> dict[str, frozenset[str]]:
+        """The sites of attributes and globals, with those that hold the same from then on."""
+        found = {}
         for site in (s for s in self.links if isinstance(s, str) and s[0] != "."):
             others = (s for s in self.linked(frozenset((site,))) if isinstance(s, str))
-            found |= {(site, s) for s in others if s[0] != "." and s != site}
-        return frozenset(found)
+            if joined := frozenset(s for s in others if s[0] != "." and s != site):
+                found[site] = joined
+        return found
 
     def _absent(self, edge: Edge) -> list[str]:
         """Return the variables that are None where a test comes out so."""

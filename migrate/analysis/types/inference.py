@@ -27,7 +27,6 @@ from migrate.analysis.types.kinds import (
     UNKNOWN,
     Atom,
     Kind,
-    Site,
     alike,
     join,
     without_none,
@@ -74,9 +73,8 @@ class Inference(Told):
     _graphs: dict[int, cfg.Graph] = field(default_factory=dict)
     _puts: dict[str, dict[Unit, Put]] = field(default_factory=dict)
     _putting: dict[Unit, Mapping[str, Put]] = field(default_factory=dict)
-    _joining: dict[Unit, frozenset[tuple[str, str]]] = field(default_factory=dict)
-    _pairs: frozenset[tuple[str, str]] = frozenset()
-    _linked: Mapping[Site, frozenset[Site]] = field(default_factory=dict)
+    _joins: dict[str, dict[Unit, frozenset[str]]] = field(default_factory=dict)
+    _joining: dict[Unit, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
@@ -563,7 +561,7 @@ _STARTS: Mapping[str, Callable[[], object]] = {
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
     **dict.fromkeys(("overriding", "classes", "holders", "rivals", "results"), tuple),
     **dict.fromkeys(("effects", "unseen"), Effects),
-    "links": frozenset,
+    "joined": frozenset,
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
 }
 _COMPUTE: Mapping[str, Callable[..., object]] = {

@@ -33,9 +33,8 @@ class Told:
     _elimination: Elimination
     _puts: dict[str, dict[Unit, Put]]
     _putting: dict[Unit, Mapping[str, Put]]
-    _joining: dict[Unit, frozenset[tuple[str, str]]]
-    _pairs: frozenset[tuple[str, str]]
-    _linked: Mapping[Site, frozenset[Site]]
+    _joins: dict[str, dict[Unit, frozenset[str]]]
+    _joining: dict[Unit, frozenset[str]]
 
     def invalidate(self, *cell: Hashable) -> None:
         raise NotImplementedError
@@ -112,28 +111,21 @@ class Told:
                 found[place] = (join(known, added), keys | others)
         return found
 
-    def links(self) -> Mapping[Site, frozenset[Site]]:
-        """The sites of attributes and globals that may hold one container, by each of them."""
-        pairs: frozenset[tuple[str, str]] = self._ask(("links",), frozenset)
-        if pairs is not self._pairs:
-            found: dict[Site, set[Site]] = {}
-            for site, other in pairs:
-                found.setdefault(site, set()).add(other)
-            self._pairs = pairs
-            self._linked = {site: frozenset(others) for site, others in found.items()}
-        return self._linked
+    def joined_to(self, site: str) -> frozenset[str]:
+        """The sites of attributes and globals that may hold the container of such a site."""
+        return self._ask(("joined", site), frozenset)
 
-    def _all_links(self) -> frozenset[tuple[str, str]]:
-        """Return the pairs of sites that units join, those of a class for all its kin."""
-        found = set()
-        for site, other in frozenset().union(*self._joining.values()):
-            found.add((site, other))
-            head, _, key = site.rpartition("@")
-            base = key.rstrip("[]")
-            owner = self.program.classes.get(base)
-            for kin in self.summaries.graph.kin(owner) if owner is not None else ():
-                found.add((f"{head}@{kin}{key[len(base) :]}", other))
-        return frozenset(found)
+    def _joined_to(self, site: str) -> frozenset[str]:
+        some = (others for s in self._of_kin(site) for others in self._joins.get(s, {}).values())
+        return frozenset().union(*some)
+
+    def _of_kin(self, site: str) -> list[str]:
+        """Return the sites of the same attribute of all that one object may be of."""
+        head, _, key = site.rpartition("@")
+        base = key.rstrip("[]")
+        owner = self.program.classes.get(base)
+        kin = self.summaries.graph.kin(owner) if owner is not None else ()
+        return [site, *(f"{head}@{one}{key[len(base) :]}" for one in kin if one != base)]
 
     def _tell(self, unit: Unit, flow: Flow) -> None:
         """Replace what a unit puts into what others see by what its walk has found."""
@@ -151,15 +143,20 @@ class Told:
                 known[unit] = found.get(name, {})
                 self.invalidate("put", name)
         self._putting[unit] = found
-        pairs = flow.joined_outside if flow.links else frozenset()
-        if pairs != self._joining.get(unit, frozenset()):
-            self._joining[unit] = pairs
-            self.invalidate("links")
+        joined = flow.joined_outside if flow.links else {}
+        for site in {**joined, **dict.fromkeys(self._joining.get(unit, ()))}:
+            others = self._joins.setdefault(site, {})
+            if others.get(unit) != joined.get(site):
+                others[unit] = joined.get(site, frozenset())
+                for one in self._of_kin(site):
+                    self.invalidate("joined", one)
+        self._joining[unit] = frozenset(joined)
 
     def _untold(self, units: Collection[Unit]) -> None:
         """Forget what units put that are gone."""
         for unit in units:
-            self._joining.pop(unit, None)
+            for site in self._joining.pop(unit, ()):
+                self._joins[site].pop(unit, None)
             for base in self._putting.pop(unit, ()):
                 self._puts[base].pop(unit, None)
 
@@ -184,7 +181,7 @@ TOLD: Mapping[str, Callable[..., object]] = {
     "holders": lambda told, name: told.program.holders.get(name, ()),
     "grown": Told._grown,
     "put": Told._put,
-    "links": Told._all_links,
+    "joined": Told._joined_to,
     "put into": lambda told, function, site: told.grown(function).get(site, (NOTHING,))[0],
     "put into given": lambda told, function: dict(told.found(function).put_into_given),
     "kept": lambda told, function: frozenset(told.found(function).kept),
