@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from migrate.analysis.program import Function
 from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
@@ -284,12 +285,10 @@ class Calls(Writes):
         if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
             return frozenset()
         inference = self.scene.inference
-        methods = [
-            method
-            for owner in inference.program.classes.values()
-            for method in owner.stores.get(called.attr, ())
-        ]
-        stored = [t for m in methods for t in inference.index.stores(m) if t.attr == called.attr]
+        owners = inference.program.holders.get(called.attr, ())
+        methods = [method for owner in owners for method in owner.stores.get(called.attr, ())]
+        found = (t for m in methods for t in inference.index.stores(m) if t.attr == called.attr)
+        stored = list(islice(found, 2))
         if len(stored) != 1 or methods[0].path != self.scene.file.path:
             return frozenset()
         value = self.scene.statement(stored[0])

@@ -79,8 +79,11 @@ def of_super(scene: Scene, atom: Atom, attribute: str) -> str:
 
 def has_own_modes(scene: Scene) -> bool:
     """Whether a Module of the program decides by itself what ``train`` does to it."""
-    classes = scene.inference.program.classes.values()
-    return any(chooses_modes(c) and scene.inference.is_module(c.key) for c in classes)
+    program = scene.inference.program
+    if "own modes" not in program.notes:
+        found = (c for c in program.classes.values() if chooses_modes(c))
+        program.notes["own modes"] = any(scene.inference.is_module(c.key) for c in found)
+    return bool(program.notes["own modes"])
 
 
 def bases_choose(scene: Scene, key: str) -> bool:

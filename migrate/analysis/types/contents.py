@@ -151,6 +151,17 @@ def also_at(value: Kind, linked: Callable[[Sites], Sites]) -> Kind:
     return join(frozenset(found))
 
 
+def share(passed: Iterable[Kind]) -> bool:
+    """Return whether two of these values may be, or hold, one container."""
+    seen: set[Site] = set()
+    for value in passed:
+        sites = () if is_plain(value) else all_sites(value)
+        if not seen.isdisjoint(sites):
+            return True
+        seen.update(sites)
+    return False
+
+
 def level(site: object, depth: int) -> Site:
     """Return the site of what containers of a site hold, so many levels down.
 

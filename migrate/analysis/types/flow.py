@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
-from migrate.analysis.types import contents, evidence, narrowing, values
+from migrate.analysis.types import contents, evidence, narrowing, parametric, values
 from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.arithmetic import binary
 from migrate.analysis.types.contents import is_given
@@ -138,7 +138,7 @@ class Flow(Evaluator):
         function = self.function
         if contents.is_plain(value) or function is None:
             return self.with_inside(name, value)[0]
-        if site := self.world.default_site(function, name):
+        if site := parametric.default_site(function, name):
             value = contents.received(value, site)
         shared = self.world.may_share(function)
         return self.with_inside(name, contents.received(value, ("" if shared else name,)))[0]

@@ -33,11 +33,11 @@ from migrate.analysis.types.kinds import (
 )
 from migrate.analysis.types.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.analysis.types.outside import has_torch
-from migrate.analysis.types.parameters import SHARED, Parameters
+from migrate.analysis.types.parameters import Parameters
 from migrate.analysis.types.parametric import results
 from migrate.analysis.types.recorded import Recorded
 from migrate.analysis.types.results import Results
-from migrate.analysis.types.told import TOLD, Put, Told
+from migrate.analysis.types.told import TOLD, Shared, Told
 from migrate.analysis.types.units import Unit, UnitIndex
 from migrate.analysis.types.world import Result
 from migrate.mapping.names import covered_roots
@@ -71,10 +71,7 @@ class Inference(Told):
     _facts: dict[str, Facts] = field(default_factory=dict)
     _captured: dict[str, Captured] = field(default_factory=dict)
     _graphs: dict[int, cfg.Graph] = field(default_factory=dict)
-    _puts: dict[str, dict[Unit, Put]] = field(default_factory=dict)
-    _putting: dict[Unit, Mapping[str, Put]] = field(default_factory=dict)
-    _joins: dict[str, dict[Unit, frozenset[str]]] = field(default_factory=dict)
-    _joining: dict[Unit, frozenset[str]] = field(default_factory=dict)
+    _shared: Shared = field(default_factory=Shared)
 
     def __post_init__(self) -> None:
         self.results = Results(self.table)
@@ -428,14 +425,6 @@ class Inference(Told):
         if default is None:
             return NOTHING
         return self.node_kind(self.index.around(function), default) or NOTHING
-
-    def default_site(self, function: Function, name: str) -> str:
-        """Return the site of the container that is the default of a parameter, if it has one."""
-        return self._parameters.default_site(function, name)
-
-    def may_share(self, function: Function) -> bool:
-        """Whether some call passes one container for two parameters."""
-        return SHARED in self._ask(("passed", function), dict)
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """What a function gives that is called out of sight, with these parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import is_
@@ -20,7 +20,6 @@ from migrate.analysis.types.kinds import (
     UNKNOWN,
     Atom,
     Kind,
-    Site,
     element,
     indirect,
     join,
@@ -42,8 +41,6 @@ _NAMED = "**"  # what goes into **kwargs, with the name behind it
 # there if some call unpacks, or code out of sight passes, what is not known: by place, by name
 _UNSEEN = "?"
 _UNSEEN_NAMES = "??"
-SHARED = "="  # there if some call passes one container for two parameters
-_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 # foreign functions that only hand on what they are given, or give it back
 _HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
 _ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
@@ -56,14 +53,6 @@ class _Target:
     function: Function
     shift: int
     arguments: Sequence[ast.expr]
-
-
-def _defaults(function: Function) -> dict[str, ast.expr]:
-    arguments = function.node.args
-    names = [a.arg for a in function.parameters]
-    found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return found | {arg.arg: default for arg, default in named if default is not None}
 
 
 @dataclass(eq=False)
@@ -83,7 +72,7 @@ class Parameters:
         """Return the kinds of the parameters; nothing for what no call has passed so far."""
         arguments = function.node.args
         positional = function.parameters
-        defaults = _defaults(function)
+        defaults = parametric.defaults(function)
         passed: Passed = self.world._ask(("passed", function), dict)
         found: dict[str, Kind] = {}
         for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
@@ -102,12 +91,7 @@ class Parameters:
 
     def default(self, function: Function, name: str) -> ast.expr | None:
         """Return the default of a parameter."""
-        return _defaults(function).get(name)
-
-    def default_site(self, function: Function, name: str) -> str:
-        """Return the site of the container that is the default of a parameter, if it has one."""
-        made = isinstance(_defaults(function).get(name), (*_DISPLAYS, ast.Call))
-        return f"={function.key}:{name}" if made else ""
+        return parametric.defaults(function).get(name)
 
     def passed(self, function: Function) -> dict[str, Kind]:
         """Return what all calls pass together, by parameter."""
@@ -187,7 +171,7 @@ class Parameters:
         if default is not None:
             found = self.world.node_kind(self.world.index.around(function), default)
             value = indirect(found) if found is not None else UNKNOWN
-            if site := self.default_site(function, arg.arg):
+            if site := parametric.default_site(function, arg.arg):
                 value = contents.with_more(value, self.world.put(site))
         called = passed.get(arg.arg, NOTHING)
         joined = join(called, value)
@@ -416,8 +400,8 @@ class Parameters:
                     name = extra.removeprefix(_NAMED)
                     name = name if name in known else extra
                     found[name] = join(found.get(name, NOTHING), value)
-        if len(found) > 1 and _share(found.values()):
-            found[SHARED] = UNKNOWN
+        if len(found) > 1 and contents.share(found.values()):
+            found[parametric.SHARED] = UNKNOWN
         return found
 
     @staticmethod
@@ -577,17 +561,6 @@ def may_run(callee: Kind) -> bool:
         a.name in parametric.CALLERS if a.kind == "ref" else "::" in a.name or a.kind == "partial"
         for a in callee
     )
-
-
-def _share(passed: Iterable[Kind]) -> bool:
-    """Return whether two of these values may be, or hold, one container."""
-    seen: set[Site] = set()
-    for value in passed:
-        sites = () if contents.is_plain(value) else contents.all_sites(value)
-        if not seen.isdisjoint(sites):
-            return True
-        seen.update(sites)
-    return False
 
 
 def _first(function: Function) -> int:

@@ -29,6 +29,8 @@ from migrate.analysis.types.kinds import (
 from migrate.analysis.types.units import UnitIndex
 from migrate.analysis.types.world import Result, World
 
+SHARED = "="  # passed to a function if some call passes one container for two parameters
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 DEEPEST = 4  # calls of what was passed that lead on to others
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
 # What these are given comes back: the same object, or one that is used like it.
@@ -80,6 +82,21 @@ def parameter_names(function: Function) -> list[str]:
     """Return the parameters that a call may pass one by one, ``self`` apart."""
     bound = function.owner is not None and not function.decorated("staticmethod")
     return [a.arg for a in (*function.parameters[bound:], *function.node.args.kwonlyargs)]
+
+
+def defaults(function: Function) -> dict[str, ast.expr]:
+    """Return the defaults of parameters by their names."""
+    arguments = function.node.args
+    names = [a.arg for a in function.parameters]
+    found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found | {arg.arg: default for arg, default in named if default is not None}
+
+
+def default_site(function: Function, name: str) -> str:
+    """Return the site of the container that is the default of a parameter, if it has one."""
+    made = isinstance(defaults(function).get(name), (*_DISPLAYS, ast.Call))
+    return f"={function.key}:{name}" if made else ""
 
 
 @dataclass(frozen=True)

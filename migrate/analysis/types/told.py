@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from migrate.analysis.program import Class, Function, Program
@@ -15,6 +16,7 @@ from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.flow import Flow
 from migrate.analysis.types.kinds import NOTHING, Kind, Site, join
 from migrate.analysis.types.outcome import Outcome
+from migrate.analysis.types.parametric import SHARED
 from migrate.analysis.types.units import Unit
 from migrate.analysis.types.world import Grown, World
 from migrate.mapping.table import Table
@@ -24,6 +26,16 @@ Value = TypeVar("Value")
 Put = Mapping[tuple[str, int], tuple[Kind, frozenset[str]]]
 
 
+@dataclass(eq=False)
+class Shared:
+    """What units put into attributes and globals, and which of these they make one container."""
+
+    puts: dict[str, dict[Unit, Put]] = field(default_factory=dict)
+    putting: dict[Unit, Mapping[str, Put]] = field(default_factory=dict)
+    joins: dict[str, dict[Unit, frozenset[str]]] = field(default_factory=dict)
+    joining: dict[Unit, frozenset[str]] = field(default_factory=dict)
+
+
 class Told:
     """Answers that are cells, so that a walk is done again where they change; see `Inference`."""
 
@@ -31,10 +43,7 @@ class Told:
     table: Table
     summaries: Summaries
     _elimination: Elimination
-    _puts: dict[str, dict[Unit, Put]]
-    _putting: dict[Unit, Mapping[str, Put]]
-    _joins: dict[str, dict[Unit, frozenset[str]]]
-    _joining: dict[Unit, frozenset[str]]
+    _shared: Shared
 
     def invalidate(self, *cell: Hashable) -> None:
         raise NotImplementedError
@@ -105,7 +114,7 @@ class Told:
 
     def _put(self, base: str) -> Put:
         found: dict[tuple[str, int], tuple[Kind, frozenset[str]]] = {}
-        for some in self._puts.get(base, {}).values():
+        for some in self._shared.puts.get(base, {}).values():
             for place, (added, keys) in some.items():
                 known, others = found.get(place, (NOTHING, frozenset()))
                 found[place] = (join(known, added), keys | others)
@@ -116,7 +125,9 @@ class Told:
         return self._ask(("joined", site), frozenset)
 
     def _joined_to(self, site: str) -> frozenset[str]:
-        some = (others for s in self._of_kin(site) for others in self._joins.get(s, {}).values())
+        some = (
+            others for s in self._of_kin(site) for others in self._shared.joins.get(s, {}).values()
+        )
         return frozenset().union(*some)
 
     def _of_kin(self, site: str) -> list[str]:
@@ -137,28 +148,28 @@ class Told:
                 attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")
                 name = f"@{attribute}" if base[0] == "@" else base
                 found.setdefault(name, {})[key, depth] = (bare(added), keys)
-        for name in {**found, **self._putting.get(unit, {})}:
-            known = self._puts.setdefault(name, {})
+        for name in {**found, **self._shared.putting.get(unit, {})}:
+            known = self._shared.puts.setdefault(name, {})
             if known.get(unit, {}) != found.get(name, {}):
                 known[unit] = found.get(name, {})
                 self.invalidate("put", name)
-        self._putting[unit] = found
+        self._shared.putting[unit] = found
         joined = flow.joined_outside if flow.links else {}
-        for site in {**joined, **dict.fromkeys(self._joining.get(unit, ()))}:
-            others = self._joins.setdefault(site, {})
+        for site in {**joined, **dict.fromkeys(self._shared.joining.get(unit, ()))}:
+            others = self._shared.joins.setdefault(site, {})
             if others.get(unit) != joined.get(site):
                 others[unit] = joined.get(site, frozenset())
                 for one in self._of_kin(site):
                     self.invalidate("joined", one)
-        self._joining[unit] = frozenset(joined)
+        self._shared.joining[unit] = frozenset(joined)
 
     def _untold(self, units: Collection[Unit]) -> None:
         """Forget what units put that are gone."""
         for unit in units:
-            for site in self._joining.pop(unit, ()):
-                self._joins[site].pop(unit, None)
-            for base in self._putting.pop(unit, ()):
-                self._puts[base].pop(unit, None)
+            for site in self._shared.joining.pop(unit, ()):
+                self._shared.joins[site].pop(unit, None)
+            for base in self._shared.putting.pop(unit, ()):
+                self._shared.puts[base].pop(unit, None)
 
     def put_into(self, function: Function, site: str) -> Kind:
         """What a function puts into the containers of one site."""
@@ -167,6 +178,10 @@ class Told:
     def put_into_given(self, function: Function) -> Mapping[Site, Kind]:
         """What a function puts into the containers that it is given, by their sites."""
         return self._ask(("put into given", function), dict)
+
+    def may_share(self, function: Function) -> bool:
+        """Whether some call passes one container for two parameters."""
+        return SHARED in self._ask(("passed", function), dict)
 
     def kept(self, function: Function) -> frozenset[tuple[Site, str]]:
         """What a function is given, with the attributes and globals that hold it from then on."""

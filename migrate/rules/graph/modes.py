@@ -38,12 +38,11 @@ def switched(scene: Scene) -> Iterator[Edit]:
     """
     if not _sets_parts(scene.inference):
         return
-    apart = _host(scene)[1]
     done: set[tuple[int, str]] = set()
     switches = list(_switches(scene.inference, scene.file))
     setting = {id(node) for node, _ in switches}
     for node, held in switches:
-        if id(node) in apart or not called_before(scene, node, held):
+        if not _is_host(scene, node) or not called_before(scene, node, held):
             continue
         whole = _whole(scene.inference, scene.file, held)
         text = ast.unparse(whole) if whole is not None else ""
@@ -235,10 +234,14 @@ _QUIET = frozenset(
 
 
 @scope.once_a_file
-def _host(scene: Scene) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the nodes of compiled code, and these with those of constructors."""
-    inside = frozenset(id(n) for f in scope.compiled_here(scene) for n in f.nodes)
-    return inside, inside | constructing(scene)
+def _compiled(scene: Scene) -> frozenset[int]:
+    """Return the nodes of compiled code."""
+    return frozenset(id(n) for f in scope.compiled_here(scene) for n in f.nodes)
+
+
+def _is_host(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a node is neither in compiled code nor in a constructor."""
+    return id(node) not in _compiled(scene) and id(node) not in constructing(scene)
 
 
 def changes(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
@@ -249,14 +252,18 @@ def changes(scene: Scene, made: Mapping[int, object]) -> Iterator[Edit]:
     reads = _reads(scene.inference)
     if not reads:
         return
-    inside, apart = _host(scene)
+    inside = _compiled(scene)
     members = [n for n in scene.file.of(ast.Attribute) if id(n) in inside]
     gone = {n.attr for n in members if id(n) in made}
     gone -= {n.attr for n in members if id(n) not in made}
     reads = {name: keys for name, keys in reads.items() if name not in gone} if gone else reads
     found: dict[int, ast.stmt] = {}
     for node in (n for kind in _CHANGING for n in scene.file.of(kind)):
-        if id(node) not in apart and _changes_constant(scene, node, reads):
+        if (
+            id(node) not in inside
+            and _is_host(scene, node)
+            and _changes_constant(scene, node, reads)
+        ):
             statement = scene.statement(node)
             if isinstance(statement, _SIMPLE):
                 found[id(statement)] = statement
