@@ -161,7 +161,7 @@ def test_a_weight_that_is_set_by_a_name_is_the_cells_own() -> None:
     ],
 )
 def test_what_is_asked_of_a_layer_is_answered_as_in_torch(theirs: Any, mine: Any) -> None:
-    for name in ("weight", "bias", "running_mean", "running_var"):
+    for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
         assert has_part(mine, name) is hasattr(theirs, name), (type(mine), name)
         wanted, found = getattr(theirs, name, "none"), part_of(mine, name, "none")
         assert (found is None) is (wanted is None), (type(mine), name)
@@ -180,6 +180,16 @@ def test_what_is_filled_in_place_is_filled_where_it_lies() -> None:
         with pytest.raises(NotImplementedError, match="a view is filled in place"):
             zeros_(view)
     assert zeros_(ms.Tensor(1.0)) == 0
+
+
+def test_the_batches_of_a_norm_are_none_until_its_statistics_move() -> None:
+    moved = nn.BatchNorm2d(3)
+    assert layer_part(moved, "num_batches_tracked") == 0
+    moved.set_train()(ms.ops.ones((2, 3, 4, 4)))
+    with pytest.raises(NotImplementedError, match="nothing counts the batches"):
+        layer_part(moved, "num_batches_tracked")
+    give_part(moved, "num_batches_tracked", ms.Tensor(0))
+    assert layer_part(moved, "num_batches_tracked") == 0
 
 
 def test_a_cell_of_ones_own_keeps_its_names() -> None:

@@ -1,6 +1,9 @@
 """In: a layer of some class. Out: its Parameter that torch calls weight, bias or running_*."""
 
+import mindspore as ms
 from mindspore import nn
+
+_COUNT = "num_batches_tracked"
 
 
 def other_names(cell, name):
@@ -14,21 +17,34 @@ def other_names(cell, name):
     if name == "weight":
         return ("gamma", "embedding_table")
     names = {"bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+    names[_COUNT] = "moving_mean"  # who has statistics has a count of batches in torch
     return (names[name],) if name in names else ()
+
+
+def batches_tracked(norm):
+    """``norm.num_batches_tracked`` of a norm that has seen no batch yet; MindSpore counts none.
+
+    Raises NotImplementedError when its statistics have moved.
+    """
+    if hasattr(norm, "num_batches_tracked"):
+        return norm.num_batches_tracked
+    if (norm.moving_mean != 0).any() or (norm.moving_variance != 1).any():
+        raise NotImplementedError("torch2ms API110: nothing counts the batches of this norm")
+    return ms.Tensor(0, ms.int64)
 
 
 def layer_part(cell, name):
     """``cell.weight`` as in torch, of any layer: some Cells call it gamma or embedding_table."""
     for own in other_names(cell, name):
         if hasattr(cell, own) and not hasattr(cell, name):
-            return getattr(cell, own)
+            return batches_tracked(cell) if name == _COUNT else getattr(cell, own)
     return getattr(cell, name)
 
 
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
     held = getattr(cell, "_params", {})
-    others = other_names(cell, name)
+    others = other_names(cell, name) if name != _COUNT else ()
     names = [own for own in others if name == "forward" or (own in held and name not in held)]
     setattr(cell, (*names, name)[0], value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis.types.kinds import TENSOR, is_all
+from migrate.analysis.types.kinds import TENSOR, having, is_all
 from migrate.analysis.types.recorded import is_plain
 from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, piece
@@ -218,7 +218,7 @@ def _by_class(scene: Scene, site: Site, node: ast.Attribute, call: ast.Call) -> 
 
 def _may_be(scene: Scene, node: ast.Attribute, kind: str, asked: bool) -> bool:
     """Return whether the receiver may be of a class of torch that has the method itself."""
-    kinds = scene.kind_names(node.value)
+    kinds = {a.kind for a in having(scene.kind(node.value), node.attr)}
     if kind not in kinds and "unknown" not in kinds:
         return False
     if kind == "Tensor":

@@ -58,13 +58,17 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
             keep=isinstance(node.ctx, ast.Load),
         )
     target = targets.pop()
+    if not target and last == "num_batches_tracked" and isinstance(node.ctx, ast.Load):
+        target = "helpers.batches_tracked(self)"
     if not target:
         return Refusal(site, "API110", "the Cell has no such attribute", "keep it yourself")
     if target.isidentifier():
         return _renamed(scene, node, name, target)
     renderer = Renderer(scene.source, scene.spelling, scene.table, None, node.value)
     rendering = renderer.render(target)
-    return Edit(site, Outcome.CONVERTED, rendering.parts, owner, rendering.needs)
+    helper = any(n.startswith("helpers.") for n in rendering.needs)
+    outcome = Outcome.HELPER if helper else Outcome.CONVERTED
+    return Edit(site, outcome, rendering.parts, owner, rendering.needs)
 
 
 def _by_helper(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:

@@ -11,7 +11,7 @@ from migrate.analysis.types.own_names import chooses_modes
 from migrate.sites.scene import Scene
 
 # what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
-RENAMED = frozenset({"weight", "bias", "running_mean", "running_var"})
+RENAMED = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})
 
 
 # by the builtin that asks for them, and its number of arguments

@@ -160,8 +160,9 @@ def may_have(atom: Atom, name: str) -> bool:
 
 
 def having(value: Kind, name: str) -> Kind:
-    """The alternatives that may have an attribute; all but None where none of them may."""
-    return frozenset(a for a in value if may_have(a, name)) or value - NONE
+    """The alternatives that may have an attribute; unknown where none may: what was told is false."""
+    found = frozenset(a for a in value if may_have(a, name))
+    return found or (UNKNOWN if value - NONE else found)
 
 
 def sequence(what: str, element: Kind) -> Kind:
