@@ -178,13 +178,15 @@ def repeat_interleave(input, repeats, dim=None):
 
 
 def tile_away(input, *dims):
-    """torch.tile and Tensor.repeat where one of ``dims`` is 0: nothing, and no gradient.
+    """torch.tile and Tensor.repeat where one of ``dims`` may be 0: then nothing, and no gradient.
 
     The gradient of MindSpore's tile is a sum over nothing there, which may be any number.
     """
     times = dims[0] if isinstance(dims[0], (tuple, list)) else dims
     sizes = (1,) * (len(times) - input.ndim) + tuple(input.shape)
     times = (1,) * (len(sizes) - len(times)) + tuple(times)
+    if 0 not in times:
+        return input.tile(times)
     return ops.zeros(tuple([size * time for size, time in zip(sizes, times)]), input.dtype)
 
 

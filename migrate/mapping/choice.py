@@ -21,8 +21,8 @@ _WHEN = {
 SELECTION = "selection"  # the condition: an operand may have no elements
 WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
 NUMBERS = "numbers"  # the condition: an operand may hold more than truth values
-_AROUND = {SELECTION, WHOLE, NUMBERS}  # conditions that take more than kinds to tell
-ZERO = "holding 0"  # the condition: one of the numbers is 0, as it is written
+ZERO = "holding 0"  # the condition: one of the numbers is 0, or a difference, which may be
+_AROUND = {SELECTION, WHOLE, NUMBERS, ZERO}  # conditions that take more than kinds to tell
 CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 
@@ -162,10 +162,6 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             if (value is not None) != (wanted == "given"):
                 return calls.NO
             continue
-        if wanted == ZERO:
-            if not _holds_zero(value):
-                return calls.NO
-            continue
         if isinstance(value, tuple) and len(value) == 1:
             value = value[0]  # a list where several numbers may stand
         if not isinstance(value, ast.expr) or isinstance(value, ast.Starred):
@@ -187,14 +183,6 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             return calls.NO
         mark = calls.MAYBE
     return mark
-
-
-def _holds_zero(value: object) -> bool:
-    """Whether a number, or one of a tuple or list, is the literal 0."""
-    many = value if isinstance(value, tuple) else getattr(value, "elts", None)
-    if many is not None:
-        return any(_holds_zero(one) for one in many)
-    return isinstance(value, ast.Constant) and type(value.value) is int and value.value == 0
 
 
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:

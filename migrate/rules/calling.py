@@ -9,7 +9,7 @@ from migrate.codegen import layout
 from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, Rendering
 from migrate.mapping.calls import BoundCall
-from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, Chosen, NotChosen, choose
+from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, ZERO, Chosen, NotChosen, choose
 from migrate.mapping.table import Row
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
 from migrate.rules import by_name, checkpoints, collectives, optimizers
@@ -85,7 +85,31 @@ def _selects(
                 return False
         elif wanted == NUMBERS and isinstance(operand, ast.expr) and _is_truth(scene, operand):
             return False
+        elif wanted == ZERO and not _may_be_zero(scene, operand):
+            return False
     return True
+
+
+def _may_be_zero(scene: Scene, value: object, depth: int = 3) -> bool:
+    """Return whether a number, or one of several, is the literal 0 or comes of a difference."""
+    many = value if isinstance(value, tuple) else getattr(value, "elts", None)
+    if many is None and isinstance(value, ast.BinOp):
+        if isinstance(value.op, (ast.Sub, ast.Mod)):
+            return True
+        many = (value.left, value.right)
+    elif isinstance(value, ast.Name) and depth:
+        many, depth = scene.facts.values(value), depth - 1
+    elif isinstance(value, ast.Attribute) and depth:
+        many, depth = _stored(scene, value), depth - 1
+    if many is not None:
+        return any(_may_be_zero(scene, one, depth) for one in many)
+    return isinstance(value, ast.Constant) and type(value.value) is int and value.value == 0
+
+
+def _stored(scene: Scene, node: ast.Attribute) -> tuple[ast.expr, ...]:
+    """Return what a file assigns to an attribute of that name."""
+    statements = (scene.parent(n) for n in scene.file.of(ast.Attribute) if n.attr == node.attr)
+    return tuple(s.value for s in statements if isinstance(s, ast.Assign) and s.value is not node)
 
 
 # methods whose result holds what the receiver holds
