@@ -14,6 +14,29 @@ def matmul(input, other):
     return product if input.shape[-1] else ops.zeros_like(product)
 
 
+def grouped_mm(mat_a, mat_b, *, offs=None):
+    """torch.nn.functional.grouped_mm: one product for each group, of the rows of ``mat_a``, of the
+    columns of ``mat_b``, or of what is summed; ``offs`` holds the ends of the groups.
+
+    Every product is of full size and masked, so that shapes do not depend on data. What no group
+    holds becomes 0; torch leaves it as it was in memory.
+    """
+    if offs is None:
+        return matmul(mat_a, mat_b)
+    groups, rows, columns = range(offs.shape[0]), mat_a.ndim == 2, mat_b.ndim == 2
+    sizes = (mat_a if rows else mat_b).shape
+    place = ops.arange(sizes[-1] if columns else sizes[0])
+    starts = ops.cat((ops.zeros_like(offs[:1]), offs[:-1]))
+    inside = [ops.logical_and(place >= starts[i], place < offs[i]) for i in groups]
+    if rows and columns:
+        none, nil = ops.zeros_like(mat_a), ops.zeros_like(mat_b)
+        parts = [(ops.where(m, mat_a, none), ops.where(m[:, None], mat_b, nil)) for m in inside]
+        return ops.stack([matmul(a, b) for a, b in parts])
+    found = [matmul(mat_a if rows else mat_a[i], mat_b if columns else mat_b[i]) for i in groups]
+    masks = [m if columns else m[:, None] for m in inside]
+    return sum([ops.where(m, y, ops.zeros_like(y)) for m, y in zip(masks, found)])
+
+
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """torch.addmm: beta * input + alpha * (mat1 @ mat2); beta 0 leaves the input out."""
     if not (ops.is_floating_point(input) or ops.is_complex(input)):
