@@ -83,7 +83,10 @@ def _selects(
         if wanted == SELECTION:
             if not isinstance(operand, ast.expr) or not is_selection(scene, operand):
                 return False
-        elif (wanted == NUMBERS and isinstance(operand, ast.expr) and _is_truth(scene, operand)) or (wanted == ZERO and not _may_be_zero(scene, operand)):
+        elif wanted == NUMBERS:
+            if isinstance(operand, ast.expr) and _is_truth(scene, operand):
+                return False
+        elif wanted == ZERO and not _may_be_zero(scene, operand):
             return False
     return True
 

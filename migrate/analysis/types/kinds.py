@@ -160,7 +160,7 @@ def may_have(atom: Atom, name: str) -> bool:
 
 
 def having(value: Kind, name: str) -> Kind:
-    """The alternatives that may have an attribute; unknown where none may: what was told is false."""
+    """The alternatives that may have an attribute; unknown where none may, as it is told wrong."""
     found = frozenset(a for a in value if may_have(a, name))
     return found or (UNKNOWN if value - NONE else found)
 
