@@ -73,8 +73,53 @@ def asked(scene: Scene, node: ast.Call) -> str:
     return min(names) if about else ""
 
 
+def imported(scene: Scene, node: ast.Call) -> str:
+    """Return what of torch a function of the program imports by texts; "" for all other calls."""
+    texts = [n.value for n in (*node.args, *(k.value for k in node.keywords))
+             if isinstance(n, ast.Constant) and isinstance(n.value, str)]  # fmt: skip
+    count = len(node.args) + len(node.keywords)
+    if len(texts) != 2 or count != 2:
+        return ""
+    name = ".".join(texts)
+    rows = scene.table.rows(name)
+    return name if rows and rows[0].ref.startswith("helpers.") and _success(scene, node) else ""
+
+
+def _success(scene: Scene, call: ast.Call) -> str:
+    """Return what a function gives that imports its first argument and takes what the second
+    names from it, where that succeeds: the text of the results, with {} for what was imported."""
+    atoms = list(without_none(scene.kind(call.func)))
+    function = scene.inference.function_of(atoms[0].name) if len(atoms) == 1 else None
+    if function is None or isinstance(function.node, ast.Lambda):
+        return ""
+    taken = [call.keywords[0].arg] if call.keywords else [a.arg for a in function.parameters[1:2]]
+    first, held = [a.arg for a in function.parameters[:1]], set()
+    for bound in [n for n in function.nodes if isinstance(n, ast.Assign)]:
+        target, value = bound.targets[0], bound.value
+        if not isinstance(value, ast.Call) or not isinstance(target, ast.Name):
+            continue
+        named = [getattr(a, "id", None) for a in value.args]
+        called = getattr(value.func, "attr", getattr(value.func, "id", ""))
+        got = called == "getattr" and named[1:] == taken and named[0] in held
+        if got or (called == "import_module" and named == first):
+            held.add(target.id)
+    shapes = set()
+    for given in [n.value for n in function.nodes if isinstance(n, ast.Return)]:
+        parts = given.elts if isinstance(given, ast.Tuple) else [given] if given else []
+        if parts and getattr(parts[0], "id", None) in held:
+            shapes.add(", ".join(["{}", *map(ast.unparse, parts[1:])]))
+            if not all(isinstance(p, ast.Constant) for p in parts[1:]):
+                return ""
+    return shapes.pop() if len(shapes) == 1 else ""
+
+
 def decide(scene: Scene, node: ast.AST, name: str) -> Edit:
-    """Replace the function by one that knows what became of torch."""
+    """Replace the function by one that knows what became of torch, an import by its result."""
+    if isinstance(node, ast.Call):
+        row = scene.table.rows(name)[0]
+        text, root = scene.spelling.local(row.ref)
+        parts = (f"({_success(scene, node).format(text)})",)
+        return Edit(scene.site(name, node), Outcome.HELPER, parts, row.key, frozenset((root,)))
     text, root = scene.spelling.local(_ANSWERS[name])
     note = "torch is there, with the version whose behaviour is reproduced"
     needs = frozenset((root,))

@@ -283,6 +283,8 @@ def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
 
 def _package(scene: Scene, node: ast.Call) -> list[Reference]:
     """``find_spec("torch")`` asks whether torch is there."""
+    if name := packages.imported(scene, node):
+        return [Reference(node, name, Form.PACKAGE)]
     name = packages.asked(scene, node)
     return [Reference(node.func, name, Form.PACKAGE)] if name else []
 
