@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from migrate.analysis.types import class_texts
 from migrate.analysis.types.class_texts import Asked, of_layers
-from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
 from migrate.rules.targets import class_name
 from migrate.sites.forward_names import renamed
 from migrate.sites.scene import Scene
@@ -34,9 +34,30 @@ def decide(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:
     other = dict(pairs).get(text, text)
     if _tells(question, other, pairs):
         return Edit(site, Outcome.CONVERTED, (repr(other),), name)
+    if added := _beside(scene, question, around, pairs):
+        return Edit(replace(site, span=added[0].span), Outcome.CONVERTED, added, name)
     wrong = ", ".join(f"{a} is {b}" for a, b in sorted(pairs) if a != b)
     why = f"{text!r} tells other classes apart in MindSpore: {wrong}"
     return Refusal(site, "API109", why, "test with isinstance")
+
+
+def _beside(
+    scene: Scene, question: Asked, around: list[ast.AST | None], pairs: tuple[tuple[str, str], ...]
+) -> tuple[Piece, str] | tuple[()]:
+    """Return the comparison with another beside it, for the Cells that it alone would miss."""
+    missed = {b for a, b in pairs if question.meets(a) and not question.meets(b)}
+    others = {b for a, b in pairs if not question.meets(a)}
+    if missed & others or any(map(question.meets, others)):
+        return ()
+    for test in (n for n in around if isinstance(n, (ast.Compare, ast.Call))):
+        for subject, text, how in class_texts.comparisons(test):
+            if text is question.text and how != "is" and isinstance(subject, ast.Name):
+                no = class_texts.is_negative(test)
+                names = repr(sorted(missed)[0]) if len(missed) == 1 else repr(tuple(sorted(missed)))
+                how = ("!=" if no else "==") if len(missed) == 1 else "not in" if no else "in"
+                beside = f" {'and' if no else 'or'} {subject.id} {how} {names}"
+                return Piece(scene.source.span(test)), beside
+    return ()
 
 
 def _pairs(scene: Scene, question: Asked) -> tuple[tuple[str, str], ...]:

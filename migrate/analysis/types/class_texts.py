@@ -41,20 +41,21 @@ def asked(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
         parts = [asked(value, function) for value in test.values]
         found = tuple(a for part in parts for a in part)
         return found if all(parts) and len({a.subject for a in found}) == 1 else ()
-    return () if _is_negative(test) else _questions(test, function)
+    return () if is_negative(test) else _questions(test, function)
 
 
 def _questions(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
     """What one comparison asks, whichever answer it is for."""
     found = []
-    for subject, text, how in _comparisons(test):
+    for subject, text, how in comparisons(test):
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value:
             name = _subject(subject, function)
             found += [Asked(name, text, how)] if name else []
     return tuple(found)
 
 
-def _is_negative(test: ast.expr) -> bool:
+def is_negative(test: ast.expr) -> bool:
+    """Return whether a comparison holds where a class is not meant."""
     if not isinstance(test, ast.Compare):
         return False
     if _calls(test.left, "find"):
@@ -62,7 +63,7 @@ def _is_negative(test: ast.expr) -> bool:
     return isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
 
 
-def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
+def comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, str]]:
     """What may be the text of a class, what it is held against, and how."""
     if _calls(test, "startswith"):
         yield test.func.value, test.args[0], "start"
