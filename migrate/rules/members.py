@@ -192,7 +192,7 @@ def _by_class(scene: Scene, site: Site, node: ast.Attribute, call: ast.Call) -> 
     forms: list[tuple[Edit, str]] = []
     for kind, owner, target in _CLASSES:
         name = f"{owner}.{node.attr}"
-        if not _may_be(scene, node, kind, asked is node.value) or not scene.table.has(name):
+        if not _may_be(scene, node, kind, asked in (None, node.value)) or not scene.table.has(name):
             continue
         if inplace.applies(scene, name) and not scene.table.rows(name):
             return None
@@ -213,33 +213,51 @@ def _by_class(scene: Scene, site: Site, node: ast.Attribute, call: ast.Call) -> 
         "Module",
     }:
         return forms[0][0]
-    return None if asked is None else _chosen(scene, call, asked, forms)
+    return _chosen(scene, call, node, asked, forms)
 
 
-def _may_be(scene: Scene, node: ast.Attribute, kind: str, asked: bool) -> bool:
-    """Return whether the receiver may be of a class of torch that has the method itself."""
+def _may_be(scene: Scene, node: ast.Attribute, kind: str, alone: bool) -> bool:
+    """Return whether the receiver may be of a class of torch that has the method itself.
+
+    ``alone``: no part of it tells; where a part is asked, a method of Tensors gave the receiver.
+    """
     kinds = {a.kind for a in having(scene.kind(node.value), node.attr)}
     if kind not in kinds and "unknown" not in kinds:
         return False
     if kind == "Tensor":
         return True
-    if not asked and not isinstance(node.value, ast.Call):
-        return False  # what arithmetic gives
+    if not alone or isinstance(node.value, (ast.BinOp, ast.UnaryOp)):
+        return False
     owners = scene.inference.program.holders.get(node.attr, ())
     return not any(scene.inference.is_module(c.key) for c in owners)
 
 
 def _chosen(
-    scene: Scene, call: ast.Call, asked: ast.expr, forms: list[tuple[Edit, str]]
+    scene: Scene,
+    call: ast.Call,
+    node: ast.Attribute,
+    asked: ast.expr | None,
+    forms: list[tuple[Edit, str]],
 ) -> Edit | None:
-    """Return the text that takes the form of the class that the receiver is of."""
+    """Return the text that takes the form of the class that the receiver is of.
+
+    A receiver that can be evaluated only once gets a name in the first question.
+    """
     span = scene.source.span(call)
     parent, first = scene.parent(call), forms[0][0]
     if isinstance(parent, ast.Await):
         return None
+    once = _named(scene, node) if asked is None else ""
+    if asked is None and not once:
+        return None
+    receiver = scene.source.span(node.value)
+    given = piece(scene.source, asked or node.value)
+    question: tuple[str | Piece, ...] = (f"{once} := ", given) if once else (given,)
+    rest: tuple[str | Piece, ...] = (Piece(span),)
+    if once:
+        rest = (f"{once}.{node.attr}(", *_arguments(scene, call), ")")
     parts: tuple[str | Piece, ...] = ()
     needs: frozenset[str] = frozenset()
-    held = piece(scene.source, asked)
     for place, (edit, target) in enumerate(forms):
         tensor = target == _CLASSES[0][2]
         if (
@@ -254,14 +272,44 @@ def _chosen(
             return None  # MindSpore gives a plain tuple: its fields have no names
         text, root = scene.spelling.local(target)
         needs |= edit.needs | {root}
-        if place and shown(scene.source, edit.parts or ()) == shown(
-            scene.source, first.parts or ()
-        ):  # both forms are one
+        if place and shown(scene.source, edit.parts) == shown(scene.source, first.parts or ()):
             parts = (*parts[:-1], f", ({scene.spelling.local(forms[0][1])[0]}, {text})) else ")
             continue
-        parts = (*parts, *edit.parts, " if isinstance(", held, f", {text}) else ")
-    parts = (*parts, Piece(span))
+        held = [once if once and p == Piece(receiver) else p for p in edit.parts]
+        parts = (*parts, *held, " if isinstance(", *question, f", {text}) else ")
+        question = (once,) if once else question
+    parts = (*parts, *rest)
     return Edit(first.site, first.outcome, parts, first.row, needs, first.note or _EITHER)
+
+
+def _arguments(scene: Scene, call: ast.Call) -> tuple[Piece, ...]:
+    """Return what stands between the parentheses of a call."""
+    if not call.args and not call.keywords:
+        return ()
+    start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
+    if not call.args:
+        start = scene.source.span(call.keywords[0]).start
+    return (Piece(Span(start, scene.source.span(call).end - 1)),)
+
+
+def _named(scene: Scene, node: ast.Attribute) -> str:
+    """Return a free name for a receiver; "" where a name cannot be bound in an expression."""
+    function, around = scene.function(node), scene.parent(node)
+    if function is None or data_attribute.compiled(scene, node):
+        return ""
+    while around is not None and not isinstance(around, ast.stmt):
+        if isinstance(around, (ast.comprehension, *_SCOPES)):
+            return ""
+        around = scene.parent(around)
+    parent = scene.parent(node)
+    inside = [n for n in ast.walk(parent) if n is not parent] if parent is not None else []
+    if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) for n in inside):
+        return ""  # it may need such a name as well
+    taken = {n.id for n in function.nodes if isinstance(n, ast.Name)}
+    return next(n for n in ("it", "held", *(f"held_{i}" for i in range(99))) if n not in taken)
+
+
+_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _unpacks(scene: Scene, call: ast.Call) -> bool:
@@ -289,7 +337,9 @@ def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
         return _deciding(scene, node.left, depth) if plain else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and depth:
         name = f"torch.Tensor.{node.func.attr}"
-        of_tensors = scene.inference.results.of_call(name) == TENSOR and not is_written(name)
+        of_tensors = scene.table.has(name) and scene.inference.results.of_call(name) == TENSOR
+        if is_written(name) or node.func.attr in scene.inference.program.holders:
+            return None
         return _deciding(scene, node.func.value, depth - 1) if of_tensors else None
     return node if all(isinstance(n, _ASKED) for n in ast.walk(node)) else None
 
