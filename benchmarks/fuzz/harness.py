@@ -132,6 +132,11 @@ def run(
             attempt(f"{number} again", forward)
         label = f"{number} gradient"
         if gradients and program.gradient and program.kind != "train" and (
+            chosen and label not in chosen
+        ):  # fmt: skip
+            attempt(label, forward)  # torch has called it, for nothing
+            del found[label]
+        if gradients and program.gradient and program.kind != "train" and (
             not chosen or label in chosen
         ):  # fmt: skip
 

@@ -23,6 +23,7 @@ from programs import (
     numbers_apart,
     weights_of_sum,
 )
+from torch.utils._python_dispatch import TorchDispatchMode
 
 torch.set_num_threads(1)
 
@@ -160,6 +161,21 @@ def oracle(program: Program) -> tuple[Program, Oracle] | None:
         return None
 
 
+class _Watch(TorchDispatchMode):
+    """Note a tanh of large numbers: what is computed from it says nothing about a conversion.
+
+    MindSpore 2.10's kernel for CPU, measured against float64: off by 9e-7 at 3, 4e-6 at 3.5, and
+    1e-4 at 5, from where on it gives 1, with a gradient of 0.
+    """
+
+    saturated = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if str(func).startswith("aten.tanh"):
+            self.saturated |= bool(args[0].numel() and args[0].abs().max() > 3.5)
+        return func(*args, **(kwargs or {}))
+
+
 def _oracle(program: Program) -> tuple[Program, Oracle] | None:
     from dataclasses import replace
 
@@ -168,8 +184,12 @@ def _oracle(program: Program) -> tuple[Program, Oracle] | None:
         one = replace(program, calls=(call,))
         try:
             found, _ = run(one, _loaded(one), SIDE, {})
+            with _Watch() as watch:
+                run(one, _loaded(one), SIDE, {}, False)
         except Exception:
             return None
+        if watch.saturated:
+            continue
         if any(v[0] == "raises" for v in found.values()) or not all(map(is_finite, found.values())):
             continue
         random = np.random.RandomState(7)

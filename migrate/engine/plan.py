@@ -102,6 +102,7 @@ def _decided(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Decisi
         told = advised(scene, made or decide(scene, reference))
         if isinstance(told, Edit):
             told = integers.cut(scene, reference.node, integers.cast(scene, reference.node, told))
+            told = integers.kept(scene, reference.node, told)
         return fitted(scene, reference.node, told)
     except Exception as error:
         site = scene.site(reference.name, reference.node)

@@ -406,6 +406,8 @@ class Calls(Writes):
               for n, h in summary.shares.items())
         )  # fmt: skip
         made = self.made(node)
+        if any(function.decorated(name) for name in ("lru_cache", "cache")):
+            made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
         inner = function.parent is not None and id(function.parent.node) == id(self._unit())
         for name, how in summary.outer.items():
             held = self.look(name) if inner else frozenset((Ref(("outer", name)),))

@@ -234,7 +234,7 @@ def _handed(scene: Scene, value: ast.expr) -> str:
             return _handed(scene, args[0] if args else func.value)
     if isinstance(value, (ast.Attribute, ast.Subscript)) and not isinstance(value.ctx, ast.Store):
         view = isinstance(value, ast.Attribute) and is_view_name(value.attr)
-        return "" if view or is_all(scene.kind(value.value), "Tensor") else "?"
+        return "" if view or _is_split(scene, value.value) else "?"
     return value.id if isinstance(value, ast.Name) else ""
 
 

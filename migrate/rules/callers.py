@@ -13,7 +13,7 @@ from migrate.rules.alias_walk import (
     findings,
     owner_parameter,
 )
-from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
+from migrate.rules.called_from import call_sites, in_forward, in_module_class, passed, scene_of
 from migrate.rules.written import Holder, target_of
 from migrate.sites.scene import Scene
 
@@ -65,6 +65,9 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     if not given or function is None:
         unfolded, unseen = is_unfolded(scene, function, key), key in found.unseen
         return Fate(None, assigned, key in found.renewed, unfolded, unseen)
+    default = next((n for n in sorted(given) if _keeps_default(scene, function, n)), "")
+    if default:
+        return Fate(Missed("INP206", f"the default of {default}, which the next call gets"))
     how = max(given.values())
     if how == SAME and _sets_item(scene, node) and in_module_class(scene, function):
         assigned_too = True  # an element is set in the caller's very object
@@ -75,6 +78,20 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
     return Fate(None, whole, key in found.renewed, is_unfolded(scene, function, key))
+
+
+def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
+    """Return whether some call leaves out a parameter whose default may be a Tensor."""
+    arguments = function.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d]
+    value = next((d for a, d in pairs if a.arg == name), None)
+    if value is None or "Tensor" not in scene.kind_names(value):
+        return False
+    calls = [call for _, call, _ in call_sites(scene, function)]
+    spread = any(k.arg is None for c in calls for k in c.keywords)
+    return not calls or spread or any(passed(function, c, name) is None for c in calls)
 
 
 def _sets_item(scene: Scene, node: ast.AST) -> bool:

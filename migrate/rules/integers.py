@@ -1,4 +1,7 @@
-"""Cast integer and bool Tensors before functions whose kernels take floats alone, as torch does.
+"""Cast Tensors where MindSpore would take or give another dtype than torch.
+
+Integers and bools become floats before functions whose kernels take floats alone; what is added in
+place gets the dtype of the sum, which torch keeps.
 
 What a cast makes of floats is cut off from the gradient, where it may become a float again.
 
@@ -101,6 +104,47 @@ def cut(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     kept = Outcome.CONVERTED if made.outcome is Outcome.KEPT else made.outcome
     site = replace(made.site, span=whole)
     return replace(made, site=site, outcome=kept, parts=parts, needs=made.needs | {root})
+
+
+_ADDING = frozenset(("add_", "sub_", "mul_"))
+_WIDTHS = {"long": "int64", "int": "int32", "short": "int16", "byte": "uint8", "float": "float32",
+           "double": "float64", "half": "float16"}  # fmt: skip
+_NARROW = frozenset("uint8 int8 int16 int32 float16 bfloat16".split())
+
+
+def kept(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+    """Return the decision for ``x += y`` or ``x.add_(y)``, with ``y`` cast to the dtype of x where
+    MindSpore would give the dtype that both have in common."""
+    call, target = scene.parent(node), getattr(node, "target", None)
+    if isinstance(node, ast.AugAssign):
+        value = node.value
+    elif isinstance(node, ast.Attribute) and node.attr in _ADDING and isinstance(call, ast.Call):
+        if call.func is not node or not call.args:
+            return made
+        target, value = node.value, call.args[0]
+    else:
+        return made
+    if not isinstance(target, ast.Name) or not is_all(scene.kind(value), "Tensor"):
+        return made
+    exact = Exact(scene)
+    old = exact.before(node) if isinstance(node, ast.AugAssign) else exact.of(target)
+    new = exact.of(value)
+    if old == new or not (new == "float64" or old in _NARROW):
+        return made
+    span, source = scene.source.span(value), scene.source
+    tail = f".astype({target.id}.dtype)"
+    loose = not isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    if made.parts is None and isinstance(node, ast.AugAssign):
+        whole = source.span(node)
+        site = replace(made.site, span=whole)
+        head = Piece(Span(whole.start, span.start))
+        parts: tuple[str | Piece, ...] = (head, Piece(span, loose), tail)
+        return replace(made, site=site, outcome=Outcome.CONVERTED, parts=parts)
+    found: list[str | Piece] = []
+    for part in made.parts or ():
+        held = isinstance(part, Piece) and source.text(part.span) == source.text(span)
+        found += [Piece(span, loose), tail] if held else [part]
+    return replace(made, parts=tuple(found)) if found else made
 
 
 def _is_computed_with(scene: Scene, node: ast.expr, dtypes: Dtypes, seen: frozenset[str]) -> bool:
@@ -295,6 +339,53 @@ class Dtypes:
         if names and names <= _INTEGERS:
             return "int"
         return "bool" if names == {"bool"} else "float" if names and names <= _FLOATS else ""
+
+
+class Exact(Dtypes):
+    """Tell the very dtypes of Tensors; numbers of Python's have none."""
+
+    def before(self, node: ast.AugAssign) -> str:
+        """Return the dtype that a variable has before something is added to it."""
+        assert isinstance(node.target, ast.Name)
+        reach = self.scene.facts.reach_before(node.target.id, node)
+        values = [self.scene.facts._value(b.place, False) for b in reach.bindings]
+        found = {self.of(v) if v is not None else "" for v in values}
+        return found.pop() if len(found) == 1 and not reach.outside and values else ""
+
+    def _of(self, node: ast.expr) -> str:
+        if isinstance(node, ast.BinOp):
+            sides = (node.left, node.right)
+            tensors = [s for s in sides if not is_all(self.scene.kind(s), "int", "float", "bool")]
+            found = {self.of(s) for s in tensors}
+            alone = len(found) == 1 and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult))
+            only = found.pop() if alone else ""
+            real = any(is_all(self.scene.kind(s), "float") for s in sides)
+            return only if only.startswith("float") or not real else ""
+        if isinstance(node, (ast.Constant, ast.List, ast.Tuple)):
+            return ""
+        return super()._of(node)
+
+    def _number(self, node: ast.expr) -> str:
+        return ""
+
+    def _made(self, name: str, given: list[ast.expr], named: dict[str, ast.expr]) -> str:
+        sort = Dtypes(self.scene)._made(name, given, named)
+        if name in ("torch.cat", "torch.stack", "torch.concat"):
+            return ""
+        return {"int": "int64", "float": "float32", "bool": "bool"}.get(sort, "")
+
+    def _method(self, func: ast.Attribute, given: list[ast.expr]) -> str:
+        name = func.attr
+        return _WIDTHS.get(name, name if name in _FLOATS else "") or super()._method(func, given)
+
+    def _kept(self, name: str, given: list[ast.expr]) -> str:
+        sort = super()._kept(name, given)
+        return {"int": "int64"}.get(sort, sort) if name in _PLACES | _SUMS else sort
+
+    def _named(self, node: ast.expr) -> str:
+        names = {a.name.rpartition(".")[2] for a in self.scene.kind(node) if a.kind == "ref"}
+        name = names.pop() if len(names) == 1 else getattr(node, "attr", "")
+        return _WIDTHS.get(name, name) if name in _INTEGERS | _FLOATS | {"bool"} else ""
 
 
 def _joined(sorts: list[str]) -> str:
