@@ -142,9 +142,14 @@ class Calls(Writes):
             refs = self.value(expr)
         else:
             refs = self.target_refs(target_of(self.scene, expr))
+        chain = is_chain(self.scene, expr)
         for part in (*node.args, *(k.value for k in node.keywords)):
             if part is not expr:
-                self._argument(part)
+                given = self._argument(part)
+                held = regions(frozenset(r for r in refs if r.how < MAYBE))
+                if chain and held & regions(self.state.reach(given)):
+                    # one assignment stands for the whole chain: this is read before it
+                    self.found.seen.setdefault(id(node), ast.unparse(part))
         del self.flight[mark:]
         return self.write(node, expr, refs, self._mode(node))
 
@@ -240,6 +245,8 @@ class Calls(Writes):
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
             return made
+        if atom.name == "copy.copy" and args:  # holds what the first one holds
+            return made_as(args[0], VIEW) | self.made(node)
         if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
             return NO_REFS  # its import is flagged: what stands for it raises
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
