@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
 from migrate.rules.stopped import is_stopped
