@@ -310,7 +310,9 @@ class Calls(Writes):
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
     ) -> Refs:
         """A training step gives what its network gives; torch's loss of a network is new."""
-        if atom.name.endswith("WithLossCell"):
+        if atom.name.endswith("WithLossCell"):  # the loss is new; the network may change its input
+            for one in (a for k in atom.items[:1] for a in k):
+                self._called(one, node, NO_REFS, args[:1], {})
             return self.made(node)
         inner = [self._called(a, node, NO_REFS, args, named) for k in atom.items for a in k]
         return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))

@@ -133,17 +133,16 @@ def kept(scene: Scene, node: ast.AST, made: Edit) -> Edit:
         return made
     span, source = scene.source.span(value), scene.source
     tail = f".astype({target.id}.dtype)"
-    loose = not isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     if made.parts is None and isinstance(node, ast.AugAssign):
         whole = source.span(node)
         site = replace(made.site, span=whole)
         head = Piece(Span(whole.start, span.start))
-        parts: tuple[str | Piece, ...] = (head, Piece(span, loose), tail)
+        parts: tuple[str | Piece, ...] = (head, piece(source, value), tail)
         return replace(made, site=site, outcome=Outcome.CONVERTED, parts=parts)
     found: list[str | Piece] = []
     for part in made.parts or ():
         held = isinstance(part, Piece) and source.text(part.span) == source.text(span)
-        found += [Piece(span, loose), tail] if held else [part]
+        found += [piece(source, value), tail] if held else [part]
     return replace(made, parts=tuple(found)) if found else made
 
 
