@@ -345,6 +345,8 @@ class Calls(Writes):
             return made
         if shares(name):
             return made_as(self.state.reach(given), VIEW)
+        if name == "torch.tensor":  # a copy in torch; MindSpore's shares the memory of a Tensor
+            return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):
             return made_as(given, MAYBE) | self.made(node)
         return self.made(node)
@@ -402,11 +404,10 @@ class Calls(Writes):
             passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
         elif len(args) > len(names) and function.node.args.vararg is not None:
             passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
-        own = NO_REFS.union(
-            *(made_as(self.state.get(receiver, f), h) for f, h in summary.fields.items())
-        )
+        own = self._fields(receiver, summary)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._effects(node, summary, passed | whole)
+        own |= self._fields(receiver, summary)  # of what they are bound to now as well
         for name, how in summary.writes.items():
             others = [r for n, r in passed.items() if n != name]
             self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
@@ -422,6 +423,10 @@ class Calls(Writes):
             held = self.look(name) if inner else frozenset((Ref(("outer", name)),))
             own |= made_as(held, how)
         return shared | own | (made_as(made, VIEW) if summary.tied else made)
+
+    def _fields(self, receiver: Refs, summary: Summary) -> Refs:
+        fields = summary.fields.items()
+        return NO_REFS.union(*(made_as(self.state.get(receiver, f), h) for f, h in fields))
 
     def _unit(self) -> ast.AST | None:
         """Return the function that is walked through."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -40,7 +40,8 @@ class Findings:
     ``cut`` maps a write that loses a gradient to the name under which that is missed; ``lost`` are
     the attributes that a gradient is lost in, ``rebound`` those bound anew, ``added_to`` those that
     an augmented assignment binds to a new tensor, ``asked`` those read, all as paths from a
-    parameter; the first three with their writes. ``unfolded``: augmented
+    parameter; the first three with their writes. ``sums`` maps the place where such a new tensor
+    is made to its attribute. ``unfolded``: augmented
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
@@ -60,6 +61,7 @@ class Findings:
     lost: dict[Path, set[int]] = field(default_factory=dict)
     rebound: dict[Path, set[int]] = field(default_factory=dict)
     added_to: dict[Path, set[int]] = field(default_factory=dict)
+    sums: dict[Hashable, Path] = field(default_factory=dict)
     asked: set[Path] = field(default_factory=set)
     added: set[int] = field(default_factory=set)
     unfolded: set[int] = field(default_factory=set)

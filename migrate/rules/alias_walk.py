@@ -117,6 +117,9 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         top = root(ref.region)
         place = top[1] if len(top) > 1 else 0
         added |= place in found.added
+        path = found.sums.get(place, ())
+        if len(path) > 1 and path[0] == own:  # what the attribute holds from here on
+            fields[path[1]] = min(max(ref.how, VIEW), fields.get(path[1], MAYBE))
         for name, how in found.given.get(place, {}).items():  # type: ignore[call-overload]
             shares[name] = min(how, shares.get(name, MAYBE))
         if top[0] == "outer":

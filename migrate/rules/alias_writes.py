@@ -88,6 +88,7 @@ class Writes(Values):
         for ref in old:
             if len(path := path_of(ref.region)) > 1:
                 self.found.added_to.setdefault(path, set()).add(by)
+                self.found.sums[place] = path
         self.note_given(at, frozenset(r for r in old if r.region[0] == "param"))
         self.state.write(old, by)
         return frozenset((self.state.make(place),))
