@@ -61,6 +61,8 @@ class Binding(Frame):
             event = Bound(name, id(target), value, same.get(name, ""), also.get(name, 0))
             self.effects.events.append(event)
             known = self.recalled(target, value)
+            noted = self.known.get(id(target)), id(target) in self.beside
+            self.effects.recalled.append((id(target), *noted))
             if known >= UNKNOWN and (declared := self._declared(name)) != UNKNOWN:
                 known = join(known - UNKNOWN, declared)
             self.bound(name, indirect(known))
@@ -147,9 +149,11 @@ class Binding(Frame):
     def join_sites(self, site: Site, *others: Site) -> None:
         """Note that the containers of some sites may be one."""
         for other in others:
-            if other != site:
+            if other != site and other not in self.links.get(site, ()):
                 self.links.setdefault(site, set()).add(other)
                 self.links.setdefault(other, set()).add(site)
+                self.joined.append((site, other))
+                self.effects.links.append((site, other))
 
     def _put_item(self, target: ast.Subscript, value: Kind) -> None:
         """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""
@@ -320,7 +324,7 @@ class Binding(Frame):
             return True
         rest = frozenset(a for a in value if a.kind != "None")
         if not rest and self.prunes:
-            self.pruned = True
+            self.effects.pruned = self.pruned = True
             return False
         self.assign(node.id, rest or UNKNOWN)
         return True
@@ -333,7 +337,7 @@ class Binding(Frame):
         value = self.env[subject.id]
         rest = narrowing.called(value, holds)
         if value and not rest and self.prunes:
-            self.pruned = True
+            self.effects.pruned = self.pruned = True
             return False
         self._narrow(subject.id, rest or value)
         return True

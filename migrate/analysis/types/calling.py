@@ -406,6 +406,7 @@ class Calling(Given):
             function = self.world.function_of(atom.name) if atom.kind == "function" else None
             if function is not None and isinstance(function.node, ast.Lambda):
                 given = {p.arg: k for p, k in zip(function.parameters, each, strict=False)}
+                self.effects.lasting = False
                 found.append(self.world.returns_with(function, given))
             else:
                 found.append(self._called_through(atom, node, each))

@@ -82,14 +82,17 @@ def _met(first: Proofs, second: Proofs) -> Proofs:
     """Return what is proved on both ways."""
     if first is second or first == second:
         return first
+    if not first.every:
+        first, second = second, first
     every = first.every and second.every
+    absent = NOTHING if first.every else None
     kinds: dict[str, Kind | None] = {}
-    for name in first.kinds.keys() | second.kinds.keys():
-        one, other = first.of(name), second.of(name)
-        both = other if one == NOTHING else one if other in (one, NOTHING) else None
+    for name, other in second.kinds.items():
+        one = first.kinds.get(name, absent)
+        both = other if one is other or one == NOTHING else one if other in (one, NOTHING) else None
         if both is not None or every:
             kinds[name] = both
-    return Proofs(kinds, every)
+    return Proofs({**first.kinds, **kinds} if every else kinds, every)
 
 
 @dataclass

@@ -176,7 +176,8 @@ class Evaluator(Calling):
                 if true is not None:
                     self.enter(true)
         for name in self.hidden & self.env.keys():  # functions that are defined in it read them
-            self.inner[name] = join(self.inner.get(name, NOTHING), self.env[name])
+            for inner in (self.inner, self.effects.inner):
+                inner[name] = join(inner.get(name, NOTHING), self.env[name])
         found = UNKNOWN
         for part in parts:
             found = self.kind(part)

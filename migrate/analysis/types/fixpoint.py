@@ -38,6 +38,7 @@ class Fixpoint:
     _readers: dict[Cell, dict[Cell, None]] = field(default_factory=dict)
     _active: list[Cell] = field(default_factory=list)
     _read: list[set[Cell]] = field(default_factory=list)  # what each of these has read so far
+    _traces: list[dict[Cell, object] | None] = field(default_factory=list)
     _running: set[Cell] = field(default_factory=set)
     _stale: set[Cell] = field(default_factory=set)
     _derived: list[Cell] = field(default_factory=list)
@@ -55,7 +56,21 @@ class Fixpoint:
             # a reader that is noted once is computed again, whatever becomes of the cell
             self._read[-1].add(cell)
             self._readers.setdefault(cell, {})[self._active[-1]] = None
-        return self.values[cell]
+        value = self.values[cell]
+        if self._traces and (trace := self._traces[-1]) is not None:
+            trace[cell] = value
+        return value
+
+    def trace(self, on: bool) -> dict[Cell, object]:
+        """Note what the cell that is computed now reads from here on, or no more."""
+        found: dict[Cell, object] = {}
+        if self._traces:
+            self._traces[-1] = found if on else None
+        return found
+
+    def same(self, reads: dict[Cell, object]) -> bool:
+        """Read cells again; return whether all have the values that they had."""
+        return all(self.read(cell) is value for cell, value in reads.items())
 
     def ensure(self, cell: Cell) -> None:
         """Compute a cell if it never was; the cell that is computed now does not depend on it."""
@@ -131,7 +146,9 @@ class Fixpoint:
     def _computed(self, cell: Cell) -> object:
         self._active.append(cell)
         self._read.append(set())
+        self._traces.append(None)
         new = self.compute(cell)
+        self._traces.pop()
         self._active.pop()
         self._read.pop()
         return new

@@ -13,6 +13,7 @@ from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.arithmetic import binary
 from migrate.analysis.types.contents import is_given
 from migrate.analysis.types.expressions import Evaluator
+from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.frame import Effects, Environment, Grown, Note, State, joined, widened
 from migrate.analysis.types.kinds import (
     NONE,
@@ -63,6 +64,22 @@ class _Kinds(Forward[State]):
         return self.flow.outcomes[edge.source.index][edge.why is Why.FALSE]
 
 
+@dataclass(slots=True)
+class Memo:
+    """What the evaluation of a node came to, and all that it depends on.
+
+    ``links``: the sites that were joined in the walk, and how many of these came before it.
+    """
+
+    before: State
+    after: State | None
+    outcome: tuple[State | None, State | None] | None
+    effects: Effects
+    reads: dict[Cell, object]
+    links: tuple[list[tuple[Site, Site]], int]
+    prunes: bool
+
+
 @dataclass
 class Flow(Evaluator):
     """The kinds of a unit: its variables, the attributes it stores on ``self``, its result.
@@ -83,6 +100,7 @@ class Flow(Evaluator):
     outcomes: dict[int, tuple[State | None, State | None]] = field(default_factory=dict)
     at: dict[int, Effects] = field(default_factory=dict)
     grown: dict[Site, Grown] = field(default_factory=dict)
+    memos: dict[int, Memo] = field(default_factory=dict)
 
     # -- the solution ---------------------------------------------------------------------------
 
@@ -129,7 +147,7 @@ class Flow(Evaluator):
             self.prunes = False
         for node in graph.nodes:
             if solution.before(node) is None:
-                self.after(node, State({}, {}, {}))
+                self.after(node, State({}, {}, {}), keep=False)
                 del self.at[node.index]
         self._collect(given)
 
@@ -205,13 +223,19 @@ class Flow(Evaluator):
         names = (n.id for n in ast.walk(edge.test) if isinstance(n, ast.Name))
         return [n for n in names if state is not None and state.env.get(n) == NONE]
 
-    def after(self, node: Node, before: State) -> State | None:
-        """Evaluate what a node holds in a state; return the state after it."""
-        last = self.at.get(node.index)
-        if last is not None:
-            for assumed in last.assumed:
-                self.assumed.pop(assumed, None)
+    def after(self, node: Node, before: State, keep: bool = True) -> State | None:
+        """Evaluate what a node holds in a state; return the state after it.
+
+        What it came to in the same state before, in this walk or the last one, holds as long as all
+        that it has read is what it was. ``keep``: whether control comes to the node at all.
+        """
+        last, memo = self.at.get(node.index), self.memos.get(node.index)
+        for assumed in last.assumed if last is not None else ():
+            self.assumed.pop(assumed, None)
+        if keep and memo is not None and self._holds(memo, before):
+            return self._again(node, memo)
         self.effects = self.at[node.index] = Effects()
+        reads, joined = self.world.traced(True), len(self.joined)
         self.enter(before)
         part = node.part
         if node.role in (Role.STATEMENT, Role.DEFINITION):
@@ -224,7 +248,52 @@ class Flow(Evaluator):
         elif part is not None:
             _EVALUATE[node.role](self, node)
         same = self.env is before.env and self.paths is before.paths
-        return before if same and self.notes is before.notes else self.leave()
+        after = before if same and self.notes is before.notes else self.leave()
+        self.world.traced(False)
+        if keep and self.effects.lasting and node.role is not Role.DEFINITION:
+            outcome, links = self.outcomes.get(node.index), (self.joined, joined)
+            made = Memo(before, after, outcome, self.effects, reads, links, self.prunes)
+            self.memos[node.index] = made
+        else:
+            self.memos.pop(node.index, None)
+        return after
+
+    def _holds(self, memo: Memo, before: State) -> bool:
+        """Return whether a node would come to the same as before."""
+        joined, count = memo.links
+        return (
+            (memo.before is before or memo.before == before)
+            and memo.prunes == self.prunes
+            and len(self.joined) == count
+            and (joined is self.joined or not count or joined[:count] == self.joined)
+            and not (self.function is not None and self.function.globals)
+            and all(
+                self.known.get(t) == known and (t in self.beside) == beside
+                for t, known, beside in memo.effects.recalled
+            )
+            and self.world.unchanged(memo.reads)
+        )
+
+    def _again(self, node: Node, memo: Memo) -> State | None:
+        """Do what a node did before; return the state after it."""
+        self.effects = effects = self.at[node.index] = memo.effects
+        if memo.outcome is not None:
+            self.outcomes[node.index] = memo.outcome
+        self.assumed |= effects.assumed
+        self.pruned |= effects.pruned
+        for into, found in (
+            (self.variables, effects.bound),
+            (self.stores, effects.stores),
+            (self.inner, effects.inner),
+        ):
+            for name, value in found.items():
+                into[name] = join(into.get(name, NOTHING), value)
+        self.result = join(self.result, effects.result)
+        for site, other in effects.links:
+            self.links.setdefault(site, set()).add(other)
+            self.links.setdefault(other, set()).add(site)
+            self.joined.append((site, other))
+        return memo.after
 
     def surely_imports(self, node: ast.AST | None) -> bool:
         """Return whether a statement imports what torch surely has, so that no handler sees it."""

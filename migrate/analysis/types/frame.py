@@ -130,8 +130,10 @@ class Effects:
 
     ``bound``: the variables that it binds; ``stores``: the attributes of ``self``; ``result``: what
     it returns or yields; ``grown``: what is put into the
-    containers of a site; ``events``: what it proves and binds, in order; ``assumed``: the nodes of
-    which it assumes something.
+    containers of a site; ``events``: what it proves and binds, in order; ``assumed``: what it
+    assumes of nodes, and why; ``inner``: the variables of its comprehensions; ``links``: sites that
+    it joins; ``recalled``: what was known of the bindings in it; ``pruned``: whether a test in it
+    cannot come out one way; ``lasting``: whether all that it does is noted here.
     """
 
     bound: Environment = field(default_factory=dict)
@@ -139,7 +141,12 @@ class Effects:
     result: Kind = NOTHING
     grown: dict[Site, Grown] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    assumed: list[int] = field(default_factory=list)
+    assumed: dict[int, str] = field(default_factory=dict)
+    inner: Environment = field(default_factory=dict)
+    links: list[tuple[Site, Site]] = field(default_factory=list)
+    recalled: list[tuple[int, Kind | None, bool]] = field(default_factory=list)
+    pruned: bool = False
+    lasting: bool = True
 
 
 @dataclass
@@ -165,6 +172,7 @@ class Frame:
     known: dict[int, Kind] = field(default_factory=dict)
     beside: set[int] = field(default_factory=set)
     links: dict[Site, set[Site]] = field(default_factory=dict)
+    joined: list[tuple[Site, Site]] = field(default_factory=list)  # the links in their order
     effects: Effects = field(default_factory=Effects)
     shared: bool = False  # whether env and notes belong to a state as well
     prunes: bool = True  # whether a way ends where a test cannot come out so by what is known
@@ -246,7 +254,7 @@ class Frame:
     def assume(self, node: ast.AST, why: str) -> None:
         """Note why something is assumed of a node."""
         self.assumed[id(node)] = why
-        self.effects.assumed.append(id(node))
+        self.effects.assumed[id(node)] = why
 
     # -- evidence -------------------------------------------------------------------------------
 

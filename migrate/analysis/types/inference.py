@@ -19,7 +19,7 @@ from migrate.analysis.types.classes import Classes
 from migrate.analysis.types.contents import is_plain, received, with_more
 from migrate.analysis.types.elimination import Elimination, Question
 from migrate.analysis.types.fixpoint import Cell, Fixpoint
-from migrate.analysis.types.flow import Flow
+from migrate.analysis.types.flow import Flow, Memo
 from migrate.analysis.types.kinds import (
     NONE,
     NOTHING,
@@ -71,6 +71,7 @@ class Inference(Told):
     _facts: dict[str, Facts] = field(default_factory=dict)
     _captured: dict[str, Captured] = field(default_factory=dict)
     _graphs: dict[int, cfg.Graph] = field(default_factory=dict)
+    _memos: dict[Unit, dict[int, Memo]] = field(default_factory=dict)
     _shared: Shared = field(default_factory=Shared)
 
     def __post_init__(self) -> None:
@@ -108,6 +109,7 @@ class Inference(Told):
             self._bodies.pop(key, None)
         for unit in units:
             self._flows.pop(unit, None)
+            self._memos.pop(unit, None)
             self._proofs.pop(unit, None)
         self._read_program(self.summaries)
         self._untold(units)
@@ -147,6 +149,7 @@ class Inference(Told):
 
     def _finish(self) -> None:
         """What nothing has reached is unknown to those who read the result."""
+        self._memos.clear()  # they rest on kinds that change here
         for node, value in self.kinds.items():
             if not value:
                 self.kinds[node] = UNKNOWN
@@ -267,13 +270,14 @@ class Inference(Told):
         return self.kinds.get(id(node))
 
     def _top_level(self, path: str) -> Flow:
-        flow = self._flows[path] = Flow(self, path, None)
+        flow = self._flows[path] = Flow(self, path, None, memos=self._memos.setdefault(path, {}))
         importing.bind(self.program.files[path], flow)
         flow.solve(self.program.files[path].source.tree, dict(flow.variables))
         return flow
 
     def _function(self, function: Function, given: dict[str, Kind]) -> Flow:
-        flow = self._flows[function] = Flow(self, function.path, function)
+        memos = self._memos.setdefault(function, {})
+        flow = self._flows[function] = Flow(self, function.path, function, memos=memos)
         flow.solve(function.node, given)
         return flow
 

@@ -10,9 +10,9 @@ from typing import TypeVar, cast
 from migrate.analysis.program import Class, Function, Program
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.analysis.types import changes, class_texts
-from migrate.analysis.types.contents import More, bare
+from migrate.analysis.types.contents import More, anything_in, bare, level
 from migrate.analysis.types.elimination import Elimination
-from migrate.analysis.types.fixpoint import Cell
+from migrate.analysis.types.fixpoint import Cell, Fixpoint
 from migrate.analysis.types.flow import Flow
 from migrate.analysis.types.kinds import NOTHING, Kind, Site, join
 from migrate.analysis.types.outcome import Outcome
@@ -44,6 +44,7 @@ class Told:
     summaries: Summaries
     _elimination: Elimination
     _shared: Shared
+    _cells: Fixpoint
 
     def invalidate(self, *cell: Hashable) -> None:
         raise NotImplementedError
@@ -147,7 +148,8 @@ class Told:
                 depth = (len(site) - len(base)) // 2
                 attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")
                 name = f"@{attribute}" if base[0] == "@" else base
-                found.setdefault(name, {})[key, depth] = (bare(added), keys)
+                around = frozenset(level(base, d) for d in range(depth + 1))
+                found.setdefault(name, {})[key, depth] = bare(anything_in(added, around)), keys
         for name in {**found, **self._shared.putting.get(unit, {})}:
             known = self._shared.puts.setdefault(name, {})
             if known.get(unit, {}) != found.get(name, {}):
@@ -178,6 +180,14 @@ class Told:
     def put_into_given(self, function: Function) -> Mapping[Site, Kind]:
         """What a function puts into the containers that it is given, by their sites."""
         return self._ask(("put into given", function), dict)
+
+    def traced(self, on: bool) -> dict[Cell, object]:
+        """Note what the walk that runs reads from here on, or no more."""
+        return self._cells.trace(on)
+
+    def unchanged(self, reads: dict[Cell, object]) -> bool:
+        """Return whether cells that a walk has read have the values that they had."""
+        return self._cells.same(reads)
 
     def may_share(self, function: Function) -> bool:
         """Whether some call passes one container for two parameters."""

@@ -13,6 +13,7 @@ from migrate.analysis.summaries import Changes, Effects
 from migrate.analysis.types.captured import Captured
 from migrate.analysis.types.contents import More
 from migrate.analysis.types.elimination import Question
+from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.kinds import Atom, Kind, Site
 from migrate.analysis.types.recorded import Recorded
 from migrate.analysis.types.results import Results
@@ -118,6 +119,10 @@ class World(Protocol):
     def put(self, base: str, classes: Collection[str] = ()) -> More: ...
 
     def joined_to(self, site: str) -> frozenset[str]: ...
+
+    def traced(self, on: bool) -> dict[Cell, object]: ...
+
+    def unchanged(self, reads: dict[Cell, object]) -> bool: ...
 
     def may_share(self, function: Function) -> bool: ...
 
