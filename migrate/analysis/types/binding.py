@@ -142,18 +142,23 @@ class Binding(Frame):
     def link(self, value: Kind, name: str) -> None:
         """Note that what has a name of its own outside of the unit holds this value from now on."""
         for depth, sites in enumerate(contents.levels(value)):
-            outside = contents.level(name, depth)
             for site in sites:
-                self.join_sites(site, outside)
+                self.join_sites(site, contents.level(name, depth), contents.anything(value))
 
-    def join_sites(self, site: Site, *others: Site) -> None:
-        """Note that the containers of some sites may be one."""
-        for other in others:
-            if other != site and other not in self.links.get(site, ()):
-                self.links.setdefault(site, set()).add(other)
-                self.links.setdefault(other, set()).add(site)
-                self.joined.append((site, other))
-                self.effects.links.append((site, other))
+    def join_sites(self, site: Site, other: Site, anything: Kind) -> None:
+        """Note that the containers of two sites may be one.
+
+        One that may hold itself holds whatever there is.
+        """
+        known = self.links.get(site, set())
+        around = frozenset(s for s in known if contents.is_around(s, other))
+        if around:
+            self.grow(around | {site, other}, anything)
+        elif other != site and other not in known:
+            self.links.setdefault(site, set()).add(other)
+            self.links.setdefault(other, set()).add(site)
+            self.joined.append((site, other))
+            self.effects.links.append((site, other))
 
     def _put_item(self, target: ast.Subscript, value: Kind) -> None:
         """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""

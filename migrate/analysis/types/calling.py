@@ -141,11 +141,11 @@ class Calling(Given):
             found = self._of_arguments(function, node, atom) or found
         if not any(a.items or contents.is_container(a) for a in found):
             return found
-        also: contents.Sites = frozenset()
+        also: frozenset[tuple[str, Site]] = frozenset()
         if self.world.effects(function).returned:  # it may be, or hold, what it was given
             passed = [*node.args, *(k.value for k in node.keywords)]
             passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
-            also = also.union(*(contents.all_sites(self.world.kinds[id(p)]) for p in passed))
+            also = also.union(*(contents.by_kind(self.world.kinds[id(p)]) for p in passed))
         return contents.received(found, id(node), also=also)
 
     def _of_arguments(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
@@ -237,9 +237,10 @@ class Calling(Given):
         held = self._held_by(changes.attributes)
         for function in functions:
             given_at = partial(self._given_at, function, node, at)
-            for site, name in self.world.kept(function):
+            anything = contents.anything(join(*args))
+            for site, name in sorted(self.world.kept(function), key=str):
                 for one in given_at(site):
-                    self.join_sites(one, name)
+                    self.join_sites(one, name, anything)
             for site, put in self.world.put_into_given(function).items() if at and put_in else ():
                 self.grow(given_at(site), contents.brought(put, id(node), given_at))
             for name in sorted(held):

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from migrate.analysis.types.kinds import (
     MAX_DEPTH,
+    MODULE,
     NOTHING,
     UNKNOWN,
     Atom,
@@ -101,8 +102,15 @@ def _is(first: Kind, second: Kind) -> bool:
     return first is second
 
 
-def received(value: Kind, *site: object, also: Sites = NO_SITES) -> Kind:
-    """Return a value as another unit sees it: made at a site of that unit, or what ``also`` made.
+@lru_cache(maxsize=4096)
+def by_kind(value: Kind) -> frozenset[tuple[str, Site]]:
+    """Return the sites of containers that a value may be or hold, each with what they are."""
+    found = {(atom.name or atom.kind, site) for atom in value for site in atom.sites}
+    return frozenset(found).union(*(by_kind(i) for atom in value for i in atom.items))
+
+
+def received(value: Kind, *site: object, also: frozenset[tuple[str, Site]] = frozenset()) -> Kind:
+    """Return a value as another unit sees it: made at a site of that unit, or one of ``also``.
 
     What an attribute or a global holds keeps the sites that say so.
     """
@@ -110,7 +118,9 @@ def received(value: Kind, *site: object, also: Sites = NO_SITES) -> Kind:
 
 
 @lru_cache(maxsize=1 << 14)
-def _received(value: Kind, site: tuple[object, ...], also: Sites, depth: int) -> Kind:
+def _received(
+    value: Kind, site: tuple[object, ...], also: frozenset[tuple[str, Site]], depth: int
+) -> Kind:
     if is_plain(value):
         return value
     own: Sites = frozenset(level(s, depth) for s in site)
@@ -122,7 +132,9 @@ def _received(value: Kind, site: tuple[object, ...], also: Sites, depth: int) ->
         items = tuple(_received(i, site, also, depth + 1) for i in atom.items)
         at = NO_SITES
         if is_container(atom):
-            at = own | also | {s for s in atom.sites if isinstance(s, str)}
+            at = own | {s for s in atom.sites if isinstance(s, str)}
+            kinds = (atom.name or atom.kind, atom.kind if atom.kind != "iterator" else "")
+            at |= {s for what, s in also if "" in kinds or what in kinds}
         found.append(_rebuilt(atom, items, atom.keys, at))
     return join(frozenset(found))
 
@@ -171,6 +183,18 @@ def level(site: object, depth: int) -> Site:
         return site, depth
     base = site.rstrip("[]")
     return base + "[]" * min((len(site) - len(base)) // 2 + depth, MAX_DEPTH)
+
+
+def anything(value: Kind) -> Kind:
+    """Return what containers like those of a value may hold: torch's hold Modules."""
+    held = [a for a in value if is_container(a)]
+    return MODULE if held and all(a.name in MODULES[:3] for a in held) else UNKNOWN
+
+
+def is_around(site: Site, other: Site) -> bool:
+    """Return whether one of two sites is what the container of the other one holds."""
+    texts = isinstance(site, str) and isinstance(other, str)
+    return texts and site != other and str(site).rstrip("[]") == str(other).rstrip("[]")
 
 
 def inside(site: str) -> str:
@@ -284,8 +308,14 @@ def with_more(value: Kind, more: More, depth: int = 0) -> Kind:
             for key in sorted(under) or [""]:
                 items, keys = _with(atom, items, added, key)
         items = tuple(with_more(i, more, depth + 1) for i in items)  # what was added as well
+        # lists beside what is unknown say no more; they would be nested deeper with each round
+        items = tuple(frozenset(map(_bottomless, i)) if i >= UNKNOWN else i for i in items)
         found.append(_rebuilt(atom, items, keys, atom.sites))
     return join(frozenset(found))
+
+
+def _bottomless(atom: Atom) -> Atom:
+    return atom._replace(items=(UNKNOWN,)) if atom.kind in ("list", "dict") else atom
 
 
 def anything_in(value: Kind, at: Sites) -> Kind:
