@@ -379,7 +379,7 @@ class Flow(Evaluator):
         for part in ast.walk(pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
-                is_whole = isinstance(part, ast.MatchAs) and _is_whole(part, pattern)
+                is_whole = isinstance(part, ast.MatchAs) and narrowing.is_whole(part, pattern)
                 self.bound(name, indirect(value) if is_whole else UNKNOWN)
 
     # -- simple statements ----------------------------------------------------------------------
@@ -589,14 +589,3 @@ def _evaluated(part: ast.AST) -> list[ast.expr]:
         return part.keys
     found = getattr(part, "value" if isinstance(part, ast.MatchValue) else "cls", None)
     return [found] if isinstance(found, ast.expr) else []
-
-
-def _is_whole(part: ast.MatchAs, pattern: ast.pattern) -> bool:
-    """Return whether a capture takes all that is matched, not a part of it."""
-    while isinstance(pattern, ast.MatchAs):
-        if pattern is part:
-            return True
-        if pattern.pattern is None:
-            return False
-        pattern = pattern.pattern
-    return False

@@ -6,6 +6,8 @@ class. Only what is unknown becomes an instance of the classes that are asked fo
 
 from __future__ import annotations
 
+import ast
+
 from migrate.analysis.types import values
 from migrate.analysis.types.kinds import (
     BOOL,
@@ -93,3 +95,14 @@ def _instance(atom: Atom, world: World) -> Kind:
     if atom.kind == "foreign":
         return kind("partial" if atom.name == "functools.partial" else "instance", atom.name)
     return NOTHING
+
+
+def is_whole(part: ast.MatchAs, pattern: ast.pattern) -> bool:
+    """Return whether a capture takes all that is matched, not a part of it."""
+    while isinstance(pattern, ast.MatchAs):
+        if pattern is part:
+            return True
+        if pattern.pattern is None:
+            return False
+        pattern = pattern.pattern
+    return False
