@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.codegen.substitution import Argument, Rendering
 from migrate.records.outcomes import Piece, Span
+from migrate.syntax.lines import line_begin
 from migrate.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -132,19 +133,16 @@ def _shape(text: str, newline: str) -> Shape | None:
     )
 
 
+def indentation(source: Source, node: ast.stmt) -> Piece:
+    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
+    start = source.span(node).start
+    return Piece(Span(line_begin(source, start), start))
+
+
 def above(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:
     """Lines of their own before the text at ``start``, indented as its line will be."""
-    indent = Piece(Span(source.line_start(source.line_of(start)), start))
+    indent = Piece(Span(line_begin(source, start), start))
     parts: Parts = []
     for line in lines:
         parts += [line + source.newline, indent]
     return tuple(parts)
-
-
-def removed_span(source: Source, statement: ast.stmt) -> Span:
-    """What goes with a statement: its line where nothing else is on it."""
-    span = source.span(statement)
-    start = source.line_start(source.line_of(span.start))
-    end = source.data.find(b"\n", span.end) + 1
-    alone = not source.data[start : span.start].strip() and not source.data[span.end : end].strip()
-    return Span(start, end) if alone and end else span

@@ -11,6 +11,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.rules.called_from import sites_of
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before, step_of
 from migrate.syntax.trees import within
 
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -207,11 +208,9 @@ def _takes(caught: ast.expr | None, error: type[Exception]) -> bool:
 def _passed_on(scene: Scene, statement: Try, handler: ast.ExceptHandler) -> Edit:
     source = scene.source
     start = source.offset(handler.lineno, handler.col_offset)
-    line = source.line_start(handler.lineno)
-    indent = source.data[line:start].decode("utf-8")
+    indent = before(source, start)
     word = "except*" if isinstance(statement, ast.TryStar) else "except"
-    step = "\t" if indent.startswith("\t") else "    "
-    lines = (f"{word} NotImplementedError:", f"{indent}{step}raise", indent)
+    lines = (f"{word} NotImplementedError:", f"{indent}{step_of(indent)}raise", indent)
     site = Site("except", Span(start, start), handler.lineno, handler.col_offset + 1)
     return Edit(site, Outcome.FLAGGED, (source.newline.join(lines),))
 
@@ -233,9 +232,9 @@ def _raised_again(scene: Scene, statement: Try) -> Edit:
     """``finally: return y`` raises first what a flag has raised."""
     source, first = scene.source, statement.finalbody[0]
     span = source.span(first)
-    indent = source.data[source.line_start(first.lineno) : span.start]
+    indent = before(source, span.start)
     text, root = scene.spelling.local("helpers.raise_flag")
-    behind = f"{source.newline}{indent.decode()}" if not indent.strip() else "; "
+    behind = f"{source.newline}{indent}" if not indent.strip() else "; "
     site = Site("finally", Span(span.start, span.start), first.lineno, first.col_offset + 1)
     return Edit(site, Outcome.FLAGGED, (f"{text}(){behind}",), needs=frozenset((root,)))
 

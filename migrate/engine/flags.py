@@ -32,12 +32,11 @@ from migrate.codegen.layout import above
 from migrate.codegen.substitution import piece
 from migrate.engine import caught
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.rules.dedent import first_start
 from migrate.rules.graph import unbound
-from migrate.rules.graph.scope import begins_line
 from migrate.rules.inside_text import fitted
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before, begins_line, first_start, step_of, text_begin
 
 MISSING = "helpers.Missing"
 STOP = "helpers.unconverted"
@@ -112,7 +111,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
     marks += _derived(scene, marks)
     by_line: dict[int, list[Mark]] = {}
     for mark in marks:
-        begin = _line_begin(scene, scene.statement(mark.node))
+        begin = text_begin(scene.source, first_start(scene.source, scene.statement(mark.node)))
         by_line.setdefault(begin, []).append(mark)
     for start, some in by_line.items():
         yield _comment(scene, start, some)
@@ -167,7 +166,7 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
-    if refusal.tensor is not None and begins_line(scene, scene.statement(node)):
+    if refusal.tensor is not None and begins_line(scene.source, scene.statement(node)):
         return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
     if isinstance(place, ast.stmt):
@@ -396,7 +395,7 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
     text = f"raise NotImplementedError({message(mark.refusal)!r})"
     span = scene.source.span(statement)
     site = _at(mark, span)
-    if begins_line(scene, statement):
+    if begins_line(scene.source, statement):
         yield Stop(site, Outcome.FLAGGED, unbound.raising(scene, statement, text))
     else:
         made, root = _called(scene, STOP, mark)
@@ -409,8 +408,8 @@ def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     assert isinstance(statement, (ast.AugAssign, ast.Assign)) and mark.refusal.tensor is not None
     target = statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
     span = source.span(target)
-    indent = source.data[source.line_start(target.lineno) : span.start].decode("utf-8")
-    step = "\t" if indent.startswith("\t") else "    "
+    indent = before(source, span.start)
+    step = step_of(indent)
     text, root = scene.spelling.local("mindspore.Tensor")
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
     then = f", {text}):{source.newline}{indent}{step}{stop}{source.newline}{indent}"
@@ -422,7 +421,7 @@ def _definition(scene: Scene, mark: Mark) -> Iterator[Edit]:
     node = mark.place
     assert isinstance(node, (*_FUNCTIONS, ast.ClassDef))
     made, root = _called(scene, MISSING, mark)
-    span = Span(first_start(scene, node), scene.source.span(node).end)
+    span = Span(first_start(scene.source, node), scene.source.span(node).end)
     parts, needs = (f"{node.name} = {made}",), frozenset((root,))
     yield Stop(_at(mark, span), Outcome.FLAGGED, parts, needs=needs)
 
@@ -531,17 +530,6 @@ def _at(mark: Mark, span: Span) -> Site:
 
 
 # -- what announces it ------------------------------------------------------------------------
-
-
-def _line_begin(scene: Scene, statement: ast.stmt) -> int:
-    """Return where the comment goes: before the first text of the statement's line."""
-    decorators = getattr(statement, "decorator_list", ())
-    start = min(scene.source.span(n).start for n in (statement, *decorators))
-    line = scene.source.line_start(scene.source.line_of(start))
-    data = scene.source.data
-    while data[line : line + 1] in (b" ", b"\t", b"\f"):
-        line += 1
-    return line
 
 
 def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from migrate.codegen.layout import removed_span
 from migrate.mapping.names import root_of
-from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules.along import along_name
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before, first_start, line_begin, next_line, removed_span
 from migrate.vendoring.follow import module_span
 
 
@@ -124,8 +124,7 @@ def _replace(scene: Scene, statement: ast.stmt, lines: list[str]) -> Edit:
     """The statement becomes the lines; without any it goes, and its line where it is alone."""
     source = scene.source
     span = source.span(statement)
-    start = source.line_start(source.line_of(span.start))
-    indent = source.data[start : span.start].decode()
+    indent = before(source, span.start)
     site = Site("import", span, source.line_of(span.start), 1)
     if lines:
         text = (source.newline + indent).join("\n".join(lines).split("\n"))
@@ -157,8 +156,7 @@ def leading_end(scene: Scene) -> int:
         break
     if last is None:
         return _after_header_comments(scene)
-    end = scene.source.data.find(b"\n", scene.source.span(last).end)
-    return end + 1 if end >= 0 else len(scene.source.data)
+    return next_line(scene.source, scene.source.span(last).end)
 
 
 def helpers_at(scene: Scene, bindings: Mapping[int, Edit]) -> int:
@@ -188,9 +186,7 @@ def _after_header_comments(scene: Scene) -> int:
     body = scene.source.tree.body
     if not body:
         return len(scene.source.data)
-    decorators = getattr(body[0], "decorator_list", ())
-    first = min(scene.source.span(n).start for n in (body[0], *decorators))
-    return scene.source.line_start(scene.source.line_of(first))
+    return line_begin(scene.source, first_start(scene.source, body[0]))
 
 
 def _insert(scene: Scene, statements: Sequence[ast.stmt], block: str) -> Edit:
@@ -206,11 +202,7 @@ def _insert(scene: Scene, statements: Sequence[ast.stmt], block: str) -> Edit:
     if last is None:
         place = _after_header_comments(scene)
     else:
-        end = source.data.find(b"\n", source.span(last).end)
-        place = end + 1 if end >= 0 else len(source.data)
+        place = next_line(source, source.span(last).end)
     site = Site("import", Span(place, place), source.line_of(place), 1)
     text = block.replace("\n", source.newline) + source.newline
     return Edit(site, Outcome.CONVERTED, (text,))
-
-
-__all__ = ["Piece", "edits", "leading_end"]

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from migrate.codegen.emit import in_order, within
-from migrate.codegen.layout import above, removed_span
+from migrate.codegen.layout import above
 from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules.graph.state import answers
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import first_start, removed_span, text_begin
 from migrate.syntax.source import Source
 
 
@@ -223,17 +224,10 @@ def _starts(data: bytes) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _whole(source: Source, node: ast.stmt) -> Span:
-    """The span of a statement with its decorators."""
-    span = source.span(node)
-    starts = [source.span(d).start for d in getattr(node, "decorator_list", ())]
-    return Span(min([span.start, *starts]), span.end)
-
-
 def _statements(scene: Scene) -> list[tuple[int, int]]:
     """Start and end of every statement, by their start."""
-    whole = [_whole(scene.source, n) for n in scene.file.nodes if isinstance(n, ast.stmt)]
-    return sorted((span.start, span.end) for span in whole)
+    source, nodes = scene.source, (n for n in scene.file.nodes if isinstance(n, ast.stmt))
+    return sorted((first_start(source, n), source.span(n).end) for n in nodes)
 
 
 def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: int) -> Edit:
@@ -246,8 +240,6 @@ def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: i
         for first, last in reversed(statements[:before])
         if start < last or source.line_of(last) == place
     )
-    line = source.line_start(source.line_of(next(inner, start)))
-    while source.data[line : line + 1] in (b" ", b"\t"):
-        line += 1
+    line = text_begin(source, next(inner, start))
     parts = above(source, line, [source.text(Span(start, end))])
     return Edit(Site("comment", Span(line, line), source.line_of(line), 1), Outcome.KEPT, parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
@@ -12,13 +11,13 @@ from migrate.codegen.layout import above
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, decorators
-from migrate.rules.dedent import dedented, first_start
+from migrate.rules.dedent import dedented
 from migrate.rules.stopped import QUIET, STOPPING, outwards
 from migrate.rules.torch_sharing import is_view_name
 from migrate.sites.buffer_gradients import CUTTING, carries, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.source import Source
+from migrate.syntax.lines import before, commented_end, comments, first_start
 from migrate.syntax.trees import unpacked
 
 # their rows take whatever is given, also by **: they only choose a kernel
@@ -77,13 +76,8 @@ def _lowers(call: ast.Call) -> bool:
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     source = scene.source
-    start, end = source.span(node).start, first_start(scene, node.body[0])
-    tokens = source.tokens if b"#" in source.data[start:end] else ()
-    notes = [
-        source.text(Span(a, b))
-        for kind, a, b in tokens
-        if kind == tokenize.COMMENT and start <= a < end
-    ]
+    start, end = source.span(node).start, first_start(scene.source, node.body[0])
+    notes = comments(source, start, end)
     place = Site(site.name, Span(start, end), site.line, site.column)
     return Edit(
         place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note
@@ -190,7 +184,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             kept.add(item.id)  # no value is computed: it has the gradient that it had
         elif read and (is_all(scene.kind(item), "Tensor") or _may_carry(scene, item, node)):
             stores.setdefault(item.id, []).append(item)
-    end = _line_end(scene.source, scene.source.span(node.body[-1]).end)
+    end = commented_end(scene.source, node.body[-1])
     behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
         inside = all(id(place) in own for place in places)
@@ -321,9 +315,9 @@ def _cut(
     """
     source = scene.source
     text, root = _cutting(scene, block, name)
-    end = end or _line_end(source, source.span(after).end)
+    end = end or commented_end(source, after)
     start, line = source.span(after).start, source.line_start(after.lineno)
-    if source.data[line:start].strip():  # behind a colon
+    if before(source, start).strip():  # behind a colon
         start, line = source.span(block).start, source.line_start(block.lineno)
     indent = Piece(Span(line, start))  # what goes with the headers around it goes here as well
     value = f"{cast} if {cast}.dtype == {name}.dtype else {text}({name})" if cast else ""
@@ -361,7 +355,7 @@ def _cut_first(scene: Scene, header: ast.For, name: str) -> Edit:
     """``name = ops.stop_gradient(name)`` as the first statement of a loop that binds it."""
     source, first = scene.source, header.body[0]
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    start, line = first_start(scene, first), source.line_start(first.lineno)
+    start, line = first_start(scene.source, first), source.line_start(first.lineno)
     beside = source.data[line:start].strip()  # behind a colon
     rest = ("; ",) if beside else (source.newline, Piece(Span(line, start)))
     parts = (f"{name} = {text}({name})", *rest)
@@ -396,13 +390,6 @@ def _left_with(scene: Scene, name: str, node: ast.With) -> Iterator[ast.AST | No
             yield from (b.place for b in reach.bindings)
             if reach.unbound:
                 yield None
-
-
-def _line_end(source: Source, end: int) -> int:
-    """Behind a comment on the same line: it belongs to what stands there."""
-    stop = source.data.find(b"\n", end)
-    rest = source.data[end : stop if stop >= 0 else len(source.data)]
-    return end + len(rest.rstrip(b"\r")) if rest.strip().startswith(b"#") else end
 
 
 def _evaluated(node: ast.AST) -> Iterator[ast.AST]:

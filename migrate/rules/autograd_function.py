@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import removed_span
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
 from migrate.rules.classes import name_span
@@ -25,6 +24,7 @@ from migrate.rules.function_blueprint import (
 )
 from migrate.sites.references import APPLY
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import removed_span
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",

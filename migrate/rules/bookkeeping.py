@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.program import Function
-from migrate.codegen.layout import removed_span
 from migrate.records.outcomes import Edit, Outcome, Removal, Site
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import removed_span
 
 
 def calls(scene: Scene) -> Iterator[Edit]:

@@ -17,6 +17,7 @@ from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_o
 from migrate.sites.origins import is_made_whole
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_mask, is_selection
+from migrate.syntax.lines import removed_span
 from migrate.syntax.trees import is_super
 
 
@@ -196,5 +197,5 @@ def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chos
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
     """A call or setting without effect goes with its statement."""
-    where = Site(site.name, layout.removed_span(scene.source, statement), site.line, site.column)
+    where = Site(site.name, removed_span(scene.source, statement), site.line, site.column)
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before, step_of
 from migrate.syntax.trees import is_super
 
 
@@ -65,13 +66,13 @@ def delegates(scene: Scene) -> Iterator[Edit]:
             continue
         first = body[1] if len(body) > 1 and ast.get_docstring(method.node) else body[0]  # type: ignore[arg-type]
         start, source = scene.source.span(first).start, scene.source
-        indent = source.data[source.line_start(first.lineno) : start].decode()
+        indent = before(source, start)
         if indent.strip():
             continue
-        step = "\t" if indent.startswith("\t") else "    "
         members = ", ".join(f'"{m}"' for m in sorted(read))
         lines = (f"if {name} in ({members},):",
-                 f"{indent}{step}return super().__getattr__({name})", indent)  # fmt: skip
+                 f"{indent}{step_of(indent)}return super().__getattr__({name})",
+                 indent)  # fmt: skip
         site = Site("__getattr__", Span(start, start), first.lineno, first.col_offset + 1)
         yield Edit(site, Outcome.CONVERTED, (source.newline.join(lines),))
 

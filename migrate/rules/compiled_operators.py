@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from migrate.codegen.layout import removed_span
 from migrate.mapping.choice import Chosen
 from migrate.mapping.table import is_pattern
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import removed_span
 
 
 def load_library(

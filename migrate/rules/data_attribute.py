@@ -18,11 +18,11 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.buffers import evaluated_behind
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
-from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, ends_line
 
 KEY = "torch.Tensor.data"
 
@@ -68,10 +68,9 @@ def is_set_anew(scene: Scene, place: ast.Subscript) -> bool:
 
 def sets_alone(scene: Scene, statement: ast.stmt) -> bool:
     """Return whether a statement sets nothing else, on lines of its own."""
-    after = scene.source.data[scene.source.span(statement).end :].partition(b"\n")[0]
     several = isinstance(statement, ast.Assign) and len(statement.targets) > 1
     unpacks = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple)
-    alone = begins_line(scene, statement) and not after.strip().startswith(b";")
+    alone = begins_line(scene.source, statement) and ends_line(scene.source, statement)
     return alone and not several and not unpacks
 
 

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.codegen.layout import removed_span
 from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
-from migrate.rules.dedent import dedented, first_start, unwrapped
+from migrate.rules.dedent import dedented, unwrapped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import first_start, is_elif, line_end, removed_span
 
 JIT = ("torch.jit.",)
 COMPILER = ("torch.compiler.is_",)
@@ -67,7 +67,7 @@ def _safe(scene: Scene) -> list[tuple[ast.Try, Span]]:
             if _cannot_fail(scene, node):
                 source, span = scene.source, scene.source.span(node)
                 last = source.span(node.body[-1]).end
-                end = last + len(source.data[last:].split(b"\n", 1)[0].rstrip(b"\r"))
+                end = line_end(source, last)
                 if not any(s.start <= span.start < s.end for _, s in found) and end < span.end:
                     found.append((node, Span(end, span.end)))
         scene._memo["safe tries"] = found
@@ -113,7 +113,7 @@ def folds(scene: Scene) -> tuple[Fold, ...]:
     if b"jit" not in scene.source.data:
         return ()
     for node in scene.file.of(ast.If):
-        if not _is_elif(scene, node):
+        if not is_elif(scene.source, node):
             answer = torch_answer(scene, node.test)
             if answer is not None:
                 fold = Fold(node, answer)
@@ -150,7 +150,7 @@ def edits(scene: Scene) -> Iterator[Edit]:
             yield Removal(
                 _site(scene, node, removed_span(scene.source, node)), Outcome.CONVERTED, ()
             )
-        elif not fold.answer and _is_elif(scene, node.orelse[0]):
+        elif not fold.answer and is_elif(scene.source, node.orelse[0]):
             inner = node.orelse[0]
             span = Span(scene.source.span(node).start, scene.source.span(inner).start)
             # the span of an inner ``if`` that is written elif begins at that word
@@ -163,7 +163,7 @@ def _kept(scene: Scene, fold: Fold) -> Iterator[Edit]:
     source = scene.source
     node, alive = fold.node, fold.alive
     start, end = source.span(node).start, source.span(node).end
-    yield _silent(scene, node, Span(start, first_start(scene, alive[0])), ())
+    yield _silent(scene, node, Span(start, first_start(scene.source, alive[0])), ())
     if fold.answer and fold.dead:
         yield _silent(scene, node, Span(_before_else(scene, fold), end), ())
     for span in dedented(scene, node, alive):
@@ -218,14 +218,6 @@ def _simplified(scene: Scene) -> Iterator[Span]:
             span = _without_operand(scene, node.test)
             if span is not None and torch_answer(scene, node.test) is None:
                 yield span
-
-
-def _is_elif(scene: Scene, node: ast.stmt) -> bool:
-    parent = scene.parent(node)
-    if not isinstance(node, ast.If) or not isinstance(parent, ast.If):
-        return False
-    start = scene.source.span(node).start
-    return parent.orelse == [node] and scene.source.data[start : start + 4] == b"elif"
 
 
 def _may_go(statement: ast.stmt) -> bool:

@@ -10,6 +10,7 @@ from migrate.analysis.types.kinds import ordered
 from migrate.mapping.table import Row
 from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import line_begin, next_line
 from migrate.syntax.trees import is_super, within
 
 _WRAPS = "functools.wraps"
@@ -169,7 +170,6 @@ def dropped(scene: Scene, site: Site, node: ast.expr, row: Row) -> Edit:
     """The lines of the decorator are gone."""
     source = scene.source
     span = source.span(node)
-    start = source.line_start(source.line_of(span.start))
-    end = source.data.find(b"\n", span.end)
-    place = Site(site.name, Span(start, end + 1), site.line, site.column)
+    lines = Span(line_begin(source, span.start), next_line(source, span.end))
+    place = Site(site.name, lines, site.line, site.column)
     return Edit(place, Outcome.CONVERTED, (), row.key, note=row.note)

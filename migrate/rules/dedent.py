@@ -8,22 +8,16 @@ from collections.abc import Iterator
 
 from migrate.records.outcomes import Span
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import first_start, line_end
 
 _OVER_LINES = (b'"""', b"'''", b"\\\n", b"\\\r")
-
-
-def first_start(scene: Scene, node: ast.stmt) -> int:
-    """Where a statement begins, decorators included."""
-    decorators = getattr(node, "decorator_list", ())
-    starts = [scene.source.span(d).start - 1 for d in decorators]
-    return min([scene.source.span(node).start, *starts])
 
 
 def dedented(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Span]:
     """The indentation to take away, so that ``body`` stands where ``node`` stood."""
     source = scene.source
     head = source.line_of(source.span(node).start)
-    begin = first_start(scene, body[0])
+    begin = first_start(scene.source, body[0])
     first = source.line_of(begin)
     if source.data[source.line_start(first) : begin].strip():
         return  # it stands behind the colon
@@ -51,11 +45,11 @@ def unwrapped(scene: Scene, node: ast.stmt, body: list[ast.stmt]) -> list[Span]:
 
     That is the header and, where more follows, that as well.
     """
-    source, first = scene.source, first_start(scene, body[0])
+    source, first = scene.source, first_start(scene.source, body[0])
     whole, last = source.span(node), source.span(body[-1]).end
     comment = source.data.find(b"#", whole.start, first)
     head = Span(whole.start, comment if comment >= 0 else first)
-    end = last + len(source.data[last:].split(b"\n", 1)[0].rstrip(b"\r"))
+    end = line_end(source, last)
     above = comments_left(scene, node, source.line_of(head.end) + 1, source.line_of(first))
     tail = [Span(end, whole.end)] if end < whole.end else []
     return [head, *above, *dedented(scene, node, body), *tail]

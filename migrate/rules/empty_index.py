@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
 from migrate.records.outcomes import Edit, Outcome, Piece
-from migrate.rules.graph.scope import begins_line
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_selection
+from migrate.syntax.lines import before, begins_line, ends_line, step_of
 
 
 def guards(scene: Scene) -> Iterator[Edit]:
@@ -62,19 +62,17 @@ def _is_item(bound: ast.expr | None) -> bool:
 
 def _alone(scene: Scene, node: ast.stmt) -> bool:
     """Whether no other statement shares its lines."""
-    after = scene.source.data[scene.source.span(node).end :].partition(b"\n")[0]
-    return begins_line(scene, node) and not after.strip().startswith(b";")
+    return begins_line(scene.source, node) and ends_line(scene.source, node)
 
 
 def _guard(scene: Scene, target: ast.Subscript, places: str | Piece) -> Edit:
     """It takes the target along, so that a comment on the statement comes before both."""
     source = scene.source
     span = source.span(target)
-    indent = source.data[source.line_start(target.lineno) : span.start].decode("utf-8")
-    step = "\t" if indent.startswith("\t") else "    "
+    indent = before(source, span.start)
     site = scene.site("empty index", target)
     return Edit(
         site,
         Outcome.CONVERTED,
-        ("if ", places, f".size:{source.newline}{indent}{step}", Piece(span)),
+        ("if ", places, f".size:{source.newline}{indent}{step_of(indent)}", Piece(span)),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.called_from import call_sites
@@ -59,8 +60,7 @@ def _copied(
     while isinstance(inner, ast.Subscript):
         inner = inner.value
     index = Piece(Span(source.span(inner).end, source.span(place).end))
-    start = source.span(statement).start
-    indent = Piece(Span(source.line_start(statement.lineno), start))
+    indent = indentation(source, statement)
     name = _name(scene, target.expr.attr)
     text, root = scene.spelling.local("helpers.assign")
     held = piece(source, target.expr)

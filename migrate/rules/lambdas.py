@@ -7,7 +7,6 @@ that is assigned directly. A function of the same text compiles everywhere.
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
@@ -16,6 +15,7 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.graph.scope import compiled
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import above, begins_line, indent_of
 from migrate.syntax.trees import all_parameters, last_name
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
@@ -145,21 +145,15 @@ def _bound(node: ast.AST) -> set[str]:
 
 def _has_room(scene: Scene, statement: ast.stmt) -> bool:
     """The statement begins a line, in a body that is no class's."""
-    source, span = scene.source, scene.source.span(statement)
-    begins = not source.data[source.line_start(statement.lineno) : span.start].strip()
-    is_elif = source.data[span.start : span.start + 4] == b"elif"
     defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     in_class = isinstance(scene.parent(statement), ast.ClassDef)
-    return begins and not is_elif and not defines and not in_class
+    return begins_line(scene.source, statement) and not defines and not in_class
 
 
 def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
     """The functions of one statement, with the blank lines that a person would leave."""
     source, statement = scene.source, scene.statement(some[0][0])
-    first = _above_comments(scene, statement.lineno)
-    start = source.line_start(first)
-    line = source.line_start(statement.lineno)
-    indent = source.data[line : source.span(statement).start].decode()
+    start, indent = above(source, statement), indent_of(source, statement)
     wanted = 1 if scene.function(statement) else 2
     before = source.data[:start].rstrip()
     blank = source.data[len(before) : start].count(b"\n") - 1
@@ -195,17 +189,6 @@ def _parameters(scene: Scene, node: ast.Lambda) -> Span:
     end = source.data.index(b":", last, body)
     text = source.data[start:end]
     return Span(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
-
-
-def _above_comments(scene: Scene, line: int) -> int:
-    """The first line of the comments that stand right above a line."""
-    source = scene.source
-    comments = {source.line_of(a) for kind, a, _ in source.tokens if kind == tokenize.COMMENT}
-    while line - 1 in comments and source.data[
-        source.line_start(line - 1) : source.line_start(line)
-    ].lstrip().startswith(b"#"):
-        line -= 1
-    return line
 
 
 def _edit(scene: Scene, node: ast.Lambda, span: Span, parts: tuple[str | Piece, ...]) -> Edit:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.rules.graph.scope import begins_line
 from migrate.rules.stopped import is_stopped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, ends_line
 from migrate.syntax.trees import unpacked, within
 
 Parts = tuple["str | Piece", ...]
@@ -306,8 +307,7 @@ def is_statement(scene: Scene, by: ast.AST) -> bool:
 
 def stands_alone(scene: Scene, statement: ast.stmt) -> bool:
     """Return whether a statement has its lines to itself, where gradients are as around it."""
-    after = scene.source.data[scene.source.span(statement).end :].partition(b"\n")[0].strip()
-    alone = begins_line(scene, statement) and (not after or after.startswith(b"#"))
+    alone = begins_line(scene.source, statement) and ends_line(scene.source, statement)
     return alone and not is_stopped(scene, scene.file, statement)
 
 
@@ -363,8 +363,7 @@ def _names(scene: Scene) -> Iterator[str]:
 def lines(scene: Scene, statement: ast.stmt, found: list[Parts]) -> Parts:
     """Return statements as lines, indented as this statement is."""
     source = scene.source
-    start = source.span(statement).start
-    indent = Piece(Span(source.line_start(statement.lineno), start))
+    indent = indentation(source, statement)
     parts: Parts = ()
     for one in found:
         parts = (*parts, source.newline, indent, *one) if parts else one

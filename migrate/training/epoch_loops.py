@@ -11,10 +11,10 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate.syntax.lines import shares_line
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, blocks, reads
-from migrate.training.lines import shares_line
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)

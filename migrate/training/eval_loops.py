@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis.program import Function
+from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, blocks
-from migrate.training.lines import above, indent_of, shares_line, whole
 from migrate.training.marks import View
 from migrate.training.modules import models, quiet
 from migrate.training.placing import constructor

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 from migrate.analysis.program import Function
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import above, comments, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.cells import LossCell, of_criterion, written
 from migrate.training.effects import binds, free, reads
 from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host
 from migrate.training.groups import Group, Unclear
-from migrate.training.lines import Parts, above, comments, indent_of, shares_line, whole
+from migrate.training.lines import Parts
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import models
 from migrate.training.placing import top_level

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import File, Function, Program
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, leaves, reads, uses
 from migrate.training.groups import Group, groups
-from migrate.training.lines import above, indent_of, moved, shares_line, whole
+from migrate.training.lines import moved
 from migrate.training.marks import Act, View, marks
 from migrate.training.modules import models
 from migrate.training.slices import NOTHING, Region, region

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import shares_line, whole
 from migrate.syntax.trees import dotted
-from migrate.training.lines import Parts, shares_line, whole
+from migrate.training.lines import Parts
 from migrate.training.marks import View
 from migrate.training.slices import block_of
 

@@ -13,41 +13,11 @@ from itertools import pairwise
 
 from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import first_start, indent_of, whole
 from migrate.syntax.source import Source, read
 from migrate.training.staged import Staged
 
 Parts = tuple[str | Piece, ...]
-
-
-def indent_of(source: Source, item: ast.stmt) -> str:
-    """The white space in front of a statement."""
-    start = source.line_start(item.lineno)
-    return source.data[start : first_byte(source, item)].decode()
-
-
-def first_byte(source: Source, item: ast.stmt) -> int:
-    """Where a statement begins, its decorators included."""
-    decorators = getattr(item, "decorator_list", ())
-    return min([source.span(item).start, *(source.span(d).start - 1 for d in decorators)])
-
-
-def whole(source: Source, item: ast.stmt) -> Span:
-    """The lines of a statement, with a comment at its end, without the last newline."""
-    start = source.line_start(source.line_of(first_byte(source, item)))
-    end = source.data.find(b"\n", source.span(item).end)
-    end = len(source.data) if end < 0 else end
-    if source.data[source.span(item).end : end].lstrip()[:1] not in (b"", b"#", b"\r"):
-        end = source.span(item).end
-    return Span(start, end)
-
-
-def shares_line(source: Source, item: ast.stmt) -> bool:
-    """Whether other code stands on the lines of a statement (``a = 1; b = 2``)."""
-    span = source.span(item)
-    before = source.data[source.line_start(item.lineno) : first_byte(source, item)]
-    end = source.data.find(b"\n", span.end)
-    after = source.data[span.end : len(source.data) if end < 0 else end].strip()
-    return bool(before.strip()) or after[:1] not in (b"", b"#")
 
 
 def moved(source: Source, item: ast.stmt, indent: str) -> Parts:
@@ -75,27 +45,6 @@ def shifted(source: Source, span: Span, before: str, indent: str) -> Parts:
     return tuple(parts)
 
 
-def comments(source: Source, start: int, end: int) -> list[str]:
-    """The comments between two offsets."""
-    return [
-        source.text(Span(a, b))
-        for kind, a, b in source.tokens
-        if kind == tokenize.COMMENT and start <= a < end
-    ]
-
-
-def above(source: Source, item: ast.stmt) -> int:
-    """The start of the comment lines right above a statement, or of the statement's line."""
-    line = source.line_of(first_byte(source, item))
-    indent = indent_of(source, item).encode()
-    while line > 1:
-        start, end = source.line_start(line - 1), source.line_start(line)
-        if not source.data[start:end].startswith(indent + b"#"):
-            break
-        line -= 1
-    return source.line_start(line)
-
-
 _WORD = b".backward("
 _STEP = 4  # columns of indentation for a body that stood on the line of its header
 
@@ -115,8 +64,8 @@ def separated(sources: Mapping[str, Source]) -> dict[str, Staged]:
 def _edits(source: Source) -> Iterator[Edit]:
     for block in _blocks(source.tree):
         first = block[0]
-        head = source.data[source.line_start(first.lineno) : first_byte(source, first)]
-        before = source.data[: first_byte(source, first)].rstrip()
+        head = source.data[source.line_start(first.lineno) : first_start(source, first)]
+        before = source.data[: first_start(source, first)].rstrip()
         shared = bool(head.strip()) and before.endswith(b":")
         own = len(head) - len(head.lstrip())
         indent = head[:own].decode() + " " * _STEP if shared else indent_of(source, first)

@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from migrate.syntax.lines import shares_line
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.callbacks import anew, binds_whole
@@ -26,7 +27,6 @@ from migrate.training.epoch_loops import (
     step_names,
 )
 from migrate.training.eval_loops import mode_set
-from migrate.training.lines import shares_line
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

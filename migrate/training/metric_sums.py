@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from migrate.syntax.lines import shares_line
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, reads, uses
-from migrate.training.lines import shares_line
 from migrate.training.metric_loops import (
     EvalRounds,
     begins_anew,

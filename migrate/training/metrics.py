@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import above, comments, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, free, reads, uses
-from migrate.training.lines import Parts, above, comments, indent_of, moved, shifted, whole
+from migrate.training.lines import Parts, moved, shifted
 from migrate.training.metric_loops import LOOPS
 from migrate.training.metric_sums import Measured, class_name, key_of, measures
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import without_none
+from migrate.syntax.lines import above, indent_of, whole
 from migrate.syntax.trees import dotted
 from migrate.training.clips import settings
 from migrate.training.effects import binds, blocks, uses
 from migrate.training.groups import Group, models_of
-from migrate.training.lines import above, indent_of, whole
 from migrate.training.marks import View
 from migrate.training.modules import models
 from migrate.training.slices import Region

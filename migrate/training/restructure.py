@@ -13,6 +13,7 @@ from migrate.analysis.types.recorded import Recorded
 from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.syntax.deep import deeply
+from migrate.syntax.lines import next_line, shares_line
 from migrate.syntax.source import Source, read
 from migrate.training import by_hand, placing
 from migrate.training.apart import apart
@@ -21,7 +22,6 @@ from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
 from migrate.training.leaves import made_parameters
-from migrate.training.lines import shares_line
 from migrate.training.marks import NAMES, Mark, View, all_marks, bodies, marks
 from migrate.training.model_style import evaluated_by_model, run_by_model
 from migrate.training.modules import models
@@ -297,8 +297,7 @@ def _import(view: View) -> Edit:
     tops = [s for s in source.tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
     last = next((s for s in tops if getattr(s, "module", "") != "__future__"), None)
     start = source.span(last).end if last is not None else source.span(source.tree.body[0]).start
-    end = source.data.find(b"\n", start)
-    place = len(source.data) if end < 0 else end + 1
+    place = next_line(source, start)
     text = f"import torch as {TORCH}\nimport torch2ms as {OWN}\n"
     return _insert(source, place, (text,))
 

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.source import Source, read
-from migrate.training.lines import (
-    Parts,
+from migrate.syntax.lines import (
     comments,
     indent_of,
-    separated,
+    is_elif,
+    next_line,
     shares_line,
-    shifted,
     whole,
 )
+from migrate.syntax.source import Source, read
+from migrate.training.lines import Parts, separated, shifted
 from migrate.training.staged import Staged
 
 _WORDS = (b"GradScaler", b".backward(")
@@ -101,7 +101,7 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
             return []
     taken = [made, *(n for n in ast.walk(scope) if isinstance(n, ast.If))]
     inside = [b for b in taken if ast.unparse(b.test) == test]
-    if not steps or any(shares_line(source, b) or _is_elif(source, b) for b in inside):
+    if not steps or any(shares_line(source, b) or is_elif(source, b) for b in inside):
         return []
     return found
 
@@ -169,10 +169,6 @@ def _is_steady(scope: _Scope, made: ast.If) -> bool:
 
 def _last(node: ast.AST) -> str:
     return str(getattr(node, "attr", getattr(node, "id", "")))
-
-
-def _is_elif(source: Source, branch: ast.If) -> bool:
-    return source.data[source.span(branch).start :].startswith(b"elif")
 
 
 # -- branches that are alike ---------------------------------------------------------------------
@@ -247,8 +243,8 @@ def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch
     old, new = indent_of(source, item), indent_of(source, branch)
     comma = ", " if call.args or call.keywords else ""
     before = shifted(source, Span(lines.start, end), old, new)
-    line_end = source.data.find(b"\n", end, lines.end)
-    rest = lines.end if line_end < 0 else line_end
+    more = next_line(source, end)
+    rest = more - 1 if more < lines.end else lines.end
     parts: list[str | Piece] = [
         *before[:-1],
         f"{comma}enabled={test}",
@@ -257,8 +253,8 @@ def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch
     ]
     told = _telling(item) if isinstance(item, ast.With) else []
     last = whole(source, told[0]).start if told else lines.end
-    if line_end >= 0:
-        parts += shifted(source, Span(line_end + 1, last), old, new)
+    if more < lines.end:
+        parts += shifted(source, Span(more, last), old, new)
     if told:
         parts += shifted(source, Span(last, lines.end), indent_of(source, told[0]), new)
     return tuple(parts)

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import comments, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.training.cells import LossCell
 from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses
-from migrate.training.lines import Parts, comments, indent_of, whole
+from migrate.training.lines import Parts
 from migrate.training.marks import Act, Mark, View
 from migrate.training.placing import Place
 from migrate.training.slices import Region, block_of

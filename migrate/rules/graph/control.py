@@ -14,14 +14,22 @@ from collections.abc import Iterator
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import removed_span
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
-from migrate.rules.dedent import comments_left, dedented, first_start, unwrapped
+from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
-from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, foreign
+from migrate.rules.graph.scope import Checks, Part, Rewriting, foreign
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import (
+    begins_line,
+    first_start,
+    indent_of,
+    may_hold_comment,
+    removed_span,
+    step_of,
+)
 from migrate.syntax.trees import all_parameters, children
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
@@ -48,8 +56,8 @@ def _without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
             return ()
         if call.args or call.keywords or not foreign(scene, call.func, "contextlib.nullcontext"):
             return ()
-    start, first = scene.source.span(node).start, first_start(scene, node.body[0])
-    if scope.has_comment(scene, start, first):
+    start, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
+    if may_hold_comment(scene.source, start, first):
         return ()
     spans = (Span(start, first), *dedented(scene, node, node.body))
     return tuple(scope.edit(scene, node, span) for span in spans)
@@ -67,13 +75,13 @@ def _loop(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
 
 def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
     """What is under ``else`` comes after the loop: under a condition, where a ``break`` is."""
-    if not begins_line(scene, node):
+    if not begins_line(scene.source, node):
         return ()
     source = scene.source
     line = source.line_of(source.span(node.body[-1]).end) + 1
     while not source.data[source.line_start(line) :].lstrip(b" \t\f").startswith(b"else"):
         line += 1
-    start, first = source.line_start(line), first_start(scene, node.orelse[0])
+    start, first = source.line_start(line), first_start(scene.source, node.orelse[0])
     last = source.line_of(first)
     if last == line or source.data[start : source.line_start(line + 1)].split() != [b"else:"]:
         return ()  # a comment beside the else, or its body on the same line
@@ -87,7 +95,7 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
         return ()
     name = scope.free_local(scene, function, "broken")
     word = source.data.index(b"else", start)
-    begin = (f"{name} = False{source.newline}", scope.indent_of(scene, node))
+    begin = (f"{name} = False{source.newline}", indentation(scene.source, node))
     return (
         scope.put(scene, node, source.span(node).start, *begin),
         *(_marked(scene, b, name) for b in breaks),
@@ -98,9 +106,9 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
 def _marked(scene: Scene, node: ast.Break, name: str) -> Edit:
     """``broken = True`` in front of a ``break``."""
     start = scene.source.span(node).start
-    if not begins_line(scene, node):
+    if not begins_line(scene.source, node):
         return scope.put(scene, node, start, f"{name} = True; ")
-    above = (f"{name} = True{scene.source.newline}", scope.indent_of(scene, node))
+    above = (f"{name} = True{scene.source.newline}", indentation(scene.source, node))
     return scope.put(scene, node, start, *above)
 
 
@@ -135,10 +143,10 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
         return ()
     first = node.body[0]
     begin, start = source.span(node).start, source.span(first).start
-    if scope.has_comment(scene, begin, start) or not begins_line(scene, first):
+    if may_hold_comment(scene.source, begin, start) or not begins_line(scene.source, first):
         return ()
     colon = source.data.rindex(b":", source.span(test.values[-1]).end, start)
-    indent, step = scope.indent_of(scene, first), scope.step_of(scene, first)
+    indent, step = indentation(scene.source, first), step_of(indent_of(scene.source, first))
     parts: list[Part] = []
     for value in test.values[1:]:
         parts += ["if not (", Piece(source.span(value)), f"):{source.newline}", indent,
@@ -167,7 +175,7 @@ def _known_first(scene: Scene, node: ast.BoolOp) -> Edit | None:
     ):
         return None
     span = scene.source.span(node)
-    if not methods.is_asked(scene, node) or scope.has_comment(scene, span.start, span.end):
+    if not methods.is_asked(scene, node) or may_hold_comment(scene.source, span.start, span.end):
         return None
     if isinstance(scene.parent(node), ast.While) or not all(_only_looks(v) for v in moved):
         return None
@@ -209,7 +217,9 @@ def outer_defaults(scene: Scene) -> Iterator[Rewriting]:
         lines = [f"{node.name}_{a.arg} = {source.text_of(d)}" for a, d in late]
         head = source.newline.join((*lines, "", "", ""))
         edits = [scope.edit(scene, node, source.span(d), f"{node.name}_{a.arg}") for a, d in late]
-        yield Rewriting(node, (scope.put(scene, node, first_start(scene, top), head), *edits))
+        yield Rewriting(
+            node, (scope.put(scene, node, first_start(scene.source, top), head), *edits)
+        )
 
 
 def _late_defaults(scene: Scene, node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
@@ -249,7 +259,7 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
     """
     function = scene.file.functions.get(id(node))
     outer, args = function.parent if function is not None else None, node.args
-    if outer is None or not begins_line(scene, node) or node.decorator_list:
+    if outer is None or not begins_line(scene.source, node) or node.decorator_list:
         return None
     named = {a.arg for a in (*([] if args.posonlyargs else args.args), *args.kwonlyargs)}
     seen = outer.locals | {a.arg for a in all_parameters(outer.node.args)}
@@ -259,7 +269,7 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
     if not late or _passed_by_place(scene, outer, node, places):
         return None
     source = scene.source
-    begin = (source.newline, scope.indent_of(scene, node))
+    begin = (source.newline, indentation(scene.source, node))
     parts = [p for a, d in late for p in (f", {a.arg}=", Piece(source.span(d)))]
 
     def behind(helper: str) -> Edit:
@@ -334,20 +344,20 @@ def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
     if not all(isinstance(p, (ast.Name, ast.Attribute, ast.expr_context)) for p in parts):
         return ()
     tests = [_test(scene, source.text_of(subject), case) for case in node.cases]
-    if None in tests or not begins_line(scene, node) or "" in tests[:-1] or tests[0] == "":
+    if None in tests or not begins_line(scene.source, node) or "" in tests[:-1] or tests[0] == "":
         return ()
     heads: list[Edit] = []
     moved: list[Edit] = []
     start = source.span(node).start
     for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
-        first, pattern = first_start(scene, case.body[0]), _place(scene, case.pattern)
+        first, pattern = first_start(scene.source, case.body[0]), _place(scene, case.pattern)
         colon = source.data.find(b":", pattern.end, first)
         line = source.line_start(source.line_of(pattern.start))
         column = start - source.line_start(node.lineno)
         head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
         begin = start if not number else line + column
         alone = source.line_of(first) != source.line_of(pattern.start)
-        if scope.has_comment(scene, begin, colon) or not alone:
+        if may_hold_comment(scene.source, begin, colon) or not alone:
             return ()
         heads.append(scope.edit(scene, node, Span(begin, colon + 1), head))
         moved += [scope.edit(scene, node, s) for s in _closer(scene, node, case)]
@@ -361,7 +371,7 @@ def _closer(scene: Scene, node: ast.Match, case: ast.match_case) -> list[Span]:
     line = source.line_start(source.line_of(at))
     lead = len(source.data[line:at]) - len(source.data[line:at].lstrip())
     own = source.span(node).start - source.line_start(node.lineno)
-    first = source.line_of(first_start(scene, case.body[0]))
+    first = source.line_of(first_start(scene.source, case.body[0]))
     above = comments_left(scene, node, source.line_of(at) + 1, first)
     whole = [*above, *dedented(scene, node, case.body)]
     return [Span(s.start, s.start + lead - own) for s in whole]
@@ -400,7 +410,7 @@ def tries(scene: Scene) -> Iterator[Rewriting]:
     """
     for node in scope.nodes(scene, ast.Try):
         assert isinstance(node, ast.Try)
-        if node.orelse or node.finalbody or not begins_line(scene, node):
+        if node.orelse or node.finalbody or not begins_line(scene.source, node):
             continue
         asked = _asked(scene, node)
         if asked is not None:
@@ -420,7 +430,7 @@ def _asked(scene: Scene, node: ast.Try) -> Edit | None:
     source, span = scene.source, scene.source.span(node)
     if handler.name or not isinstance(handler.type, ast.Name):
         return None
-    if scope.has_comment(scene, span.start, span.end):
+    if may_hold_comment(scene.source, span.start, span.end):
         return None
     both = isinstance(ours, ast.Return) and isinstance(other, ast.Return)
     if isinstance(ours, ast.Assign) and isinstance(other, ast.Assign):

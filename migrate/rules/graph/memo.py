@@ -16,8 +16,9 @@ from migrate.analysis.types.inference import Inference
 from migrate.rules.called_from import sites_of
 from migrate.rules.dedent import unwrapped
 from migrate.rules.graph import scope, state
-from migrate.rules.graph.scope import Rewriting, begins_line
+from migrate.rules.graph.scope import Rewriting
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line
 
 NOTE = (
     "computed at each call now: graph mode keeps nothing on self. Torch goes on with the first"
@@ -66,7 +67,7 @@ def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
 
 def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
     """Whether a block does nothing but fill members, and the same values would come again."""
-    if not begins_line(scene, block):
+    if not begins_line(scene.source, block):
         return None
     own = function.parameters[0].arg
     filled: dict[str, str] = {}

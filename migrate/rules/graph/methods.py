@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.classes import name_span
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
-from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_fields import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, first_start, line_end
 from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
@@ -320,10 +321,10 @@ def _called_after(
     if not items or len(items) < len(node.decorator_list):
         return
     source = scene.source
-    start, body = first_start(scene, node), source.line_start(node.lineno)
+    start, body = first_start(scene.source, node), source.line_start(node.lineno)
     indent = Piece(Span(body, source.span(node).start))
     yield Rewriting(node, (scope.edit(scene, node, Span(start, source.span(node).start)),))
-    end = scope.line_end(scene, source.span(node).end)
+    end = line_end(scene.source, source.span(node).end)
     parts: list[str | Piece] = []
     for item in reversed(items):
         parts += [source.newline, indent, f"{node.name} = ", piece(source, item)]
@@ -337,8 +338,8 @@ def _counted(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
     for item in node.decorator_list:
         assert isinstance(item, ast.Call)
         yield Rewriting(item.func, (scope.helped(scene, item.func, "wraps"),))
-    if wrapper.on_forward and not node.decorator_list and scope.begins_line(scene, node):
-        indent = (scene.source.newline, scope.indent_of(scene, node))
+    if wrapper.on_forward and not node.decorator_list and begins_line(scene.source, node):
+        indent = (scene.source.newline, indentation(scene.source, node))
         place = scene.source.span(node).start
 
         def above(helper: str) -> Edit:

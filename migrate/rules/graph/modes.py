@@ -17,11 +17,13 @@ from migrate.analysis.types import contents
 from migrate.analysis.types.contents import Sites
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ARRAY, Site
+from migrate.codegen.layout import indentation
 from migrate.records.outcomes import Edit, Piece
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, ends_line, line_end
 from migrate.syntax.trees import all_parameters, within
 
 _SETTERS = frozenset(("train", "eval"))
@@ -280,13 +282,13 @@ def behind(scene: Scene, statement: ast.stmt, whole: ast.expr | None = None) -> 
     """
     helper = "modes_are_set" if whole is not None else "compile_anew"
     source, last = scene.source, scene.source.span(statement).end
-    end = scope.line_end(scene, last)
-    more = source.data[last:end].lstrip().startswith(b";")
+    end = line_end(scene.source, last)
+    more = not ends_line(source, statement)
     given = (Piece(source.span(whole)),) if whole is not None else ()
-    begin = (source.newline, scope.indent_of(scene, statement))
+    begin = (source.newline, indentation(scene.source, statement))
 
     def made(text: str) -> Edit:
-        if scope.begins_line(scene, statement) and not more:
+        if begins_line(scene.source, statement) and not more:
             return scope.put(scene, statement, end, *begin, f"{text}(", *given, ")")
         return scope.put(scene, statement, last, f"; {text}()")
 

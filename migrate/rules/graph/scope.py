@@ -346,13 +346,6 @@ def builtin(scene: Scene, node: ast.AST, name: str) -> bool:
     return named and any(a.kind == "builtin" for a in scene.kind(node))
 
 
-def begins_line(scene: Scene, statement: ast.stmt) -> bool:
-    """Return whether something can be put before the statement: it begins its line, no elif."""
-    source, start = scene.source, scene.source.span(statement).start
-    alone = not source.data[source.line_start(statement.lineno) : start].strip()
-    return alone and source.data[start : start + 4] != b"elif"
-
-
 def statements_after(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
     """Return the statements that follow in the same block."""
     parent = scene.parent(statement)
@@ -451,25 +444,3 @@ def helped(scene: Scene, node: ast.expr, helper: str) -> Edit:
 def listed(values: Iterable[ast.expr | Part]) -> list[ast.expr | Part]:
     """Return some values with a comma before each: the further arguments of a call."""
     return [part for value in values for part in (", ", value)]
-
-
-def indent_of(scene: Scene, statement: ast.stmt) -> Piece:
-    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
-    source = scene.source
-    return Piece(Span(source.line_start(statement.lineno), source.span(statement).start))
-
-
-def step_of(scene: Scene, statement: ast.stmt) -> str:
-    """Return by how much a block below a statement is indented."""
-    start = scene.source.span(statement).start
-    return "\t" if scene.source.data[start - 1 : start] == b"\t" else "    "
-
-
-def line_end(scene: Scene, end: int) -> int:
-    """Return where the line of a place ends, a comment included."""
-    return end + len(scene.source.data[end:].split(b"\n", 1)[0].rstrip(b"\r"))
-
-
-def has_comment(scene: Scene, start: int, end: int) -> bool:
-    """Return whether a part of the text may hold a comment."""
-    return b"#" in scene.source.data[start:end]

@@ -12,11 +12,13 @@ from functools import partial
 
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import scope, values
-from migrate.rules.graph.scope import Checks, Part, begins_line, builtin, foreign
+from migrate.rules.graph.scope import Checks, Part, builtin, foreign
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, indent_of, may_hold_comment, step_of
 from migrate.syntax.trees import within
 
 Parts = list[Part]
@@ -171,14 +173,14 @@ def _set_default(scene: Scene, node: ast.Call) -> Edit | None:
     if not isinstance(statement, ast.Expr) or not is_all(scene.kind(func.value), "dict"):
         return None
     quiet = all(isinstance(n, _PLAIN) for a in (func.value, *node.args) for n in ast.walk(a))
-    if node.keywords or not quiet or not begins_line(scene, statement):
+    if node.keywords or not quiet or not begins_line(scene.source, statement):
         return None
     source = scene.source
     held, key = source.text_of(func.value), source.text_of(node.args[0])
     head = f"if {key} not in {held}:{source.newline}"
-    below = f"{scope.step_of(scene, statement)}{held}[{key}] = "
+    below = f"{step_of(indent_of(scene.source, statement))}{held}[{key}] = "
     value = _inside(scene, node.args[1])
-    return scope.whole(scene, node, head, scope.indent_of(scene, statement), below, value)
+    return scope.whole(scene, node, head, indentation(scene.source, statement), below, value)
 
 
 def _taken_out(scene: Scene, node: ast.Call) -> Edit | None:
@@ -248,7 +250,7 @@ def _nested(scene: Scene, node: ast.ListComp | ast.GeneratorExp) -> Edit | None:
     for before, generator in zip((node.elt, node.generators[0].iter), node.generators, strict=True):
         ahead = source.span(before).end
         starts.append(source.data.rfind(b"for", ahead, source.span(generator.target).start))
-    if min(starts) < 0 or scope.has_comment(scene, span.start, span.end):
+    if min(starts) < 0 or may_hold_comment(scene.source, span.start, span.end):
         return None
     if not _is_python_sum(scene):
         return None
@@ -376,7 +378,7 @@ def _taken(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
         return ()
     source, statement, taken = scene.source, scene.statement(node), f"{name.id}_next"
     given = ", ".join(source.text_of(a) for a in node.args)
-    start, indent = source.span(statement).start, scope.indent_of(scene, statement)
+    start, indent = source.span(statement).start, indentation(scene.source, statement)
 
     def above(helper: str) -> Edit:
         head = f"{taken}, {name.id} = {helper}({given}){source.newline}"
@@ -450,14 +452,14 @@ def _popped(scene: Scene, node: ast.Assign) -> Edit | None:
     choice, target = node.value, node.targets[0]
     if not isinstance(choice, ast.IfExp) or len(node.targets) != 1:
         return None
-    if not isinstance(target, ast.Name) or not begins_line(scene, node):
+    if not isinstance(target, ast.Name) or not begins_line(scene.source, node):
         return None
     if not any(_is_pop(scene, side) for side in (choice.body, choice.orelse)):
         return None
     span, line = scene.source.span(node), scene.source.newline
-    if scope.has_comment(scene, span.start, span.end):
+    if may_hold_comment(scene.source, span.start, span.end):
         return None
-    indent, step = scope.indent_of(scene, node), scope.step_of(scene, node)
+    indent, step = indentation(scene.source, node), step_of(indent_of(scene.source, node))
     test, one, other = (_inside(scene, part) for part in (choice.test, choice.body, choice.orelse))
     first = (f":{line}", indent, f"{step}{target.id} = ", one, line, indent)
     second = (f"else:{line}", indent, f"{step}{target.id} = ", other)

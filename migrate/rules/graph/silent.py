@@ -15,10 +15,11 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import ordered
 from migrate.records.outcomes import Edit, Outcome
 from migrate.rules import items
-from migrate.rules.dedent import first_start
 from migrate.rules.graph import containers, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before as text_before
+from migrate.syntax.lines import begins_line, first_start
 from migrate.syntax.trees import all_parameters, within
 
 CODES = frozenset(
@@ -69,16 +70,14 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
         parts: tuple[tuple[int, str], ...] = ((span.start, "("), (span.end, behind))
     else:
         statement = before or scene.statement(node)
-        while not scope.begins_line(scene, statement):
+        while not begins_line(scene.source, statement):
             outer = scene.parent(statement)
             if not isinstance(outer, ast.If) or statement not in outer.orelse:
                 break  # behind a colon or a semicolon
             statement = outer
-        start = first_start(scene, statement)
-        if scope.begins_line(scene, statement):
-            line = source.line_start(source.line_of(start))
-            indent = source.data[line:start].decode()
-            parts = ((start, f"{check}{source.newline}{indent}"),)
+        start = first_start(scene.source, statement)
+        if begins_line(scene.source, statement):
+            parts = ((start, f"{check}{source.newline}{text_before(source, start)}"),)
         else:
             parts = ((start, f"{check}; "),)
     for place, put in parts:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.codegen.substitution import piece
-from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import first_start
 
 _WHOLE = frozenset(("int", "round", "floor", "ceil", "trunc"))
 _PASSING = frozenset(("float", "abs", "max", "min", "sum"))
@@ -212,7 +212,7 @@ def _function(scene: Scene, root: ast.expr, taken: set[str]) -> Rewriting:
     given = ", ".join(n for n, _ in names.values())
     lines = (f"@{spelled}", f"def {name}({given}):", f"    return {text}", "", "", "")
     top = next(s for s in scene.source.tree.body if scope.holds(s, root))
-    start = first_start(scene, top)
+    start = first_start(scene.source, top)
     above = scope.put(scene, root, start, source.newline.join(lines))
     return Rewriting(root, (call, replace(above, needs=frozenset({need}))))
 

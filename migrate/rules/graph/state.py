@@ -15,12 +15,13 @@ from functools import partial
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import indentation
 from migrate.rules.called_from import call_sites
-from migrate.rules.dedent import first_start
 from migrate.rules.graph import scope
-from migrate.rules.graph.scope import Rewriting, begins_line, compiled_here
+from migrate.rules.graph.scope import Rewriting, compiled_here
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line, first_start, line_end
 from migrate.syntax.trees import within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
@@ -342,7 +343,11 @@ def _ends_plainly(scene: Scene, writer: Function) -> bool:
     body = writer.node.body
     if not isinstance(body, list) or not _is_bare(writer):
         return False
-    if writer.name.startswith("__") or writer.name == "forward" or not begins_line(scene, body[-1]):
+    if (
+        writer.name.startswith("__")
+        or writer.name == "forward"
+        or not begins_line(scene.source, body[-1])
+    ):
         return False
     leaving = (ast.Return, ast.Yield, ast.YieldFrom)
     ways = [n for n in ast.walk(writer.node) if isinstance(n, leaving)]
@@ -439,8 +444,8 @@ def _written(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
         end = source.span(last.value).end
         yield Rewriting(last, (scope.put(scene, last, end, f", {local}"),))
         return
-    end = scope.line_end(scene, source.span(last).end)
-    behind = (source.newline, scope.indent_of(scene, last), f"return {local}")
+    end = line_end(scene.source, source.span(last).end)
+    behind = (source.newline, indentation(scene.source, last), f"return {local}")
     yield Rewriting(writer.node, (scope.put(scene, last, end, *behind),))
 
 
@@ -452,7 +457,7 @@ def _called(scene: Scene, passage: Passage) -> Rewriting:
         end = scene.source.span(statement.targets[0]).end
         made = scope.put(scene, statement, end, f", {local}")
     else:
-        start = first_start(scene, statement)
+        start = first_start(scene.source, statement)
         made = scope.put(scene, statement, start, f"{local} = ")
     return Rewriting(passage.call, (made,))
 

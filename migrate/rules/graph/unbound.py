@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.analysis.program import Function
-from migrate.rules.dedent import first_start
+from migrate.codegen.layout import indentation
 from migrate.rules.graph import scope
-from migrate.rules.graph.scope import Part, Rewriting, begins_line
+from migrate.rules.graph.scope import Part, Rewriting
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before, begins_line, first_start
 from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -36,10 +37,9 @@ def unbound(scene: Scene) -> Iterator[Rewriting]:
         walk.block(body, frozenset())
         for statement in body if walk.missing else ():
             names = [n for n in _bindings(statement) if walk.missing.pop(n.id, False)]
-            if names and begins_line(scene, statement):
-                start = first_start(scene, statement)
-                line = scene.source.line_start(scene.source.line_of(start))
-                indent = scene.source.data[line:start].decode()
+            if names and begins_line(scene.source, statement):
+                start = first_start(scene.source, statement)
+                indent = before(scene.source, start)
                 text = "".join(f"{n.id} = None{scene.source.newline}{indent}" for n in names)
                 yield Rewriting(names[0], (scope.put(scene, statement, start, text),))
 
@@ -51,9 +51,9 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Part, ...]:
     each name that is read below it, and drops a plain ``raise`` that statements follow.
     """
     function, block = scene.function(statement), scene.parent(statement)
-    if function is None or not begins_line(scene, statement):
+    if function is None or not begins_line(scene.source, statement):
         return (text,)
-    indent, newline = scope.indent_of(scene, statement), scene.source.newline
+    indent, newline = indentation(scene.source, statement), scene.source.newline
     after = scope.statements_after(scene, statement)
     inner: ast.AST = statement
     while isinstance(around := scene.parent(inner), (ast.With, ast.AsyncWith)):

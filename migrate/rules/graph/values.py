@@ -13,11 +13,13 @@ from dataclasses import replace
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import objects, scope
-from migrate.rules.graph.scope import Checks, Part, Rewriting, begins_line, builtin, foreign
+from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")
@@ -487,7 +489,7 @@ def first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
     if not isinstance(child, _STATEMENTS):
         return False
     again = [n for n in ast.walk(child) if isinstance(n, ast.Name) and n.id == name]
-    return begins_line(scene, child) and (strict or len(again) == 1)
+    return begins_line(scene.source, child) and (strict or len(again) == 1)
 
 
 def _conditional(parent: ast.AST, child: ast.AST) -> bool:
@@ -521,7 +523,7 @@ def _hoisted(scene: Scene, node: ast.expr, value: ast.expr, name: str) -> tuple[
         inside = source.text_of(node)
     if isinstance(scene.parent(node), ast.Expr):
         return (scope.edit(scene, node, _bare(scene, node), f"{name} = ", inside),)
-    indent = scope.indent_of(scene, statement)
+    indent = indentation(scene.source, statement)
     parts = (f"{name} = ", inside, source.newline, indent)
     above = scope.put(scene, node, source.span(statement).start, *parts)
     return (above, scope.edit(scene, node, _bare(scene, node), name))

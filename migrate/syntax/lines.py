@@ -1,0 +1,134 @@
+"""Find where statements lie on the lines of a file: beginning, end, indentation, comments."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+
+from migrate.records.outcomes import Span
+from migrate.syntax.source import Source
+
+
+def first_start(source: Source, node: ast.stmt) -> int:
+    """Return where a statement begins, its decorators included."""
+    decorators = getattr(node, "decorator_list", ())
+    return min([source.span(node).start, *(source.span(d).start - 1 for d in decorators)])
+
+
+def line_begin(source: Source, offset: int) -> int:
+    """Return where the line of an offset begins."""
+    return source.line_start(source.line_of(offset))
+
+
+def text_begin(source: Source, offset: int) -> int:
+    """Return where the text of the line of an offset begins, behind its indentation."""
+    begin = line_begin(source, offset)
+    while source.data[begin : begin + 1] in (b" ", b"\t", b"\f"):
+        begin += 1
+    return begin
+
+
+def line_end(source: Source, offset: int) -> int:
+    """Return where the line of an offset ends, a comment included, its line end not."""
+    end = source.data.find(b"\n", offset)
+    end = len(source.data) if end < 0 else end
+    return end - 1 if end > offset and source.data[end - 1 : end] == b"\r" else end
+
+
+def commented_end(source: Source, node: ast.stmt) -> int:
+    """Return where a statement ends, with a comment on its last line: it belongs to it."""
+    end = source.span(node).end
+    return line_end(source, end) if behind(source, end).startswith("#") else end
+
+
+def next_line(source: Source, offset: int) -> int:
+    """Return where the line behind an offset begins."""
+    end = source.data.find(b"\n", offset)
+    return len(source.data) if end < 0 else end + 1
+
+
+def before(source: Source, offset: int) -> str:
+    """Return the text between the beginning of a line and an offset."""
+    return source.text(Span(line_begin(source, offset), offset))
+
+
+def behind(source: Source, offset: int) -> str:
+    """Return the text between an offset and the end of its line, without blanks around it."""
+    return source.text(Span(offset, line_end(source, offset))).strip()
+
+
+def indent_of(source: Source, node: ast.stmt) -> str:
+    """Return the text before a statement: its indentation where it begins its line."""
+    return before(source, first_start(source, node))
+
+
+def step_of(indent: str) -> str:
+    """Return by how much a block below a line is indented."""
+    return "\t" if indent.endswith("\t") else "    "
+
+
+def is_elif(source: Source, node: ast.AST) -> bool:
+    """Return whether a statement is written as ``elif``."""
+    if not isinstance(node, ast.If):
+        return False
+    start = source.span(node).start
+    return source.data[start : start + 4] == b"elif"
+
+
+def begins_line(source: Source, node: ast.stmt) -> bool:
+    """Return whether something can be put before a statement: it begins its line, no elif."""
+    return not before(source, source.span(node).start).strip() and not is_elif(source, node)
+
+
+def ends_line(source: Source, node: ast.AST) -> bool:
+    """Return whether nothing but a comment follows on the last line of a node."""
+    return behind(source, source.span(node).end)[:1] in ("", "#")
+
+
+def shares_line(source: Source, node: ast.stmt) -> bool:
+    """Return whether other code lies on the lines of a statement (``a = 1; b = 2``)."""
+    return bool(indent_of(source, node).strip()) or not ends_line(source, node)
+
+
+def whole(source: Source, node: ast.stmt) -> Span:
+    """Return the lines of a statement, with a comment at its end, without the last newline."""
+    end = source.span(node).end
+    last = next_line(source, end)
+    last -= source.data[last - 1 : last] == b"\n"
+    start = line_begin(source, first_start(source, node))
+    return Span(start, last if ends_line(source, node) else end)
+
+
+def removed_span(source: Source, node: ast.stmt) -> Span:
+    """Return what goes with a statement: its line where nothing else is on it."""
+    span = source.span(node)
+    alone = not before(source, span.start).strip() and not behind(source, span.end)
+    end = next_line(source, span.end)
+    if not alone or source.data[end - 1 : end] != b"\n":
+        return span
+    return Span(line_begin(source, span.start), end)
+
+
+def comments(source: Source, start: int, end: int) -> list[str]:
+    """Return the comments between two offsets."""
+    if not may_hold_comment(source, start, end):
+        return []
+    return [
+        source.text(Span(a, b))
+        for kind, a, b in source.tokens
+        if kind == tokenize.COMMENT and start <= a < end
+    ]
+
+
+def may_hold_comment(source: Source, start: int, end: int) -> bool:
+    """Return whether a part of the text may hold a comment."""
+    return b"#" in source.data[start:end]
+
+
+def above(source: Source, node: ast.stmt) -> int:
+    """Return where the comment lines right above a statement begin, or its own line."""
+    line = source.line_of(first_start(source, node))
+    mark = indent_of(source, node).encode() + b"#"
+    while line > 1 and source.data.startswith(mark, source.line_start(line - 1)):
+        line -= 1
+    return source.line_start(line)
