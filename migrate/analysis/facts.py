@@ -246,11 +246,6 @@ class Facts:
         point = self.point(statement)
         return point is None or point[0].live.leaving(name, statement)
 
-    def read_from(self, name: str, place: ast.AST) -> bool:
-        """Return whether the value that a name has before a place is evaluated may be read."""
-        point = self.point(place)
-        return point is None or point[0].live.before(name, point[1])
-
     def carries(self, name: str, first: ast.AST, then: ast.AST) -> bool:
         """Return whether a name may still have at one place what it has after another.
 

@@ -4,51 +4,17 @@ from __future__ import annotations
 
 import ast
 import bisect
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from migrate.codegen.grouping import binds_like, grouped, is_loose, is_split, slot_of, top
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.source import Source
-from migrate.syntax.trees import children
-from migrate.syntax.trees import within as all_within
+from migrate.syntax.trees import children, within
 
 _OURS = ("import", "imports", "helpers")  # what edits of no statement are called
-
-
-@dataclass
-class Emission:
-    """The text written so far and the (old offset, new offset) of everything copied or edited."""
-
-    source: Source
-    chunks: list[bytes] = field(default_factory=list)
-    length: int = 0
-    marks: list[tuple[int, int]] = field(default_factory=list)
-    inserted: list[Span] = field(default_factory=list)
-
-    @cached_property
-    def places(self) -> dict[Span, tuple[ast.expr, ast.AST]]:
-        """The expressions of the source, each with the node that holds it."""
-        return {
-            self.source.span(child): (child, node)
-            for node in all_within(self.source.tree)
-            for child in children(node)
-            if isinstance(child, ast.expr)
-        }
-
-    def copy(self, start: int, end: int) -> None:
-        if end > start:
-            self.marks.append((start, self.length))
-            self.write(self.source.data[start:end])
-
-    def write(self, data: bytes) -> None:
-        self.chunks.append(data)
-        self.length += len(data)
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(self.chunks)
 
 
 @dataclass(frozen=True)
@@ -84,17 +50,11 @@ class Emitted:
 
 def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
     """Apply the edits; one inside the span of another counts only within its pieces."""
-    order = in_order(edits)
-    out = Emission(source)
-    starts = [e.site.span.start for e in order]
-    _range(out, Span(0, len(source.data)), order, starts, None, True)
-    data = out.data
-    lines = [0]
-    position = data.find(b"\n")
-    while position >= 0:
-        lines.append(position + 1)
-        position = data.find(b"\n", position + 1)
-    return Emitted(data, tuple(sorted(out.marks)), tuple(lines), tuple(out.inserted))
+    writer = Writer(source, edits)
+    writer.range(Span(0, len(source.data)), None, True)
+    data = b"".join(writer.chunks)
+    lines = (0, *accumulate(len(line) + 1 for line in data.split(b"\n")[:-1]))
+    return Emitted(data, tuple(sorted(writer.marks)), lines, tuple(writer.inserted))
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
@@ -105,101 +65,127 @@ def in_order(edits: Sequence[Edit]) -> list[Edit]:
     )
 
 
-def within(source: Source, order: list[Edit], starts: list[int], span: Span) -> bytes:
-    """What becomes of one range of the source; ``starts`` are the places of the ordered edits."""
-    out = Emission(source)
-    _range(out, span, order, starts, None, False)
-    return out.data
+class Writer:
+    """Writes a source with edits: what no edit covers is copied, parentheses are set where needed.
 
+    ``marks`` are the (old offset, new offset) of everything copied or edited.
+    """
 
-def _range(
-    out: Emission, span: Span, order: list[Edit], starts: list[int], outer: Edit | None, whole: bool
-) -> None:
-    """Write one range of the source with the edits inside it, ``outer`` apart."""
-    position = span.start
-    index = bisect.bisect_left(starts, span.start)
-    while index < len(order) and starts[index] <= span.end:
-        edit = order[index]
-        index += 1
-        place = edit.site.span
-        if edit is outer or place.end > span.end:
-            continue
-        if place.start < position:
-            if not any(edit.parts or ()):  # the rest of what is deleted goes as well
-                position = max(position, place.end)
-            continue
-        if not whole and place.start == place.end and place.start in (span.start, span.end):
-            continue
-        if outer is not None and place == outer.site.span:
-            continue
-        out.copy(position, place.start)
-        loose = (outer is None or place != span) and _is_loose(out, edit, order, starts)
-        _one(out, edit, order, starts, loose)
-        position = place.end
-    out.copy(position, span.end)
+    def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
+        self.source = source
+        self.order = in_order(edits)
+        self.starts = [e.site.span.start for e in self.order]
+        self._restart()
 
+    def _restart(self) -> None:
+        self.length = 0
+        self.chunks: list[bytes] = []
+        self.marks: list[tuple[int, int]] = []
+        self.inserted: list[Span] = []
 
-def _is_loose(out: Emission, edit: Edit, order: list[Edit], starts: list[int]) -> bool:
-    """Return whether what an edit makes of an expression needs parentheses where that was."""
-    shape = _shape(out.source, edit, order, starts)
-    if shape is None or isinstance(shape, (ast.Name, ast.Attribute, ast.Call)):
-        return False
-    place = out.places.get(edit.site.span)
-    if place is None or binds_like(place[0], shape):
-        return False
-    return is_loose(slot_of(place[1], place[0]), shape) and not out.source.is_enclosed(place[0])
+    def within(self, span: Span) -> str:
+        """Return what becomes of one range of the source."""
+        self._restart()
+        self.range(span, None, False)
+        return b"".join(self.chunks).decode("utf-8")
 
+    def changes(self, span: Span) -> bool:
+        """Return whether an edit begins inside a span."""
+        return next(self._from(span.start, span.end - 1), None) is not None
 
-def _shape(source: Source, edit: Edit, order: list[Edit], starts: list[int]) -> ast.expr | None:
-    """Return an expression of the class of what an edit makes; None where it is no expression."""
-    made = top(source, edit.parts or ())
-    if not isinstance(made, int):
-        return made
-    piece = (edit.parts or ())[made]
-    assert isinstance(piece, Piece)
-    return _becomes(source, piece, edit, order, starts) or piece.node
+    def range(self, span: Span, outer: Edit | None, whole: bool) -> None:
+        """Write one range of the source with the edits inside it, ``outer`` apart."""
+        position = span.start
+        for edit in self._from(span.start, span.end):
+            place = edit.site.span
+            if edit is outer or place.end > span.end:
+                continue
+            if place.start < position:
+                if not any(edit.parts or ()):  # the rest of what is deleted goes as well
+                    position = max(position, place.end)
+                continue
+            if not whole and place.start == place.end and place.start in (span.start, span.end):
+                continue
+            if outer is not None and place == outer.site.span:
+                continue
+            self._copy(position, place.start)
+            self._edit(edit, (outer is None or place != span) and self._is_loose(edit))
+            position = place.end
+        self._copy(position, span.end)
 
+    def _from(self, start: int, end: int) -> Iterator[Edit]:
+        """The edits that begin between two offsets, both included."""
+        for index in range(bisect.bisect_left(self.starts, start), len(self.order)):
+            if self.starts[index] > end:
+                return
+            yield self.order[index]
 
-def _becomes(
-    source: Source, piece: Piece, outer: Edit, order: list[Edit], starts: list[int]
-) -> ast.expr | None:
-    """Return what the expression of a piece becomes by an edit of its own."""
-    index = bisect.bisect_left(starts, piece.span.start)
-    while index < len(order) and starts[index] == piece.span.start:
-        edit = order[index]
-        index += 1
-        if edit.site.span == piece.span != outer.site.span and edit is not outer:
-            return _shape(source, edit, order, starts)
-    return None
+    def _copy(self, start: int, end: int) -> None:
+        if end > start:
+            self.marks.append((start, self.length))
+            self._write(self.source.data[start:end])
 
+    def _write(self, data: bytes) -> None:
+        self.chunks.append(data)
+        self.length += len(data)
 
-def _one(out: Emission, edit: Edit, order: list[Edit], starts: list[int], loose: bool) -> None:
-    assert edit.parts is not None
-    begin = out.length
-    out.marks.append((edit.site.span.start, begin))
-    pieces = [(i, p) for i, p in enumerate(edit.parts) if isinstance(p, Piece) and p.node]
-    made = {i: _becomes(out.source, p, edit, order, starts) for i, p in pieces}
-    around = grouped(
-        out.source,
-        edit.parts,
-        {i: s for i, s in made.items() if s is not None},
-        bool(pieces) and is_split(out.source.text(edit.site.span)),
-    )
-    if loose:
-        out.write(b"(")
-    for index, part in enumerate(edit.parts):
-        if isinstance(part, Piece):
-            if index in around:
-                out.write(b"(")
-            _range(out, part.span, order, starts, edit, False)
-            if index in around:
-                out.write(b")")
-        else:
-            out.write(part.encode("utf-8"))
-    if loose:
-        out.write(b")")
-    if edit.site.name in _OURS:
-        out.inserted.append(Span(begin, out.length))
+    def _edit(self, edit: Edit, loose: bool) -> None:
+        assert edit.parts is not None
+        begin, parts = self.length, edit.parts
+        self.marks.append((edit.site.span.start, begin))
+        pieces = {i: p for i, p in enumerate(parts) if isinstance(p, Piece) and p.node is not None}
+        shapes = {i: shape for i, p in pieces.items() if (shape := self._becomes(p, edit))}
+        held = bool(pieces) and is_split(self.source.text(edit.site.span))
+        around = grouped(self.source, parts, shapes, held)
+        self._write(b"(" * loose)
+        for index, part in enumerate(parts):
+            self._write(b"(" * (index in around))
+            if isinstance(part, Piece):
+                self.range(part.span, edit, False)
+            else:
+                self._write(part.encode("utf-8"))
+            self._write(b")" * (index in around))
+        self._write(b")" * loose)
+        if edit.site.name in _OURS:
+            self.inserted.append(Span(begin, self.length))
+
+    # -- parentheses ----------------------------------------------------------------------------
+
+    def _is_loose(self, edit: Edit) -> bool:
+        """Return whether what an edit makes of an expression needs parentheses where that was."""
+        shape = self._shape(edit)
+        if shape is None or isinstance(shape, (ast.Name, ast.Attribute, ast.Call)):
+            return False
+        node, parent = self._expressions.get(edit.site.span, (None, None))
+        if node is None or binds_like(node, shape):
+            return False
+        return is_loose(slot_of(parent, node), shape) and not self.source.is_enclosed(node)
+
+    @cached_property
+    def _expressions(self) -> dict[Span, tuple[ast.expr, ast.AST]]:
+        """The expressions of the source, each with the node that holds it."""
+        return {
+            self.source.span(child): (child, node)
+            for node in within(self.source.tree)
+            for child in children(node)
+            if isinstance(child, ast.expr)
+        }
+
+    def _shape(self, edit: Edit) -> ast.expr | None:
+        """Return an expression of the class of what an edit makes; None where it is none."""
+        made = top(self.source, edit.parts or ())
+        if not isinstance(made, int):
+            return made
+        piece = (edit.parts or ())[made]
+        assert isinstance(piece, Piece)
+        return self._becomes(piece, edit) or piece.node
+
+    def _becomes(self, piece: Piece, outer: Edit) -> ast.expr | None:
+        """Return what the expression of a piece becomes by an edit of its own."""
+        for edit in self._from(piece.span.start, piece.span.start):
+            if edit.site.span == piece.span != outer.site.span and edit is not outer:
+                return self._shape(edit)
+        return None
 
 
 def covered(edits: Sequence[Edit]) -> list[Span]:

@@ -65,8 +65,18 @@ def _skeleton(node: ast.expr) -> tuple[tuple[str, ...], tuple[tuple[ast.expr, Sl
     return tuple(texts[::2]), tuple(below[int(place)] for place in texts[1::2])
 
 
-class Substitution:
-    """Puts the arguments of one call into the expressions of a template.
+@dataclass(frozen=True)
+class Rendering:
+    """A new expression: callee and arguments where it is one call, else only ``parts``."""
+
+    parts: tuple[str | Piece, ...]
+    needs: frozenset[str]
+    callee: tuple[str | Piece, ...] | None = None
+    arguments: tuple[Argument, ...] = ()
+
+
+class Renderer:
+    """Puts the arguments of one call into a template.
 
     ``needs`` collects the import roots of the names that were written.
     """
@@ -78,13 +88,10 @@ class Substitution:
         table: Table,
         bound: BoundCall | None,
         receiver: ast.expr | None = None,
-        names: Mapping[str, Param] | None = None,
     ) -> None:
         self.source, self.spelling, self.table = source, spelling, table
         self.bound, self.receiver = bound, receiver
-        self.params = dict(names or {})
-        if bound is not None:
-            self.params.update({p.name: p for p in bound.signature.params})
+        self.params = {p.name: p for p in bound.signature.params} if bound is not None else {}
         self.needs: set[str] = set()
 
     def expression(self, node: ast.expr, slot: Slot = Slot.OPEN) -> Parts:
@@ -167,20 +174,6 @@ class Substitution:
             prefix = f"{item.arg}=" if item.arg else "**"
             items.append([prefix, *self.expression(item.value, slot_of(item, item.value))])
         return items
-
-
-@dataclass(frozen=True)
-class Rendering:
-    """A new expression: callee and arguments where it is one call, else only ``parts``."""
-
-    parts: tuple[str | Piece, ...]
-    needs: frozenset[str]
-    callee: tuple[str | Piece, ...] | None = None
-    arguments: tuple[Argument, ...] = ()
-
-
-class Renderer(Substitution):
-    """Renders one template for one call."""
 
     def render(self, template: str) -> Rendering:
         """The whole template."""

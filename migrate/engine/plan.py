@@ -204,8 +204,3 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     items.loads,
     shared_storage.repairs,
 )
-
-
-def ledger_outcome(decision: Decision) -> Outcome:
-    """Under which heading a decision counts."""
-    return Outcome.FLAGGED if isinstance(decision, Refusal) else decision.outcome

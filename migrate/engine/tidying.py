@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from migrate.codegen.emit import in_order, within
+from migrate.codegen.emit import Writer
 from migrate.codegen.layout import above
 from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules.graph.state import answers
@@ -24,12 +24,11 @@ from migrate.syntax.source import Source
 
 def without_idle(scene: Scene, changes: list[Edit]) -> list[Edit]:
     """The edits, and a removal for every statement that they make idle."""
-    order = in_order(changes)
-    starts = [e.site.span.start for e in order]
-    return changes + [_removal(scene, node) for node in _idle(scene, order, starts)]
+    writer = Writer(scene.source, changes)
+    return changes + [_removal(scene, node) for node in _idle(scene, writer)]
 
 
-def _idle(scene: Scene, order: list[Edit], starts: list[int]) -> Iterator[ast.Assign]:
+def _idle(scene: Scene, writer: Writer) -> Iterator[ast.Assign]:
     for node in scene.file.of(ast.Assign):
         if len(node.targets) != 1:
             continue
@@ -37,11 +36,9 @@ def _idle(scene: Scene, order: list[Edit], starts: list[int]) -> Iterator[ast.As
         if not names or names != [_root(item, names) for item in _items(node.value)]:
             continue
         span = scene.source.span(node.value)
-        at = bisect.bisect_left(starts, span.start)
-        if at < len(starts) and starts[at] < span.end:
-            value = within(scene.source, order, starts, span).decode("utf-8")
-            if _same(node.targets[0], value) and _bound_before(scene, node.targets[0], node):
-                yield node
+        same = writer.changes(span) and _same(node.targets[0], writer.within(span))
+        if same and _bound_before(scene, node.targets[0], node):
+            yield node
 
 
 def _bound_before(scene: Scene, target: ast.expr, node: ast.Assign) -> bool:

@@ -78,7 +78,7 @@ def _meant(scene: Scene, node: ast.AST) -> Class | None:
 
 
 def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Edit | Refusal:
-    receiver = Piece(scene.source.span(node.value))
+    receiver = piece(scene.source, node.value)
     call = scene.parent(node)
     where = _place(site, scene.source.span(node))
     plain = Edit(where, Outcome.CONVERTED, (receiver, "()"), FUNCTION[0])
@@ -218,7 +218,7 @@ def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
             assert isinstance(statement, ast.Assign)
             name = plan.names[attribute]
             same = isinstance(statement.value, ast.Name) and statement.value.id == name
-            lines.append([] if same else [f"{name} = ", Piece(source.span(statement.value))])
+            lines.append([] if same else [f"{name} = ", piece(source, statement.value)])
         else:
             lines.append([Piece(source.span(statement))])
     for line in lines:
@@ -231,7 +231,7 @@ def _saved_tuple(scene: Scene, plan: Blueprint, statement: ast.stmt) -> Parts:
         return []
     parts: Parts = [f"{plan.bundle} = ("]
     for value in statement.value.args:  # type: ignore[attr-defined]
-        parts += [Piece(scene.source.span(value)), ", "]
+        parts += [piece(scene.source, value), ", "]
     return [*parts[:-1], ",)" if len(plan.saved) == 1 else ")"]
 
 
@@ -254,7 +254,7 @@ def _reads(scene: Scene, plan: Blueprint, statement: ast.stmt) -> Iterator[Edit]
         elif len(plan.saved) == 1 and _is_alone(parent):
             assert isinstance(parent, ast.Assign)
             name = parent.targets[0].elts[0]  # type: ignore[attr-defined]
-            text = (Piece(scene.source.span(name)), f" = {plan.saved[0]}")
+            text = (piece(scene.source, name), f" = {plan.saved[0]}")
             yield _edit(scene, node, scene.source.span(parent), *text)
         else:
             text_of_all = ", ".join(plan.saved) + ("," if len(plan.saved) == 1 else "")
@@ -266,7 +266,7 @@ def _needed(scene: Scene, node: ast.Subscript) -> Edit:
     test = scene.parent(node)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and len(test.values) == 2:
         other = test.values[0] if test.values[1] is node else test.values[1]
-        return _edit(scene, node, scene.source.span(test), Piece(scene.source.span(other)))
+        return _edit(scene, node, scene.source.span(test), piece(scene.source, other))
     return _edit(scene, node, scene.source.span(node), "True")
 
 

@@ -45,10 +45,10 @@ def unsaved(scene: Scene) -> Iterator[Edit]:
         if not is_buffer(scene, target, persistent=False):
             continue
         text, root = scene.spelling.local("helpers.set_buffer")
-        held = Piece(scene.source.span(target))
+        held = piece(scene.source, target)
         value = piece(scene.source, item.value)
         sign = f" {SIGNS[type(item.op)]} " if isinstance(item, ast.AugAssign) else ""
-        site, owner = scene.site(BUFFER, item), Piece(scene.source.span(target.value))
+        site, owner = scene.site(BUFFER, item), piece(scene.source, target.value)
         new = (held, sign, value) if sign else (value,)
         parts = (f"{text}(", owner, f', "{target.attr}", ', *new, ")")
         yield Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))

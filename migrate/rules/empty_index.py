@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_selection
@@ -32,7 +33,7 @@ def guards(scene: Scene) -> Iterator[Edit]:
             assert isinstance(target.slice, ast.Name)
             yield _guard(scene, target, target.slice.id)
         elif _has_bounds_of_data(target.slice):
-            yield _guard(scene, target, Piece(scene.source.span(target)))
+            yield _guard(scene, target, piece(scene.source, target))
 
 
 def _is_searched(scene: Scene, places: ast.expr) -> bool:

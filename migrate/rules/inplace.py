@@ -82,7 +82,7 @@ def _decided(
     is_method = isinstance(call.func, ast.Attribute) and call.func.value is receiver
     edit = edit_of(scene, site, call, receiver if is_method else None, chosen[0])
     if edit.parts is None:
-        edit = _with(edit, (Piece(scene.source.span(call)),))
+        edit = _with(edit, (piece(scene.source, call),))
     if own and not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER)):
         edit = _pure(scene, call, receiver, edit)
     elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:

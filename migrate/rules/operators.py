@@ -133,7 +133,7 @@ def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
 
 def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
     """``x[i]`` is ``x[i % x.shape[0]]``: negative numbers lose their gradient."""
-    index, held = Piece(scene.source.span(node.slice)), piece(scene.source, node.value)
+    index, held = piece(scene.source, node.slice), piece(scene.source, node.value)
     place = Site(site.name, index.span, site.line, site.column)
     if isinstance(node.slice, ast.List):
         text, root = scene.spelling.local("mindspore.tensor")
@@ -149,5 +149,5 @@ def _index(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
     array = any(a.kind == "instance" for a in scene.kind(index))
     text, root = scene.spelling.local("mindspore.Tensor") if array else ("list", "")
     place = Site(site.name, scene.source.span(index), site.line, site.column)
-    parts = (f"{text}(", Piece(scene.source.span(index)), ")")
+    parts = (f"{text}(", piece(scene.source, index), ")")
     return Edit(place, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))

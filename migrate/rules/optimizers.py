@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from migrate.analysis.program import Class, File
 from migrate.analysis.types.kinds import is_all, without_none
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.stopped import is_stopped, outwards
 from migrate.sites.module_members import RENAMED, family
@@ -202,7 +203,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
         text, root = scene.spelling.local(helper)
         place = Site(name, scene.source.span(call), site.line, site.column)
         names = ", ".join(map(repr, left_out))
-        parts = (f"{text}(", Piece(scene.source.span(node.value)), f", {names})")
+        parts = (f"{text}(", piece(scene.source, node.value), f", {names})")
         return Edit(place, Outcome.HELPER, parts, PARAMETERS, frozenset((root,)))
     attribute = Span(span.end - len(node.attr), span.end)
     place = Site(name, attribute, site.line, site.column)
@@ -246,7 +247,7 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
         names = "".join(f", {name!r}" for name in left)
         listed = ("(", Piece(span), ")") if isinstance(given, ast.GeneratorExp) else (Piece(span),)
         own = (f"{text}(", *listed, ", ")
-        edit = _around(edit, span, (*own, Piece(scene.source.span(net)), names, ")"), root)
+        edit = _around(edit, span, (*own, piece(scene.source, net), names, ")"), root)
     around = []
     chosen = _holds_every(scene, given) or _says_so(scene, given)
     if scene.mentions(*FREEZES) and not chosen:

@@ -101,7 +101,7 @@ def _edit(scene: Scene, node: ast.Subscript, items: list[ast.expr], axes: dict[i
     for place, axis in axes.items():
         parts = (f"{text}(", *parts, f", {axis}", *_bounds(scene, items[place]), ")")
     rest: list[Parts] = [
-        (":",) if i in axes else (Piece(scene.source.span(item)),) for i, item in enumerate(items)
+        (":",) if i in axes else (piece(scene.source, item),) for i, item in enumerate(items)
     ]
     if any(i not in axes and not _is_whole(x) and not _is_dots(x) for i, x in enumerate(items)):
         inner = [p for number, part in enumerate(rest) for p in ((", ",) if number else ()) + part]

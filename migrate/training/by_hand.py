@@ -142,7 +142,7 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
             yield _edit(view, mark.call.func, (name,))
             continue
         assert isinstance(mark.call.func, ast.Attribute)
-        owner = Piece(source.span(mark.call.func.value))
+        owner = piece(source, mark.call.func.value)
         given = [*mark.call.args, *mark.call.keywords]
         more: list[str | Piece] = [p for a in given for p in (", ", Piece(source.span(a)))]
         yield _edit(view, mark.call, (f"{name}(", owner, *more, ")"))
@@ -160,7 +160,7 @@ def _every_weight(view: View, own: str) -> Iterator[Edit]:
         given = call.args[0] if call.args else named
         if given is None or isinstance(given, ast.Starred) or not freezing.is_built(view, call):
             continue
-        parts = (f"{own}.every_weight(", Piece(view.file.source.span(given)), ")")
+        parts = (f"{own}.every_weight(", piece(view.file.source, given), ")")
         yield _edit(view, given, parts)
 
 
@@ -173,16 +173,14 @@ def _optimizers(view: View, own: str) -> Iterator[Edit]:
         inside = [n for n in ast.walk(item) if bases and isinstance(n, ast.Subscript)]
         for node in inside:
             if isinstance(node.slice, ast.Constant) and node.slice.value == "params":
-                held = Piece(source.span(node.value))
+                held = piece(source, node.value)
                 if isinstance(node.ctx, ast.Load):
                     yield _edit(view, node, (f"{own}.group_weights(", held, ")"))
     for place in view.file.of(ast.Attribute):
         if place.attr == "param_groups" and isinstance(place.ctx, ast.Load):
             classes = [a.name for a in view.kind(place.value) if a.kind == "Object"]
             if any(set(view.inference.torch_bases(c)) & _OPTIMIZERS for c in classes):
-                yield _edit(
-                    view, place, (f"{own}.own_groups(", Piece(source.span(place.value)), ")")
-                )
+                yield _edit(view, place, (f"{own}.own_groups(", piece(source, place.value), ")"))
 
 
 def _is_clamp(mark: Mark) -> bool:
@@ -199,7 +197,7 @@ def sites(view: View, every: Sequence[Mark]) -> list[Site]:
 
 def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
     source = view.file.source
-    weight = Piece(source.span(node.value))
+    weight = piece(source, node.value)
     read: Parts = (f"{own}.gradient_of(", weight, ")")
     whole, around = _whole(view, node)
     written = _written(view, node)
@@ -212,7 +210,7 @@ def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
         yield _edit(view, around, (f"{own}.write_gradient(", weight, ", ", *value, ")"))
     elif isinstance(around, ast.Assign) and whole in around.targets:
         name = "keep_gradient" if whole is node else "write_gradient"
-        given = Piece(source.span(around.value))
+        given = piece(source, around.value)
         yield _edit(view, around, (f"{own}.{name}(", weight, ", ", given, ")"))
     elif written is not None:
         yield _edit(view, written, _value(view, written, weight, read, own))
@@ -230,7 +228,7 @@ def _value(view: View, call: ast.Call, weight: Piece, read: Parts, own: str) -> 
     if method == "zero_":
         return (*head, "0)")
     if method in _VALUES:
-        return (*head, Piece(source.span(call.args[0])), ")")
+        return (*head, piece(source, call.args[0]), ")")
     given = Piece(Span(source.span(call.func).end, source.span(call).end))
     return (*head, *read, f".{method.removesuffix('_')}", given, ")")
 

@@ -338,9 +338,9 @@ def _running(
     made, several = ", ".join(f"{name}()" for name in callbacks), free("callbacks", taken)
     return (
         f"{data} = {own}.GeneratorDataset(",
-        Piece(source.span(loop.data)),
+        piece(source, loop.data),
         f", [{columns}])\n{indent}{model} = {own}.Model(",
-        Piece(source.span(loop.step)),
+        piece(source, loop.step),
         f")\n{indent}{several} = [{made}]\n{indent}{own}.run_model({model}, ",
         *_count(source, loop),
         f", {data}, {several})",
@@ -351,10 +351,10 @@ def _count(source: Source, loop: EpochLoop) -> Parts:
     """How many epochs: ``range(1, epochs + 1)`` has as many as ``epochs`` says."""
     start, stop = counted(loop)
     if start is None:
-        return (Piece(source.span(stop)),)
+        return (piece(source, stop),)
     plus = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add)
     if plus and isinstance(stop, ast.BinOp) and ast.unparse(stop.right) == ast.unparse(start):
-        return (Piece(source.span(stop.left)),)
+        return (piece(source, stop.left),)
     return (piece(source, stop), " - ", piece(source, start))
 
 

@@ -60,7 +60,7 @@ def plain(view: View, region: Region, names: Variables, module: str) -> LossCell
     build = f"{module}.WithLossCell({dotted(network)}, {dotted(loss)})"
     only = region.losses[0]
     results = (only.id,) if isinstance(only, ast.Name) else ("loss",)
-    spans = tuple((Piece(view.file.source.span(i)),) for i in inputs)
+    spans = tuple((piece(view.file.source, i),) for i in inputs)
     return LossCell((), build, spans, results, ())
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from migrate.analysis.program import Function
+from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.lines import above, comments, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted
@@ -153,7 +154,7 @@ def _fitting(view: View, found: Found, loss: str) -> LossCell | None:
     if set(found.names.extra) - set(outputs):
         return None
     result = outputs[0] if found.names.extra else "_"
-    spans = tuple((Piece(view.file.source.span(i)),) for i in inputs)
+    spans = tuple((piece(view.file.source, i),) for i in inputs)
     build = f"_torch2ms.WithEvalCell({both[0]}, {both[1]})"
     return LossCell((), build, spans, (loss, result, "_"), ())
 

@@ -11,7 +11,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.syntax.lines import shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.lines import Parts
@@ -133,7 +134,7 @@ def _in_module(view: View, leaf: Leaf) -> bool:
 def _edits(view: View, leaf: Leaf, own: str) -> Iterator[Edit]:
     source = view.file.source
     short = leaf.name.rpartition(".")[2]
-    wrapped = Piece(source.span(leaf.value))
+    wrapped = piece(source, leaf.value)
     yield _edit(view, source.span(leaf.binding.value), (f"{own}.leaf(", wrapped, f', "{short}")'))
     if leaf.keyword is not None:
         yield _edit(view, source.span(leaf.keyword), ("requires_grad=False",))
@@ -147,7 +148,7 @@ def _changes(view: View, names: set[str]) -> Iterator[Edit]:
     source = view.file.source
     for item in view.file.of(ast.AugAssign):
         if dotted(item.target) in names and type(item.op) in _SIGNS:
-            target, value = Piece(source.span(item.target)), Piece(source.span(item.value))
+            target, value = piece(source, item.target), piece(source, item.value)
             parts: Parts = (target, f".{_SIGNS[type(item.op)]}(", value, ")")
             yield _edit(view, source.span(item), parts)
 

@@ -18,7 +18,6 @@ Place = tuple[int, int, int, int]
 RECORDED = "is taken for what it was:"
 SEVERAL = "several"
 PLAIN = "plain"
-UNCLEAR = "unclear"
 _OF_TORCH = {"Tensor": TENSOR, "Size": SIZE, "dtype": DTYPE, "device": DEVICE,
              "Optimizer": kind("Optimizer")}  # fmt: skip
 

@@ -16,7 +16,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
@@ -149,10 +149,10 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
     indent, step = indentation(scene.source, first), step_of(indent_of(scene.source, first))
     parts: list[Part] = []
     for value in test.values[1:]:
-        parts += ["if not (", Piece(source.span(value)), f"):{source.newline}", indent,
+        parts += ["if not (", piece(source, value), f"):{source.newline}", indent,
                   f"{step}break{source.newline}", indent]  # fmt: skip
     return (
-        scope.edit(scene, node, Span(begin, colon), "while ", Piece(source.span(test.values[0]))),
+        scope.edit(scene, node, Span(begin, colon), "while ", piece(source, test.values[0])),
         scope.put(scene, node, start, *parts),
     )
 
@@ -270,7 +270,7 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
         return None
     source = scene.source
     begin = (source.newline, indentation(scene.source, node))
-    parts = [p for a, d in late for p in (f", {a.arg}=", Piece(source.span(d)))]
+    parts = [p for a, d in late for p in (f", {a.arg}=", piece(source, d))]
 
     def behind(helper: str) -> Edit:
         head = f"{node.name} = {helper}({node.name}"

@@ -18,7 +18,8 @@ from migrate.analysis.types.contents import Sites
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ARRAY, Site
 from migrate.codegen.layout import indentation
-from migrate.records.outcomes import Edit, Piece
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
@@ -284,7 +285,7 @@ def behind(scene: Scene, statement: ast.stmt, whole: ast.expr | None = None) -> 
     source, last = scene.source, scene.source.span(statement).end
     end = line_end(scene.source, last)
     more = not ends_line(source, statement)
-    given = (Piece(source.span(whole)),) if whole is not None else ()
+    given = (piece(source, whole),) if whole is not None else ()
     begin = (source.newline, indentation(scene.source, statement))
 
     def made(text: str) -> Edit:

@@ -18,7 +18,7 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Piece, Span
+from migrate.records.outcomes import Edit, Span
 from migrate.rules import record_writes
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
@@ -313,7 +313,7 @@ def _tuple_asked(scene: Scene, node: ast.Call, changed: frozenset[str]) -> ast.e
 def _wider(scene: Scene, node: ast.Call, named: ast.expr) -> Edit:
     """``isinstance(x, tuple)`` is ``isinstance(x, (tuple, NamedFields))``."""
     alone = named is node.args[1]
-    own = Piece(scene.source.span(named))
+    own = piece(scene.source, named)
 
     def made(text: str) -> Edit:
         return scope.whole(scene, named, "(" if alone else "", own, f", {text}", ")" * alone)

@@ -305,7 +305,7 @@ def _chosen(scene: Scene, node: ast.Call) -> Edit | None:
     each = ", ".join(f"{text}[{p}]" for p in places)
     head = f"[({each}) for {', '.join(places)} in "
     tail = f"(range(len({text})), {size})]"
-    return scope.whole(scene, node, head, Piece(scene.source.span(node.func)), tail)
+    return scope.whole(scene, node, head, piece(scene.source, node.func), tail)
 
 
 def _library(scene: Scene, node: ast.Call) -> Edit | None:
@@ -534,7 +534,7 @@ def _map(scene: Scene, node: ast.Call) -> Iterator[Edit]:
     elif isinstance(function, ast.Lambda):
         a = function.args
         if len(a.args) == 1 and len(within(a)) == 2:  # one parameter, nothing else
-            body = Piece(scene.source.span(function.body))
+            body = piece(scene.source, function.body)
             yield made("[", body, f" for {a.args[0].arg} in ", over, "]")
 
 

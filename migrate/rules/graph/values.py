@@ -15,7 +15,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Piece, Span
+from migrate.records.outcomes import Edit, Span
 from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
 from migrate.sites.scene import Scene
@@ -409,7 +409,7 @@ def _stored_partial(scene: Scene, node: ast.Call) -> Edit | None:
     if data[place : place + 1] != b"(":
         return None
     comma = ", " if node.args or node.keywords else ""
-    span, inside = Span(start, place + 1), Piece(scene.source.span(func))
+    span, inside = Span(start, place + 1), piece(scene.source, func)
     return scope.helping(
         scene, "called", lambda text: scope.edit(scene, node, span, f"{text}(", inside, comma)
     )
