@@ -7,6 +7,7 @@ from mindspore import nn, ops
 from mindspore.common.initializer import Uniform, initializer
 
 from migrate.helpers.activation import tanh_of
+from migrate.helpers.sequences import pad_sequence
 
 
 class GateCell(nn.Cell):
@@ -92,6 +93,42 @@ class LSTMCell(GateCell):
         return (state, cell) if x.ndim == 2 else (state.squeeze(0), cell.squeeze(0))
 
 
+def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+    """torch.nn.utils.rnn.pack_padded_sequence as a pair that RNN, GRU and LSTM here take.
+
+    The pair holds the padded sequences (B, T, ...), and their lengths (B,) in int32.
+    """
+    if not isinstance(lengths, ms.Tensor):
+        lengths = ms.Tensor(lengths)
+    return laid_out(input, batch_first), lengths.astype(ms.int32)
+
+
+def pack_sequence(sequences, enforce_sorted=True):
+    """torch.nn.utils.rnn.pack_sequence: see pack_padded_sequence."""
+    lengths = [one.shape[0] for one in sequences]
+    return pack_padded_sequence(pad_sequence(sequences, True), lengths, True)
+
+
+def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+    """torch.nn.utils.rnn.pad_packed_sequence: (padded sequences, int64 lengths)."""
+    padded, lengths = sequence
+    longest = int(lengths.max())
+    size = longest if total_length is None else total_length
+    padded = padded[:, :size]
+    if size > padded.shape[1]:
+        gap = (padded.shape[0], size - padded.shape[1], *padded.shape[2:])
+        padded = ops.cat((padded, ops.zeros(gap, padded.dtype)), 1)
+    inside = ops.arange(size) < lengths.expand_dims(1)
+    inside = inside.reshape((*inside.shape, *[1 for _ in padded.shape[2:]]))
+    padded = ops.where(inside, padded, ops.full_like(padded, padding_value))
+    return laid_out(padded, batch_first), lengths.astype(ms.int64)
+
+
+def laid_out(sequences, batch_first):
+    """Swap the first two axes unless the batch comes first."""
+    return sequences if batch_first else sequences.swapaxes(0, 1)
+
+
 class RecurrentSteps(nn.Cell):
     """One layer in one direction, step by step as on MindSpore's CPU, but with a fine tanh."""
 
@@ -114,8 +151,12 @@ class RecurrentSteps(nn.Cell):
         given = given if b_ih is None else given + b_ih
         outputs = []
         for t in range(x.shape[0]):
-            h = self._step(given[t], h, w_hh, b_hh)
-            outputs.append(h)
+            new = out = self._step(given[t], h, w_hh, b_hh)
+            if seq_length is not None:
+                goes_on = (seq_length > t).expand_dims(1)
+                new, out = ops.where(goes_on, new, h), ops.where(goes_on, out, ops.zeros_like(out))
+            h = new
+            outputs.append(out)
         return ops.stack(outputs), h
 
 
@@ -154,6 +195,9 @@ class RNN(nn.RNN):
         """Changes nothing: there is no packed copy of the weights."""
 
     def construct(self, x, hx=None):
+        if isinstance(x, tuple):
+            out, state = super().construct(laid_out(x[0], self.batch_first), hx, x[1])
+            return (laid_out(out, self.batch_first), x[1]), state
         if x.ndim == 3:
             return super().construct(x, hx)
         batch = 0 if self.batch_first else 1
@@ -196,6 +240,9 @@ class GRU(nn.GRU):
         """Changes nothing: there is no packed copy of the weights."""
 
     def construct(self, x, hx=None):
+        if isinstance(x, tuple):
+            out, state = super().construct(laid_out(x[0], self.batch_first), hx, x[1])
+            return (laid_out(out, self.batch_first), x[1]), state
         if x.ndim == 3:
             return super().construct(x, hx)
         batch = 0 if self.batch_first else 1
@@ -243,6 +290,9 @@ class LSTM(nn.LSTM):
 
     def construct(self, x, hx=None):
         state = None if hx is None else (hx[0], hx[1])
+        if isinstance(x, tuple):
+            out, state = super().construct(laid_out(x[0], self.batch_first), state, x[1])
+            return (laid_out(out, self.batch_first), x[1]), state
         if x.ndim == 3:
             return super().construct(x, state)
         if state is not None:

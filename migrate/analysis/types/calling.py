@@ -16,6 +16,7 @@ from migrate.analysis.types.kinds import (
     HANDING_ON,
     MODULE,
     NOTHING,
+    PACKED,
     SCALAR,
     STR,
     TENSOR,
@@ -95,7 +96,7 @@ class Calling(Given):
         if atom.kind == "Module":
             self._tensors_into(atom, node)
             asked = looked_up.given(atom, node, self.path, world)
-            return asked or values.call_module(frozenset((atom,)), world)
+            return asked or _of_packed(args, values.call_module(frozenset((atom,)), world), atom)
         if atom.kind == "Object":
             called = world.member(atom.name, "__call__")
             functions = [f for a in ordered(called) if (f := world.function_of(a.name))]
@@ -533,3 +534,14 @@ def _result(signature: Signature) -> Kind:
     if fields:
         return frozenset(Atom(a.kind, a.name, a.items, fields, a.direct, a.fixed) for a in found)
     return found
+
+
+_RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
+
+
+def _of_packed(args: tuple[Kind, ...], found: Kind, layer: Atom) -> Kind:
+    """Return what a recurrent layer gives: a packed sequence stays packed."""
+    if layer.name not in _RECURRENT or not args or not args[0] >= PACKED:
+        return found
+    packed = [Atom("tuple", items=(PACKED, *a.items[1:]), fixed=True) for a in found]
+    return frozenset(packed) | (NOTHING if args[0] == PACKED else found)

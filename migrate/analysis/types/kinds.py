@@ -58,6 +58,7 @@ DEVICE: Kind = kind("device")
 SIZE: Kind = frozenset((Atom("Size", items=(INT,)),))
 MODULE: Kind = kind("Module")
 ARRAY: Kind = kind("instance", "numpy.ndarray")  # holds numbers
+PACKED: Kind = kind("torch", "torch.nn.utils.rnn.PackedSequence")
 SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: what is asked for them is one
@@ -83,6 +84,7 @@ _SIMPLE = {
     "device": DEVICE,
     "Module": MODULE,
     "ndarray": ARRAY,
+    "PackedSequence": PACKED,
     "Scalar": frozenset((Atom("int"), Atom("float"))),
     "number": frozenset((Atom("int"), Atom("float"))),
 }
