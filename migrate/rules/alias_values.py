@@ -300,6 +300,10 @@ class Values:
         made = self.made(node)
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         self.closures[next(iter(made)).region] = tuple(sorted(names))
+        arguments = getattr(node, "args", None)
+        for default in (*arguments.defaults, *arguments.kw_defaults) if arguments else ():
+            if isinstance(default, ast.Name):  # evaluated now, read by each call
+                self.state.put(made, ELEMENTS, self.value(default))
         self.read("", made)
         return made
 
@@ -324,7 +328,15 @@ class Values:
         self.state.put(made, ELEMENTS, refs)
         return made
 
-    _ListComp = _SetComp = _GeneratorExp = _DictComp = _comprehension
+    _ListComp = _SetComp = _DictComp = _comprehension
+
+    def _GeneratorExp(self, node: ast.GeneratorExp) -> Refs:
+        """What it goes through is evaluated now, its elements are computed when they are read."""
+        refs = self._comprehension(node)
+        first = node.generators[0].iter
+        if isinstance(first, ast.Name):
+            self.state.put(refs, ELEMENTS, made_as(self.value(first), VIEW))
+        return refs
 
     def each(self, node: ast.expr) -> Refs:
         """What a loop over an expression goes through."""
