@@ -132,8 +132,8 @@ class Table:
         return self.torch.kind(name)
 
     def has(self, name: str) -> bool:
-        """Return whether torch has the name, or a row tells of it."""
-        return bool(self.kind(name) or self.rows(name))
+        """Return whether torch has the name, or a row of its own tells of it; patterns do not."""
+        return bool(self.kind(name) or self.keys(name))
 
     def bases(self, name: str) -> tuple[str, ...]:
         """The bases of a torch class, nearest first: LSTM -> RNNBase, Module."""

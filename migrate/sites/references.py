@@ -176,9 +176,12 @@ def direct_name(scene: Scene, node: ast.AST) -> str | None:
 def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     atoms = having(scene.kind(node.value), node.attr)
     forms = [_member(scene, atom, node.attr) for atom in atoms]
-    names = {name for name in forms if name}
     if any(a.kind == "unknown" for a in atoms):  # what no class of torch has is of another object
-        names = {n for n in names if n.startswith("field ") or scene.table.has(n)}
+        forms = [
+            "" if atom.kind == "torch" and not scene.table.has(form) else form
+            for form, atom in zip(forms, atoms, strict=True)
+        ]
+    names = {name for name in forms if name}
     if names and all(name.startswith(SCHEDULES) for name in names):
         names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
     if not names:
