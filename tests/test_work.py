@@ -109,8 +109,9 @@ def net_{n}(pretrained: bool = False, **kwargs) -> Net_{n}:
     return model.eval()
 '''
 
-# A ninth more than today (4,310; 3,280 before containers, attributes and calls were followed).
-MOST = 4300
+# What it is today (4,540), and some more. 3,280 before containers, attributes and calls were
+# followed; the last 200 are parentheses decided by the expressions that edits really make.
+MOST = 4700
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from migrate.codegen.grouping import binds_like, grouped, is_loose, is_split, slot_of, top
+from migrate.codegen.grouping import binds_like, grouped, is_loose, is_split, shape_of, slot_of
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import children, within
@@ -173,7 +173,7 @@ class Writer:
 
     def _shape(self, edit: Edit) -> ast.expr | None:
         """Return an expression of the class of what an edit makes; None where it is none."""
-        made = top(self.source, edit.parts or ())
+        made = shape_of(self.source, edit.parts or ())
         if not isinstance(made, int):
             return made
         piece = (edit.parts or ())[made]

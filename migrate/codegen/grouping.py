@@ -107,7 +107,7 @@ Parts = Sequence["str | Piece"]
 NOTHING: Mapping[int, ast.expr] = MappingProxyType({})
 
 
-def top(source: Source, parts: Parts) -> ast.expr | int | None:
+def shape_of(source: Source, parts: Parts) -> ast.expr | int | None:
     """Return the expression that parts make, or the index of the piece that is all of it.
 
     None: they are no expression, or text that nothing can tear apart.

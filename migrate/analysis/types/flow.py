@@ -139,7 +139,8 @@ class Flow(Evaluator):
         start = State(around.env | entered, around.notes | notes, around.paths)
         self.prunes, self.pruned = True, False
         while True:
-            self.variables, self.at, self.outcomes = dict(given), {}, {}
+            self.variables = {n: contents.bare(v) for n, v in entered.items()}
+            self.at, self.outcomes = {}, {}
             solution = solve(_Kinds(self, start), graph)
             reached = all(n is graph.raised or solution.before(n) for n in graph.order)
             if reached or not (self.prunes and self.pruned):
@@ -149,7 +150,7 @@ class Flow(Evaluator):
             if solution.before(node) is None:
                 self.after(node, State({}, {}, {}), keep=False)
                 del self.at[node.index]
-        self._collect(given)
+        self._collect(entered)
 
     def _entered_with(self, name: str, value: Kind) -> Kind:
         """Return what a parameter is at the entry; several may be one container."""
@@ -161,9 +162,9 @@ class Flow(Evaluator):
         shared = self.world.may_share(function)
         return self.with_inside(name, contents.received(value, ("" if shared else name,)))[0]
 
-    def _collect(self, given: Environment) -> None:
+    def _collect(self, entered: Environment) -> None:
         """Join what the points of the unit have done, each as it was evaluated last."""
-        self.variables, self.stores, self.grown = dict(given), {}, {}
+        self.variables, self.stores, self.grown = dict(entered), {}, {}
         self.result = NOTHING
         for effects in self.at.values():
             for into, found in (

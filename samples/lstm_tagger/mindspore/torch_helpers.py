@@ -13,12 +13,19 @@ def overwrite(tensor, value):
     if isinstance(tensor, ms.Parameter):
         tensor.set_data(value.astype(tensor.dtype))
         return tensor
-    return tensor.copy_(value.astype(tensor.dtype))
+    value = value.astype(tensor.dtype)
+    if tensor.parent_tensor_ is not None:  # an element, row or slice: MindSpore's copy_ misses it
+        tensor.parent_tensor_[tensor.index_of_parent_] = value
+        return tensor
+    whole = tensor.untyped_storage().size() == tensor.nbytes and tensor.is_contiguous()
+    if not whole:
+        raise NotImplementedError("a view is filled in place: fill the tensor that it is a view of")
+    return tensor.copy_(value)
 
 
 def zeros_(tensor):
     """Reproduces torch.nn.init.zeros_."""
-    return overwrite(tensor, ops.zeros(tensor.shape, tensor.dtype))
+    return overwrite(tensor, ops.zeros_like(tensor))
 
 
 def _calculate_fan_in_and_fan_out(tensor):
@@ -89,6 +96,11 @@ class Embedding(nn.Embedding):
         return ops.where(padded, ops.stop_gradient(out), out)
 
 
+def laid_out(sequences, batch_first):
+    """Swap the first two axes unless the batch comes first."""
+    return sequences if batch_first else sequences.swapaxes(0, 1)
+
+
 class LSTM(nn.LSTM):
     """Reproduces torch.nn.LSTM for batched and unbatched sequences: (output, (h_n, c_n)).
 
@@ -127,6 +139,9 @@ class LSTM(nn.LSTM):
 
     def construct(self, x, hx=None):
         state = None if hx is None else (hx[0], hx[1])
+        if isinstance(x, tuple):
+            out, state = super().construct(laid_out(x[0], self.batch_first), state, x[1])
+            return (laid_out(out, self.batch_first), x[1]), state
         if x.ndim == 3:
             return super().construct(x, state)
         if state is not None:

@@ -77,6 +77,16 @@ class MultiheadAttention(nn.Cell):
             self.bias_k = ms.Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype))
             self.bias_v = ms.Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype))
 
+    def _reset_parameters(self):
+        """Draw the weights anew, but that of the last projection; as in torch biases become 0."""
+        for name, weight in self.parameters_and_names(expand=False):
+            kind = XavierNormal() if name in ("bias_k", "bias_v") else XavierUniform()
+            kind = "zeros" if name == "in_proj_bias" else kind
+            weight.set_data(initializer(kind, weight.shape, weight.dtype))
+        if self.in_proj_bias is not None:
+            last = self.out_proj.bias
+            last.set_data(ops.zeros_like(last))
+
     def _weight(self, shape, dtype):
         return ms.Parameter(initializer(XavierUniform(), shape, dtype))
 

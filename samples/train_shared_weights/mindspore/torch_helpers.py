@@ -106,6 +106,11 @@ def parameters(cell, recurse=True):
         yield parameter
 
 
+def laid_out(sequences, batch_first):
+    """Swap the first two axes unless the batch comes first."""
+    return sequences if batch_first else sequences.swapaxes(0, 1)
+
+
 class LSTM(nn.LSTM):
     """Reproduces torch.nn.LSTM for batched and unbatched sequences: (output, (h_n, c_n)).
 
@@ -144,6 +149,9 @@ class LSTM(nn.LSTM):
 
     def construct(self, x, hx=None):
         state = None if hx is None else (hx[0], hx[1])
+        if isinstance(x, tuple):
+            out, state = super().construct(laid_out(x[0], self.batch_first), state, x[1])
+            return (laid_out(out, self.batch_first), x[1]), state
         if x.ndim == 3:
             return super().construct(x, state)
         if state is not None:

@@ -11,7 +11,14 @@ def overwrite(tensor, value):
     if isinstance(tensor, ms.Parameter):
         tensor.set_data(value.astype(tensor.dtype))
         return tensor
-    return tensor.copy_(value.astype(tensor.dtype))
+    value = value.astype(tensor.dtype)
+    if tensor.parent_tensor_ is not None:  # an element, row or slice: MindSpore's copy_ misses it
+        tensor.parent_tensor_[tensor.index_of_parent_] = value
+        return tensor
+    whole = tensor.untyped_storage().size() == tensor.nbytes and tensor.is_contiguous()
+    if not whole:
+        raise NotImplementedError("a view is filled in place: fill the tensor that it is a view of")
+    return tensor.copy_(value)
 
 
 def drawn(tensor, distribution):
@@ -31,7 +38,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 def zeros_(tensor):
     """Reproduces torch.nn.init.zeros_."""
-    return overwrite(tensor, ops.zeros(tensor.shape, tensor.dtype))
+    return overwrite(tensor, ops.zeros_like(tensor))
 
 
 def matmul(input, other):

@@ -65,7 +65,14 @@ def overwrite(tensor, value):
     if isinstance(tensor, ms.Parameter):
         tensor.set_data(value.astype(tensor.dtype))
         return tensor
-    return tensor.copy_(value.astype(tensor.dtype))
+    value = value.astype(tensor.dtype)
+    if tensor.parent_tensor_ is not None:  # an element, row or slice: MindSpore's copy_ misses it
+        tensor.parent_tensor_[tensor.index_of_parent_] = value
+        return tensor
+    whole = tensor.untyped_storage().size() == tensor.nbytes and tensor.is_contiguous()
+    if not whole:
+        raise NotImplementedError("a view is filled in place: fill the tensor that it is a view of")
+    return tensor.copy_(value)
 
 
 def drawn(tensor, distribution):
