@@ -2,6 +2,18 @@
 
 PROGRAMS = (
     """
+def main(c):
+    def inner():
+        add = c.append
+        add(torch.ones(1))
+        id(c)
+    inner()
+    id(c)
+
+
+main([])
+""",
+    """
 class B:
     def __init__(self):
         self.items = []
