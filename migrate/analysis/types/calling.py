@@ -253,7 +253,7 @@ class Calling(Given):
     def _given_at(
         self, function: Function, node: ast.Call, at: contents.Sites, site: Site
     ) -> contents.Sites:
-        """Return the sites here of what a callee was given; all of the call where none is told."""
+        """Return the caller's sites of an argument; those of every argument if it is not known."""
         if not contents.is_given(site):
             return contents.NO_SITES
         name, depth = contents.parameter_of(site)

@@ -4,7 +4,7 @@ An alternative that is a container has the *sites* that may have made it: the id
 constructor or a call; for what comes from outside of the unit, of the parameter; for what an
 attribute holds ".name", whatever the object, and "@name@class" for the classes that the object may
 be of; for what a global holds "=path:name". Two containers may be one only if they share a site.
-What is put in at a site of a class or a global is told to the whole program (`Told`).
+What is put in at a site of a class or a global is a cell of the whole program (`Told`).
 """
 
 from __future__ import annotations
@@ -214,12 +214,12 @@ def levels(value: Kind) -> list[Sites]:
 
 
 def is_given(site: Site) -> bool:
-    """Return whether it is the site of what a unit was given."""
+    """Return whether it is the site of an argument."""
     return isinstance(site, tuple) and isinstance(site[0], tuple)
 
 
 def parameter_of(site: Site) -> tuple[str, int]:
-    """Return the parameter of a site of what a unit was given, and how deep in it."""
+    """Return the parameter of the site of an argument, and the depth inside of it."""
     assert isinstance(site, tuple) and isinstance(site[0], tuple)
     return str(site[0][0]), site[1]
 

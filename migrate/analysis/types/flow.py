@@ -198,12 +198,12 @@ class Flow(Evaluator):
 
     @property
     def put_into_given(self) -> dict[Site, Kind]:
-        """What the unit puts into containers that it was given, by their sites."""
+        """What the unit puts into containers among its arguments, by their sites."""
         return {s: contents.of_given(k) for s, (k, _) in self.grown.items() if is_given(s)}
 
     @property
     def kept(self) -> set[tuple[Site, str]]:
-        """What it was given, with the attributes and globals that hold it from then on."""
+        """Arguments, with the attributes and globals that alias them at the exit."""
         given = (s for s in self.links if is_given(s))
         return {(g, s) for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
 
