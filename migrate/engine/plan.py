@@ -42,7 +42,7 @@ from migrate.rules.along import advised, decide_along
 from migrate.rules.graph import flags as graph_flags
 from migrate.rules.graph import sequences
 from migrate.rules.imports import decide_import
-from migrate.rules.inside_text import fitted
+from migrate.rules.inside_text import beside, fitted
 from migrate.sites import packages
 from migrate.sites.buffer_gradients import BUFFER
 from migrate.sites.late_writes import decide_late
@@ -88,7 +88,7 @@ def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     failed: list[str] = []
     for rule in _BESIDE:
         try:
-            extra += list(rule(scene))
+            extra += [fit for edit in rule(scene) for fit in beside(scene, edit)]
         except Exception as error:  # nobody knows which places it would have changed
             failed.append(last_place(error))
     extra += first_mode.beside(scene, roots, decisions)

@@ -177,7 +177,9 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             wanted = "plain list"  # CellList takes no tuple
         allowed = _WHEN.get(wanted, {wanted})
         kinds -= {"holding None"}  # a list is one, whatever it holds
-        if kinds and kinds <= allowed:
+        # what is annotated as a tuple may be a shape, and often is a number
+        shape = wanted == "data" and "tuple" in kinds and not isinstance(value, ast.Tuple)
+        if kinds and kinds <= allowed and not shape:
             continue
         if wanted == CLASS or (not kinds & allowed and not kinds & _UNSURE):
             return calls.NO

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import tokenize
+from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.records.outcomes import Edit, Refusal
@@ -20,16 +21,35 @@ def fitted(scene: Scene, node: ast.AST, decision: Edit | Refusal) -> Edit | Refu
     """A text with both kinds of quotes cannot be fitted: the f-string has to be split by hand."""
     if not isinstance(decision, Edit) or not decision.parts or not _inside(scene, node):
         return decision
-    quote = _quote(scene, decision.site.span.start)
-    texts = [part for part in decision.parts if isinstance(part, str) and quote in part]
+    return _requoted(scene, decision)
+
+
+def beside(scene: Scene, edit: Edit) -> Iterator[Edit]:
+    """Fit an edit that belongs to no reference; it is left out where that cannot be done."""
+    place = edit.site.span.start
+    if edit.parts and any(isinstance(p, str) and ("'" in p or '"' in p) for p in edit.parts):
+        spans = map(scene.source.span, scene.file.of(ast.JoinedStr))
+        if any(span.start < place < span.end for span in spans):
+            found = _requoted(scene, edit)
+            if isinstance(found, Edit):
+                yield found
+            return
+    yield edit
+
+
+def _requoted(scene: Scene, edit: Edit) -> Edit | Refusal:
+    """Return an edit inside an f-string with quotes that do not end it."""
+    assert edit.parts is not None
+    quote = _quote(scene, edit.site.span.start)
+    texts = [part for part in edit.parts if isinstance(part, str) and quote in part]
     if not quote or not texts:
-        return decision
+        return edit
     other = _QUOTES[quote]
     if any(other in text or "\\" in text for text in texts):
         why = "its new text has both kinds of quotes, which no f-string takes before Python 3.12"
-        return Refusal(decision.site, "API104", why, "bind it to a name before")
-    parts = tuple(p.replace(quote, other) if isinstance(p, str) else p for p in decision.parts)
-    return replace(decision, parts=parts)
+        return Refusal(edit.site, "API104", why, "bind it to a name before")
+    parts = tuple(p.replace(quote, other) if isinstance(p, str) else p for p in edit.parts)
+    return replace(edit, parts=parts)
 
 
 def _inside(scene: Scene, node: ast.AST) -> bool:

@@ -35,6 +35,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return gone
     if called is not None and (unbound := _unbound(scene, site, node, name)) is not None:
         return unbound
+    if called is not None and (inherited := _inherited(scene, site, called, name)) is not None:
+        return inherited
     if isinstance(parent, ast.Call) and parent.func is node:
         found = decide_call(scene, site, name, parent, None)
         if isinstance(found, NotChosen):
@@ -81,6 +83,19 @@ def _as_method(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | No
     if not is_all(scene.kind(call.args[0]), "Tensor") or inplace.applies(scene, name):
         return None
     return decide_method(scene, site, name, call)
+
+
+def _inherited(scene: Scene, site: Site, call: ast.Call, name: str) -> Edit | None:
+    """``nn.LayerNorm.forward(self, x)`` is that of the Cell which the class derives from."""
+    owner, _, last = name.rpartition(".")
+    if last != "forward" or call.keywords or not call.args:
+        return None
+    atoms = scene.kind(call.args[0])
+    if not atoms or any(owner not in scene.inference.torch_bases(a.name) for a in atoms):
+        return None
+    targets = ((row.ref or same_signature(scene.table, row), row) for row in scene.table.rows(owner))
+    target, row = next((found for found in targets if found[0]), ("", None))
+    return _renamed(scene, site, call.func, f"{target}.construct", row) if target else None
 
 
 def _undecided(scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal) -> Edit | Refusal:

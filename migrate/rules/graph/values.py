@@ -532,7 +532,9 @@ def _hoisted(scene: Scene, node: ast.expr, value: ast.expr, name: str) -> tuple[
 def _bare(scene: Scene, node: ast.expr) -> Span:
     """Return the span with the parentheses that an assignment expression asks for."""
     span, data = scene.source.span(node), scene.source.data
-    if isinstance(scene.parent(node), ast.Call) or not isinstance(node, ast.NamedExpr):
+    if isinstance(scene.parent(node), (ast.Call, ast.Attribute)):
+        return span  # what becomes of a receiver is written by another edit
+    if not isinstance(node, ast.NamedExpr):
         return span
     around = data[span.start - 1 : span.start] + data[span.end : span.end + 1]
     # ``if(n := f())`` needs a space where its parenthesis was
