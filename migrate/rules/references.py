@@ -91,11 +91,17 @@ def _inherited(scene: Scene, site: Site, call: ast.Call, name: str) -> Edit | No
     if last != "forward" or call.keywords or not call.args:
         return None
     atoms = scene.kind(call.args[0])
-    if not atoms or any(owner not in scene.inference.torch_bases(a.name) for a in atoms):
+    own = [a for a in atoms if a.kind == "Module" and "::" in a.name]
+    if not own or len(own) < len(atoms):
+        return None
+    if any(owner not in scene.inference.torch_bases(a.name) for a in own):
         return None
     targets = ((row.ref or same_signature(scene.table, row), row) for row in scene.table.rows(owner))
     target, row = next((found for found in targets if found[0]), ("", None))
-    return _renamed(scene, site, call.func, f"{target}.construct", row) if target else None
+    if not target:
+        return None
+    edit = _renamed(scene, site, call.func, target, row)
+    return replace(edit, outcome=Outcome.HELPER, parts=(*(edit.parts or ()), ".construct"))
 
 
 def _undecided(scene: Scene, site: Site, node: ast.expr, name: str, why: Refusal) -> Edit | Refusal:
