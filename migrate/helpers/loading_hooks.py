@@ -1,4 +1,4 @@
-"""In: a Cell and a hook for the loading of its state. Out: the hook, where the names are torch's."""
+"""In: a Cell and a hook for the loading of its state. Out: the hook, if the names are torch's."""
 
 RENAMED_TENSORS = ("gamma", "beta", "moving_mean", "moving_variance", "embedding_table")
 

@@ -96,7 +96,8 @@ def _inherited(scene: Scene, site: Site, call: ast.Call, name: str) -> Edit | No
         return None
     if any(owner not in scene.inference.torch_bases(a.name) for a in own):
         return None
-    targets = ((row.ref or same_signature(scene.table, row), row) for row in scene.table.rows(owner))
+    rows = scene.table.rows(owner)
+    targets = ((row.ref or same_signature(scene.table, row), row) for row in rows)
     target, row = next((found for found in targets if found[0]), ("", None))
     if not target:
         return None
