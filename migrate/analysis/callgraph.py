@@ -19,6 +19,7 @@ from migrate.syntax.trees import LEAVES, children
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _INDIRECT = ("forward", "__call__")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_APART = frozenset((*_DEFINITIONS, ast.ClassDef))
 
 
 @dataclass(frozen=True)
@@ -409,12 +410,13 @@ def own_nodes(function: Function) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if isinstance(node, (*_DEFINITIONS, ast.ClassDef)):
+        kind = type(node)
+        if kind in _APART:
             todo += getattr(node, "decorator_list", ())
             arguments = getattr(node, "args", None)
             if arguments is not None:
                 todo += [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
-        elif type(node) not in LEAVES:
+        elif kind not in LEAVES:
             todo += children(node)
 
 

@@ -42,7 +42,7 @@ class Function:
     globals: set[str] = field(default_factory=set)
     inner: set[str] = field(default_factory=set)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
 
@@ -103,19 +103,28 @@ class Function:
                 waiting += reversed(children(node))
         return found
 
-    @property
+    @cached_property
     def parameters(self) -> list[ast.arg]:
         a = self.node.args
         return [*a.posonlyargs, *a.args]
 
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """Return the defaults of parameters by their names."""
+        arguments = self.node.args
+        names = [a.arg for a in self.parameters]
+        found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
+        named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        return found | {arg.arg: default for arg, default in named if default is not None}
+
+    @cached_property
+    def _decorators(self) -> frozenset[str]:
+        items = getattr(self.node, "decorator_list", ())
+        return frozenset(last_name(i.func if isinstance(i, ast.Call) else i) for i in items)
+
     def decorated(self, *names: str) -> bool:
         """Whether a decorator's last name is one of ``names``."""
-        for item in getattr(self.node, "decorator_list", ()):
-            item = item.func if isinstance(item, ast.Call) else item
-            last = last_name(item)
-            if last in names:
-                return True
-        return False
+        return bool(self._decorators) and not self._decorators.isdisjoint(names)
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import TypeVar
 
 from migrate.analysis.callgraph import CONSTRUCTORS, CallGraph, Targets, components, own_nodes
 from migrate.analysis.passing import (
@@ -58,7 +59,7 @@ class Effects:
     escaping: frozenset[str] = frozenset()
     unknown: bool = False
 
-    @property
+    @cached_property
     def written(self) -> frozenset[str]:
         """The names of all attributes that a call may bind or change, on whatever object."""
         return self.elsewhere.union(*self.attributes.values())
@@ -80,11 +81,24 @@ class Changes:
     rebound: frozenset[Scope] = frozenset()
 
     def __or__(self, other: Changes) -> Changes:
+        if other is NO_CHANGES or self is NO_CHANGES:
+            return self if other is NO_CHANGES else other
         return Changes(
-            self.attributes | other.attributes,
-            self.contents | other.contents,
-            self.rebound | other.rebound,
+            _union(self.attributes, other.attributes),
+            _union(self.contents, other.contents),
+            _union(self.rebound, other.rebound),
         )
+
+
+NO_CHANGES = Changes()
+Member = TypeVar("Member")
+
+
+def _union(first: frozenset[Member], second: frozenset[Member]) -> frozenset[Member]:
+    """Return the union; one of the two itself where the other adds nothing to it."""
+    if first is second or not second:
+        return first
+    return first | second if first else second
 
 
 @dataclass
@@ -128,6 +142,7 @@ class _Unit:
     """One function while its summary is solved: its own effects, its calls, its local aliases."""
 
     function: Function
+    names: frozenset[str]  # of its parameters
     own: Effects = NO_EFFECTS
     calls: list[tuple[ast.Call, Targets]] = field(default_factory=list)
     passes: list[Passing] = field(default_factory=list)
@@ -161,6 +176,8 @@ class Summaries:
 
     def bound(self, call: ast.Call, targets: Targets) -> Changes:
         """Return what a call of known functions may change where it stands."""
+        if not targets.functions and not targets.unseen:
+            return NO_CHANGES
         asked = id(call), targets
         known = self._changes.get(asked)
         if known is None:
@@ -298,13 +315,14 @@ class Summaries:
         return Effects(elsewhere=frozenset(written), rebound=frozenset(rebound), unknown=True)
 
     def _summary(self, unit: _Unit, found: Mapping[str, Effects]) -> Effects:
-        own = unit.own
-        names = {a.arg for a in all_parameters(unit.function.node.args)}
+        own, names = unit.own, unit.names
+        called = [(found.get(p.function.key, NO_EFFECTS), p) for p in unit.passes]
+        called = [(effects, passing) for effects, passing in called if effects is not NO_EFFECTS]
+        if not called:
+            return own
         total = _Total.of(own)
-        for passing in unit.passes:
-            effects = found.get(passing.function.key, NO_EFFECTS)
-            if effects is not NO_EFFECTS:
-                total.add(effects, passing)
+        for effects, passing in called:
+            total.add(effects, passing)
         for name in total.attributes.keys() - names:
             total.elsewhere |= total.attributes.pop(name)
         return Effects(
@@ -321,10 +339,10 @@ class Summaries:
 
     def _scanned(self, file: File, function: Function) -> _Unit:
         """Collect what the body of a function does itself."""
-        unit = _Unit(function, used=self._names)
-        kinds = (*_TELLING, ast.Name) if function.globals else _TELLING
+        parameters = frozenset(a.arg for a in all_parameters(function.node.args))
+        unit = _Unit(function, parameters, used=self._names)
+        kinds = _TELLING | {ast.Name} if function.globals else _TELLING
         nodes = [n for n in own_nodes(function) if type(n) in kinds]
-        parameters = {a.arg for a in all_parameters(function.node.args)}
         unit.roots = {name: frozenset((name,)) for name in parameters}
         unit.roots[SUPER] = frozenset(a.arg for a in function.parameters[:1])
         _find_aliases(nodes, unit)
@@ -400,8 +418,8 @@ class Summaries:
             frozenset(elsewhere),
             frozenset(mutated),
             frozenset(rebound),
-            returned,
-            frozenset(escaping),
+            returned & parameters,
+            frozenset(escaping & parameters),
             unknown,
         )
         return unit
@@ -439,9 +457,11 @@ class Summaries:
 
 
 # the nodes that say what a function does; names do where some are global
-_TELLING = (ast.Call, ast.Attribute, ast.Assign, ast.Subscript, ast.Return, ast.AugAssign,
-            ast.AnnAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem,
-            ast.Yield, ast.YieldFrom, *FUNCTIONS)  # fmt: skip
+_TELLING = frozenset((
+    ast.Call, ast.Attribute, ast.Assign, ast.Subscript, ast.Return, ast.AugAssign, ast.AnnAssign,
+    ast.NamedExpr, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Yield,
+    ast.YieldFrom, *FUNCTIONS,
+))  # fmt: skip
 _NONE: frozenset[str] = frozenset()
 
 

@@ -348,7 +348,7 @@ class Freezing:
         if call is None or inner.function is None or self._below[id(inner)] - own:
             yield _EVERY, False
             return
-        given = {**_defaults(inner.function), **dict(_arguments(call, inner.function))}
+        given = {**inner.function.defaults, **dict(_arguments(call, inner.function))}
         for switch in own:
             value = switch.value
             if value is None and switch.variable in given:
@@ -588,11 +588,3 @@ def _asks_for_none(test: ast.expr) -> bool:
         none = isinstance(other, ast.Constant) and other.value is None
         return none and isinstance(test.ops[0], ast.IsNot)
     return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance"
-
-
-def _defaults(function: Function) -> dict[str, ast.expr]:
-    args = function.node.args
-    names = [p.arg for p in function.parameters]
-    found = dict(zip(names[len(names) - len(args.defaults) :], args.defaults, strict=True))
-    keyword = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    return {**found, **{a.arg: d for a, d in keyword if d is not None}}

@@ -83,6 +83,7 @@ class Binding(Frame):
         annotation = self.world.declared(self.function or self.path, name)
         if annotation is None or name in self.hidden:
             return UNKNOWN
+        self.effects.wide = True
         self.kind(annotation)
         return values.resolved(annotated(annotation, self.world.kinds), self.world)
 
@@ -112,6 +113,7 @@ class Binding(Frame):
         """Put something into the containers that were made at some sites."""
         if not sites or not added:
             return
+        self.effects.wide = True
         at, added = self.linked(sites), contents.shallower(indirect(added))
         added = contents.anything_in(added, at)  # what holds itself has no finite depth
         self._own()
@@ -380,6 +382,7 @@ class Binding(Frame):
     def _narrow_class(self, tests: tuple[class_texts.Asked, ...]) -> None:
         """``"Conv" in m.__class__.__name__``: of a Module that may be any, it is such a layer."""
         subject = tests[0].subject
+        self.effects.wide = True
         value, table, program = self.env.get(subject, NOTHING), self.world.table, self.world.program
         if not may_be_any_module(value):
             return

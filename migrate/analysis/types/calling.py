@@ -224,25 +224,25 @@ class Calling(Given):
         at = contents.all_sites(owner).union(*map(contents.all_sites, _handed(node, given)))
         if not (at or self.paths or self.links):
             return
-        for atom in join(*given):  # ``map(items.append, others)``
+        for atom in (a for value in given for a in value):  # ``map(items.append, others)``
             if atom.kind == "method" and atom.items and contents.puts(atom.name):
                 self.put(atom.items[0], UNKNOWN, contents.ANY_KEY)
         changes = self.world.changes(node)
-        if changes.attributes and self.paths:
-            gone = self.paths.keys() if ANY in changes.attributes else changes.attributes
-            self.paths = {p: v for p, v in self.paths.items() if not {p, p[1]} & gone}
-        if not at and not self._held_by(changes.attributes):
+        gone = changes.attributes
+        if gone and self.paths:
+            whole = ANY in gone
+            self.paths = {p: v for p, v in self.paths.items() if not (whole or p[1] in gone)}
+        held = self._held_by(gone)
+        if not at and not held:
             return
         functions, all_known = self._run_by(callee)
-        put_in = changes.contents or not changes.attributes.isdisjoint(_attributes_of(node))
-        held = self._held_by(changes.attributes)
+        put_in = at and (changes.contents or not gone.isdisjoint(_attributes_of(node)))
         for function in functions:
             given_at = partial(self._given_at, function, node, at)
-            anything = contents.anything(join(*args))
             for site, name in sorted(self.world.kept(function), key=str):
                 for one in given_at(site):
-                    self.join_sites(one, name, anything)
-            for site, put in self.world.put_into_given(function).items() if at and put_in else ():
+                    self.join_sites(one, name, contents.anything(join(*args)))
+            for site, put in self.world.put_into_given(function).items() if put_in else ():
                 self.grow(given_at(site), contents.brought(put, id(node), given_at))
             for name in sorted(held):
                 put = self.world.put_into(function, name)
@@ -275,6 +275,7 @@ class Calling(Given):
         """Return the sites of what attributes of these names hold, as far as variables see it."""
         if not names:
             return frozenset()
+        self.effects.wide = True
         here = contents.NO_SITES.union(*map(contents.all_sites, self.env.values()))
         sites = (s for s in here.union(self.links) if isinstance(s, str) and s[0] == ".")
         return frozenset(s for s in sites if ANY in names or s[1:].rstrip("[]") in names)
@@ -512,8 +513,10 @@ def _handed(node: ast.Call, given: list[Kind]) -> list[Kind]:
     """Return what the callee gets; of what is unpacked into arguments, what it holds."""
     whole = [not isinstance(a, ast.Starred) for a in node.args]
     whole += [k.arg is not None for k in node.keywords]
-    inside = (join(*(i for a in kind for i in a.items)) for kind in given)
-    return [k if is_whole else i for k, i, is_whole in zip(given, inside, whole, strict=True)]
+    if all(whole):
+        return given
+    pairs = zip(given, whole, strict=True)
+    return [k if is_whole else join(*(i for a in k for i in a.items)) for k, is_whole in pairs]
 
 
 def _hands_on(layer: Atom) -> bool:

@@ -6,7 +6,7 @@ import ast
 
 from migrate.analysis.callgraph import CONSTRUCTORS, Targets
 from migrate.analysis.program import Function
-from migrate.analysis.summaries import ANY, Changes, Summaries
+from migrate.analysis.summaries import ANY, NO_CHANGES, Changes, Summaries
 from migrate.analysis.types.kinds import UNKNOWN, Atom, Kind
 from migrate.analysis.types.world import World
 
@@ -23,19 +23,19 @@ def of_call(call: ast.Call, world: World, summaries: Summaries) -> Changes:
     bound = isinstance(call.func, ast.Attribute) and not any(
         a.kind in ("class", "project") for a in world.kinds.get(id(call.func.value), ())
     )
-    changed = Changes()
+    changed = NO_CHANGES
     for atom in callee:
-        targets = _targets(atom, bound, world, summaries)
+        targets = _targets(atom, bound, world)
         effects = [world.effects(f) for f in targets.functions]
         if targets.unseen or any(e.unknown for e in effects):
             world.unseen()
         changed |= summaries.bound(call, targets)
     for value in (*call.args, *(k.value for k in call.keywords)):
-        changed |= _called_back(call, value, callee, world, summaries)
+        changed |= _called_back(value, callee, world)
     return changed
 
 
-def _targets(atom: Atom, bound: bool, world: World, summaries: Summaries) -> Targets:
+def _targets(atom: Atom, bound: bool, world: World) -> Targets:
     """Return the functions that calling one alternative may run."""
     function = world.function_of(atom.name) if atom.kind in ("function", "method") else None
     if function is not None:
@@ -49,7 +49,10 @@ def _targets(atom: Atom, bound: bool, world: World, summaries: Summaries) -> Tar
     if atom.kind == "Module" and atom.name not in ("", "torch.nn.Module"):
         # layers of torch call what they hold
         return Targets(unseen=bool(atom.items) or atom.name in _HOLDING)
-    return Targets(unseen=atom.kind not in _PLAIN and not _is_of_python(atom))
+    return _NO_TARGETS if atom.kind in _PLAIN or _is_of_python(atom) else _UNSEEN
+
+
+_NO_TARGETS, _UNSEEN = Targets(), Targets(unseen=True)
 
 
 _HOLDING = ("torch.nn.Sequential", "torch.nn.DataParallel", "torch.nn.ModuleList")
@@ -65,19 +68,16 @@ def _member(key: str, name: str, world: World) -> tuple[Function, ...]:
     return tuple(f for f in found if f is not None)
 
 
-def _called_back(
-    call: ast.Call, value: ast.expr, callee: Kind, world: World, summaries: Summaries
-) -> Changes:
+def _called_back(value: ast.expr, callee: Kind, world: World) -> Changes:
     """Return what the callee may change by calling an argument, or methods of it."""
-    changed = Changes()
+    changed = NO_CHANGES
     for atom in world.kinds.get(id(value), UNKNOWN):
         function = world.function_of(atom.name) if atom.kind in ("function", "method") else None
         if function is not None:
             effects = world.effects(function)
             seen = world.unseen() if effects.unknown else effects
-            changed |= Changes(
-                effects.written | seen.written, rebound=effects.rebound | seen.rebound
-            )
+            changed |= Changes(effects.written, rebound=effects.rebound)
+            changed |= Changes(seen.written, rebound=seen.rebound)
         owner = world.class_of(atom.name) if atom.kind in ("Module", "Object") else None
         if owner is not None and any(_is_foreign(a) for a in callee):
             world.classes()

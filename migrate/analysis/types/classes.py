@@ -371,9 +371,9 @@ class Classes:
 
     def set_by_any_name(self, key: str) -> tuple[Stored, ...]:
         """Return what ``setattr`` with a name that is not written out puts into instances."""
-        owner = self.world.program.classes[key]
         some = self._read_outside(_ANY)
-        return tuple(s for s in some if any(self._is_kin(a, owner) for a in s.holder))
+        family = {c.key for c in self.world.summaries.graph.family(self.world.program.classes[key])}
+        return tuple(s for s in some if any(a.name in family for a in s.holder))
 
     def _read_outside(self, name: str) -> tuple[Stored, ...]:
         return self.world._ask(("outside", name), tuple)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
@@ -33,7 +34,7 @@ from migrate.analysis.types.kinds import (
     unknown_but_for,
     without_none,
 )
-from migrate.syntax.trees import children
+from migrate.syntax.trees import children, within
 
 ROUNDS = 6  # in which evidence leads to more evidence; what would take longer stays unknown
 
@@ -78,6 +79,62 @@ class Memo:
     reads: dict[Cell, object]
     links: tuple[list[tuple[Site, Site]], int]
     prunes: bool
+
+    def holds_for(self, node: Node, before: State) -> bool:
+        """Return whether a state differs in nothing but variables that the node does not touch.
+
+        Where it does, the memo becomes one of that state.
+        """
+        old = self.before
+        if self.effects.wide or old.paths != before.paths or type(node.part) not in _NAMING:
+            return False
+        names = {n.id for n in within(node.part) if type(n) is ast.Name}
+        if node.role in (Role.ITERATE, Role.BIND, Role.SUBJECT):
+            names.add(_held(node.statement))
+        for known, now in ((old.env, before.env), (old.notes, before.notes)):
+            if any(known.get(n) != now.get(n) for n in names):
+                return False
+        states = [s for s in (self.after, *(self.outcome or ())) if s is not None]
+        if not all(_differ_in(s.env, old.env, names) for s in states):
+            return False
+        if not all(_differ_in(s.notes, old.notes, names) for s in states):
+            return False
+        self.after = _rebased(self.after, old, before, names)
+        if self.outcome is not None:
+            true, false = self.outcome
+            self.outcome = _rebased(true, old, before, names), _rebased(false, old, before, names)
+        self.before = before
+        return True
+
+
+# the names in these are all the variables that their evaluation reads or binds
+_NAMING = frozenset((
+    ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Delete,
+    *ast.expr.__subclasses__(),
+))  # fmt: skip
+Held = TypeVar("Held")
+
+
+def _differ_in(after: dict[str, Held], before: dict[str, Held], names: Collection[str]) -> bool:
+    """Return whether two states differ in the variables of these names alone."""
+    return after is before or (
+        all(v is before.get(n) or n in names for n, v in after.items())
+        and all(n in after or n in names for n in before)
+    )
+
+
+def _rebased(after: State | None, old: State, new: State, names: Collection[str]) -> State | None:
+    """Return the state after a node that was entered with another state."""
+    if after is None or after is old:
+        return after and new
+    env, notes = new.env, new.notes
+    if after.env is not old.env:
+        env = {n: v for n, v in env.items() if n not in names}
+        env |= {n: after.env[n] for n in names if n in after.env}
+    if after.notes is not old.notes:
+        notes = {n: v for n, v in notes.items() if n not in names}
+        notes |= {n: after.notes[n] for n in names if n in after.notes}
+    return State(env, notes, after.paths)
 
 
 @dataclass
@@ -233,7 +290,7 @@ class Flow(Evaluator):
         last, memo = self.at.get(node.index), self.memos.get(node.index)
         for assumed in last.assumed if last is not None else ():
             self.assumed.pop(assumed, None)
-        if keep and memo is not None and self._holds(memo, before):
+        if keep and memo is not None and self._holds(memo, node, before):
             return self._again(node, memo)
         self.effects = self.at[node.index] = Effects()
         reads, joined = self.world.traced(True), len(self.joined)
@@ -259,12 +316,11 @@ class Flow(Evaluator):
             self.memos.pop(node.index, None)
         return after
 
-    def _holds(self, memo: Memo, before: State) -> bool:
+    def _holds(self, memo: Memo, node: Node, before: State) -> bool:
         """Return whether a node would come to the same as before."""
         joined, count = memo.links
         return (
-            (memo.before is before or memo.before == before)
-            and memo.prunes == self.prunes
+            memo.prunes == self.prunes
             and len(self.joined) == count
             and (joined is self.joined or not count or joined[:count] == self.joined)
             and not (self.function is not None and self.function.globals)
@@ -272,6 +328,7 @@ class Flow(Evaluator):
                 self.known.get(t) == known and (t in self.beside) == beside
                 for t, known, beside in memo.effects.recalled
             )
+            and (memo.before is before or memo.before == before or memo.holds_for(node, before))
             and self.world.unchanged(memo.reads)
         )
 
@@ -399,8 +456,10 @@ class Flow(Evaluator):
         self._own()
         for path, known in self.paths.items():
             root, name = path
-            if name == target.attr and root != own and self._may_be_one(root, target.value):
-                self.paths[path] = join(known, value)
+            if name == target.attr and root != own:
+                self.effects.wide = True
+                if self._may_be_one(root, target.value):
+                    self.paths[path] = join(known, value)
         if own:
             self.paths[own, target.attr] = value
             if own == self.first_parameter:

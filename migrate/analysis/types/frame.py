@@ -133,7 +133,8 @@ class Effects:
     containers of a site; ``events``: what it proves and binds, in order; ``assumed``: what it
     assumes of nodes, and why; ``inner``: the variables of its comprehensions; ``links``: sites that
     it joins; ``recalled``: what was known of the bindings in it; ``pruned``: whether a test in it
-    cannot come out one way; ``lasting``: whether all that it does is noted here.
+    cannot come out one way; ``lasting``: whether all that it does is noted here; ``wide``: whether
+    it reads or changes variables that are not named there.
     """
 
     bound: Environment = field(default_factory=dict)
@@ -147,6 +148,7 @@ class Effects:
     recalled: list[tuple[int, Kind | None, bool]] = field(default_factory=list)
     pruned: bool = False
     lasting: bool = True
+    wide: bool = False
 
 
 @dataclass

@@ -137,7 +137,7 @@ class Inference(Told):
             self._cells.ensure(("walk", path))
         # what makes objects comes first, callers before callees, then what uses them
         makers = [f for f in order if f.owner is None or f.name in CONSTRUCTORS]
-        for function in (*reversed(makers), *order):
+        for function in (*reversed(makers), *reversed(order)):
             self._cells.ensure(("walk", function))
         self._cells.settle()
         while roots := self._uncalled():

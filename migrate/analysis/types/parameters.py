@@ -72,7 +72,7 @@ class Parameters:
         """Return the kinds of the parameters; nothing for what no call has passed so far."""
         arguments = function.node.args
         positional = function.parameters
-        defaults = parametric.defaults(function)
+        defaults = function.defaults
         passed: Passed = self.world._ask(("passed", function), dict)
         found: dict[str, Kind] = {}
         for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
@@ -91,7 +91,7 @@ class Parameters:
 
     def default(self, function: Function, name: str) -> ast.expr | None:
         """Return the default of a parameter."""
-        return parametric.defaults(function).get(name)
+        return function.defaults.get(name)
 
     def passed(self, function: Function) -> dict[str, Kind]:
         """Return what all calls pass together, by parameter."""

@@ -84,18 +84,9 @@ def parameter_names(function: Function) -> list[str]:
     return [a.arg for a in (*function.parameters[bound:], *function.node.args.kwonlyargs)]
 
 
-def defaults(function: Function) -> dict[str, ast.expr]:
-    """Return the defaults of parameters by their names."""
-    arguments = function.node.args
-    names = [a.arg for a in function.parameters]
-    found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return found | {arg.arg: default for arg, default in named if default is not None}
-
-
 def default_site(function: Function, name: str) -> str:
     """Return the site of the container that is the default of a parameter, if it has one."""
-    made = isinstance(defaults(function).get(name), (*_DISPLAYS, ast.Call))
+    made = isinstance(function.defaults.get(name), (*_DISPLAYS, ast.Call))
     return f"={function.key}:{name}" if made else ""
 
 
