@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
@@ -14,7 +13,6 @@ from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.arithmetic import binary
 from migrate.analysis.types.contents import is_given
 from migrate.analysis.types.expressions import Evaluator
-from migrate.analysis.types.fixpoint import Cell
 from migrate.analysis.types.frame import Effects, Environment, Grown, Note, State, joined, widened
 from migrate.analysis.types.kinds import (
     NONE,
@@ -34,7 +32,8 @@ from migrate.analysis.types.kinds import (
     unknown_but_for,
     without_none,
 )
-from migrate.syntax.trees import children, within
+from migrate.analysis.types.memos import Memo, iterated
+from migrate.syntax.trees import children
 
 ROUNDS = 6  # in which evidence leads to more evidence; what would take longer stays unknown
 
@@ -63,78 +62,6 @@ class _Kinds(Forward[State]):
             never = edge.why is Why.EXCEPTION and self.flow.surely_imports(edge.source.part)
             return None if never else state
         return self.flow.outcomes[edge.source.index][edge.why is Why.FALSE]
-
-
-@dataclass(slots=True)
-class Memo:
-    """What the evaluation of a node came to, and all that it depends on.
-
-    ``links``: the sites that were joined in the walk, and how many of these came before it.
-    """
-
-    before: State
-    after: State | None
-    outcome: tuple[State | None, State | None] | None
-    effects: Effects
-    reads: dict[Cell, object]
-    links: tuple[list[tuple[Site, Site]], int]
-    prunes: bool
-
-    def holds_for(self, node: Node, before: State) -> bool:
-        """Return whether a state differs in nothing but variables that the node does not touch.
-
-        Where it does, the memo becomes one of that state.
-        """
-        old = self.before
-        if self.effects.wide or old.paths != before.paths or type(node.part) not in _NAMING:
-            return False
-        names = {n.id for n in within(node.part) if type(n) is ast.Name}
-        if node.role in (Role.ITERATE, Role.BIND, Role.SUBJECT):
-            names.add(_held(node.statement))
-        for known, now in ((old.env, before.env), (old.notes, before.notes)):
-            if any(known.get(n) != now.get(n) for n in names):
-                return False
-        states = [s for s in (self.after, *(self.outcome or ())) if s is not None]
-        if not all(_differ_in(s.env, old.env, names) for s in states):
-            return False
-        if not all(_differ_in(s.notes, old.notes, names) for s in states):
-            return False
-        self.after = _rebased(self.after, old, before, names)
-        if self.outcome is not None:
-            true, false = self.outcome
-            self.outcome = _rebased(true, old, before, names), _rebased(false, old, before, names)
-        self.before = before
-        return True
-
-
-# the names in these are all the variables that their evaluation reads or binds
-_NAMING = frozenset((
-    ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Delete,
-    *ast.expr.__subclasses__(),
-))  # fmt: skip
-Held = TypeVar("Held")
-
-
-def _differ_in(after: dict[str, Held], before: dict[str, Held], names: Collection[str]) -> bool:
-    """Return whether two states differ in the variables of these names alone."""
-    return after is before or (
-        all(v is before.get(n) or n in names for n, v in after.items())
-        and all(n in after or n in names for n in before)
-    )
-
-
-def _rebased(after: State | None, old: State, new: State, names: Collection[str]) -> State | None:
-    """Return the state after a node that was entered with another state."""
-    if after is None or after is old:
-        return after and new
-    env, notes = new.env, new.notes
-    if after.env is not old.env:
-        env = {n: v for n, v in env.items() if n not in names}
-        env |= {n: after.env[n] for n in names if n in after.env}
-    if after.notes is not old.notes:
-        notes = {n: v for n, v in notes.items() if n not in names}
-        notes |= {n: after.notes[n] for n in names if n in after.notes}
-    return State(env, notes, after.paths)
 
 
 @dataclass
@@ -376,11 +303,11 @@ class Flow(Evaluator):
 
     def _iterate(self, node: Node) -> None:
         assert isinstance(node.part, ast.expr)
-        self.assign(_held(node.statement), self.kind(node.part))
+        self.assign(iterated(node.statement), self.kind(node.part))
 
     def _next(self, node: Node) -> None:
         assert isinstance(node.part, ast.expr)
-        self.bind(node.part, element(self.env.get(_held(node.statement), UNKNOWN)))
+        self.bind(node.part, element(self.env.get(iterated(node.statement), UNKNOWN)))
 
     def _enter_with(self, node: Node) -> None:
         item = node.part
@@ -422,7 +349,7 @@ class Flow(Evaluator):
     def _case(self, node: Node) -> None:
         pattern, match = node.part, node.statement
         assert isinstance(pattern, ast.pattern) and isinstance(match, ast.Match)
-        value = self.env.get(_held(match), UNKNOWN)
+        value = self.env.get(iterated(match), UNKNOWN)
         for part in ast.walk(pattern):
             for expression in _evaluated(part):
                 self.kind(expression)
@@ -636,11 +563,6 @@ _EVALUATE = {
     Role.SUBJECT: Flow._subject,
     Role.CASE: Flow._case,
 }
-
-
-def _held(statement: ast.AST | None) -> str:
-    """Return the name under which a state holds what a loop iterates over, or a match looks at."""
-    return f"in {id(statement)}"
 
 
 def _evaluated(part: ast.AST) -> list[ast.expr]:

@@ -19,7 +19,7 @@ from migrate.analysis.types.classes import Classes
 from migrate.analysis.types.contents import is_plain, received, with_more
 from migrate.analysis.types.elimination import Elimination, Question
 from migrate.analysis.types.fixpoint import Cell, Fixpoint
-from migrate.analysis.types.flow import Flow, Memo
+from migrate.analysis.types.flow import Flow
 from migrate.analysis.types.kinds import (
     NONE,
     NOTHING,
@@ -31,6 +31,7 @@ from migrate.analysis.types.kinds import (
     join,
     without_none,
 )
+from migrate.analysis.types.memos import Memo
 from migrate.analysis.types.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.analysis.types.outside import has_torch
 from migrate.analysis.types.parameters import Parameters
