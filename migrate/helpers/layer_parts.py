@@ -41,6 +41,13 @@ def layer_part(cell, name):
     return getattr(cell, name)
 
 
+def shaped_weight(cell):
+    """``cell.weight`` in torch's shape: convolutions over one axis keep an axis more."""
+    weight = layer_part(cell, "weight")
+    longer = isinstance(cell, (nn.Conv1d, nn.Conv1dTranspose)) and weight.ndim == 4
+    return weight.squeeze(2) if longer else weight
+
+
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
     held = getattr(cell, "_params", {})

@@ -6,6 +6,7 @@ import ast
 
 from migrate.codegen.substitution import Renderer, piece
 from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.rules import laid_out
 from migrate.sites.late_writes import as_call
 from migrate.sites.module_members import ENTRY, RENAMED
 from migrate.sites.scene import Scene
@@ -17,7 +18,8 @@ def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     owner, _, last = name.rpartition(".")
     if name in (FORWARD, SOME_FORWARD, ENTRY) or (owner == "torch.nn.Module" and last in RENAMED):
         return True
-    return any(last in row.weights or last in row.attrs for row in scene.table.rows(owner))
+    rows = scene.table.rows(owner)
+    return any(last in row.weights or last in row.attrs or last in row.layout for row in rows)
 
 
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
@@ -46,6 +48,9 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
         reads = isinstance(node.ctx, ast.Load)  # a Cell without it fails by itself
         return Refusal(site, "API109", why, "test with isinstance", keep=reads)
     known = [c for c in classes if c not in ("", "torch.nn.Module")]
+    shapes = laid_out.layouts(scene, tuple(known) or (owner,), last)
+    if any(shapes) and scene.target == "portable":
+        return laid_out.decide(scene, node, name, shapes)
     targets = {_target(scene, c, last) for c in known or (owner,)}
     if len(targets) != 1:
         if last in RENAMED and (made := _by_helper(scene, node, name)):
@@ -76,6 +81,8 @@ def _by_helper(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
     statement that does more than giving it one value."""
     if not isinstance(node.ctx, ast.Load):
         return as_call(scene, node, name, "helpers.give_part")
+    if node.attr == "weight" and laid_out.use(scene, node) is laid_out.Use.READ:
+        return laid_out.by_helper(scene, node, name)
     text, root = scene.spelling.local("helpers.layer_part")
     parts = (f"{text}(", piece(scene.source, node.value), f', "{node.attr}")')
     return Edit(scene.site(name, node), Outcome.HELPER, parts, "", frozenset((root,)))

@@ -113,7 +113,7 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
         return ENTRY
     for base in bases:
         for row in table.rows(base):
-            if attribute in row.weights or attribute in row.attrs:
+            if attribute in row.weights or attribute in row.attrs or attribute in row.layout:
                 return f"{base}.{attribute}"
         if table.keys(f"{base}.{attribute}"):  # a pattern for the namespace is not meant
             return f"{base}.{attribute}"
