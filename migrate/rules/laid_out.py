@@ -117,7 +117,7 @@ def _passed(scene: Scene, call: ast.Call, node: ast.expr, keyword: str | None) -
         return Use.READ
     functions = [scene.inference.function_of(a.name) for a in atoms]
     for function in functions:
-        if function is None or keyword is None and node not in call.args:
+        if function is None or (keyword is None and node not in call.args):
             return Use.OTHER
         if summary(scene, function).writes:
             return Use.OTHER
