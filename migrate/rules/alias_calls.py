@@ -465,7 +465,7 @@ class Calls(Writes):
             self.found.seen.setdefault(id(node), "another argument")
         self.note_given(node, refs)
         if assigns and any(r.how == VIEW for r in refs):  # MindSpore cannot assign to a view
-            self.found.seen.setdefault(id(node), "a part of another tensor")
+            self.found.lent.add(id(node))
         for name, seen in self.flight:
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(id(node), name)

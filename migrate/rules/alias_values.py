@@ -68,6 +68,7 @@ class Findings:
     items: set[str] = field(default_factory=set)
     unseen: set[int] = field(default_factory=set)
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
+    lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole
     intricate: bool = False  # given up
 
 
@@ -240,9 +241,7 @@ class Values:
             elif part is not None:
                 found.append(self.value(part))
         made = self.made(node)
-        for refs in found:
-            if refs:
-                self.state.put(made, ELEMENTS, refs)
+        self.state.put(made, ELEMENTS, NO_REFS.union(*found))  # none is known of an empty one, too
         return made
 
     def _Tuple(self, node: ast.Tuple) -> Refs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,8 +15,10 @@ from migrate.rules.alias_walk import (
     owner_parameter,
 )
 from migrate.rules.called_from import call_sites, in_forward, in_module_class, passed, scene_of
+from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, target_of
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_parameters
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,9 @@ def lent(
         line = f"{file.path}:{call.lineno}"
         if found.intricate:
             return Missed("INP206", f"the caller's tensor, at {line}, which is too intricate")
+        if id(call) in found.lent:
+            _stopped_calls(scene)[file.path].add(id(call))
+            continue
         if id(call) in found.seen:
             return Missed("INP206", f"the caller's tensor, read later at {line} as "
                           f"{found.seen[id(call)]}")  # fmt: skip
@@ -204,3 +210,48 @@ def lent(
     if sites or nothing or assigned:
         return None
     return Missed("INP206", "the caller's tensor, and nothing shows who calls it")
+
+
+def _stopped_calls(scene: Scene) -> defaultdict[str, set[int]]:
+    """Return the calls that pass a part of a tensor to a function that changes the whole object."""
+    notes = scene.inference.program.notes
+    found = notes.setdefault("lent parts", defaultdict(set))
+    assert isinstance(found, defaultdict)
+    return found
+
+
+def lent_parts(scene: Scene) -> list[ast.Call]:
+    """Return the calls of a file that pass a part of a tensor to what changes the whole object.
+
+    They are flagged, not the function: its other callers go on. Every write to a parameter in the
+    program is decided for that, as the calls may stand in any file.
+    """
+    notes = scene.inference.program.notes
+    if "lent parts" not in notes:
+        _stopped_calls(scene)
+        for file in scene.inference.program.files.values():
+            there = scene_of(scene, file)
+            for function in file.functions.values():
+                for node in _parameter_writes(function) if changes_object(there, function) else ():
+                    fate(there, node)
+    found = _stopped_calls(scene)[scene.file.path]
+    return [call for call in scene.file.of(ast.Call) if id(call) in found] if found else []
+
+
+def _parameter_writes(function: Function) -> list[ast.AST]:
+    """Return what may change a parameter of a function, by its text."""
+    names = {p.arg for p in all_parameters(function.node.args)} - {owner_parameter(function)}
+    found: list[ast.AST] = []
+    for node in function.nodes:
+        place: ast.AST | None = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            place = node.func.value if is_written(node.func.attr) else None
+        elif isinstance(node, ast.AugAssign):
+            place = node.target
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            place = node.value
+        while isinstance(place, (ast.Attribute, ast.Subscript)):
+            place = place.value
+        if isinstance(place, ast.Name) and place.id in names:
+            found.append(node)
+    return found

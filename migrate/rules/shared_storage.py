@@ -16,7 +16,7 @@ from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS
-from migrate.rules.callers import Missed, fate
+from migrate.rules.callers import Missed, fate, lent_parts
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
@@ -34,8 +34,12 @@ NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
-def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript]:
-    """Yield writes into what may be a Tensor that somebody else holds, where nothing tells."""
+def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
+    """Yield writes into what may be a Tensor that somebody else holds, where nothing tells.
+
+    Calls among them pass a part of a tensor to a function that changes the whole object.
+    """
+    yield from lent_parts(scene)
     for node in scene.file.of(ast.AugAssign):
         if is_shared_array(scene, _owner(node)):
             missed = fate(scene, node).missed is not None
@@ -100,6 +104,9 @@ def decide(
 ) -> Edit | Refusal:
     """Kept where no other name sees the change; the variable is bound anew where it is read."""
     site = scene.site(name, node)
+    if isinstance(node, ast.Call) and node in lent_parts(scene):
+        lent = "a part of a tensor is passed to a function that changes the whole object"
+        return Refusal(site, "INP206", lent, "pass a copy, and assign it to the part")
     expr = _changed(node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
