@@ -18,6 +18,7 @@ from migrate.analysis.types.kinds import (
     Kind,
     alike,
     element,
+    is_all,
     join,
     kind,
     may_have,
@@ -261,7 +262,11 @@ def call_module(receiver: Kind, world: World) -> Kind:
         if "::" in atom.name:
             forward = ordered(world.member(atom.name, "forward"))
             functions = [world.function_of(a.name) for a in forward]
-            found.extend(world.returns_any(f) for f in functions if f is not None)
+            own = [f for f in functions if f is not None and f.owner is not None]
+            given = join(*map(world.returns_any, own))
+            if not is_all(given, "Tensor"):  # what a wrapper from outside gives stands for it
+                given = join(given, *(world.returns_any(f) for f in functions if f is not None))
+            found += [given] if any(functions) else []
             if not any(functions):
                 bases = world.torch_bases(atom.name)
                 found.extend(world.results.of_forward(b) for b in bases)
