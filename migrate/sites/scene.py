@@ -18,6 +18,10 @@ from migrate.syntax.source import Source
 WITH_NONE = "holding None"
 
 
+# what torch takes Python's types for where it wants a dtype
+DTYPES = {"int": "mindspore.int64", "float": "mindspore.float64", "bool": "mindspore.bool_"}
+
+
 @dataclass(frozen=True)
 class Scene:
     """A file, its analysis, and how it spells MindSpore names; ``target`` is portable or mint."""
@@ -60,7 +64,9 @@ class Scene:
     def kind_names(self, node: ast.AST) -> frozenset[str]:
         """The names of the alternatives, a class of the torch namespace as "Module" and so on."""
         kind = self.kind(node)
-        names = frozenset(a.kind for a in kind)
+        names = frozenset(
+            "dtype" if a.kind == "builtin" and a.name in DTYPES else a.kind for a in kind
+        )
         inside = (n.kind for a in kind if a.kind in ("list", "tuple") for i in a.items for n in i)
         if "None" in inside or (isinstance(node, ast.List) and self._gets_none(node)):
             return names | {WITH_NONE}
