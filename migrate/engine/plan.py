@@ -192,6 +192,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     sequences.forms,
     graph_flags.rewrites,
     builtin_dtypes.written,
+    compiled_operators.asked,
     bookkeeping.calls,
     dead_branches.edits,
     lambdas.named,

@@ -20,3 +20,12 @@ class OperatorRegistrations:
                 f"Library.impl: {fn.__name__} is an implementation for {key or 'all devices'};"
                 " call it where the operator is called"
             )
+
+
+def functional_datapipe(name, enable_df_api_tracing=False):
+    """torch.utils.data.functional_datapipe: only torch's own data pipes look for that name."""
+
+    def registered(cls):
+        return cls
+
+    return registered

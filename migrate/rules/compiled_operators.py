@@ -7,6 +7,7 @@ nothing to be loaded or told to torch, and those without are flagged where they 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from migrate.mapping.choice import Chosen
 from migrate.mapping.table import is_pattern
@@ -104,3 +105,23 @@ def _finding(scene: Scene, statement: ast.stmt, call: ast.Call) -> ast.Assign | 
     uses = [n for n in inside if isinstance(n, ast.Name) and n.id == name.id]
     bound = [one.id for one in before.targets if isinstance(one, ast.Name)]
     return before if bound == [name.id] and len(uses) == 2 else None
+
+
+def asked(scene: Scene) -> Iterator[Edit]:
+    """Write True for ``if hasattr(aten, "name"):`` around definitions alone.
+
+    What stands for the operator raises when a definition is used; nothing else depends on the
+    answer.
+    """
+    for call in scene.file.of(ast.Call):
+        around = scene.parent(call)
+        if getattr(call.func, "id", "") != "hasattr" or len(call.args) != 2:
+            continue
+        if not isinstance(around, ast.If) or around.test is not call or around.orelse:
+            continue
+        kind = scene.kind(call.args[0])
+        if not kind or not all(f"{a.name}.".startswith("torch.ops.") for a in kind):
+            continue
+        defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        if all(isinstance(s, defined) for s in around.body):
+            yield Edit(scene.site("torch.ops", call), Outcome.CONVERTED, ("True",))
