@@ -166,7 +166,8 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
-    if refusal.tensor is not None and begins_line(scene.source, scene.statement(node)):
+    asked = refusal.tensor is not None or refusal.given
+    if asked and begins_line(scene.source, scene.statement(node)):
         return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
     if isinstance(place, ast.stmt):
@@ -405,15 +406,19 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
 def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     """The edit takes the beginning of the statement along: the comment comes before both."""
     source, statement = scene.source, scene.statement(mark.node)
-    assert isinstance(statement, (ast.AugAssign, ast.Assign)) and mark.refusal.tensor is not None
+    assert isinstance(statement, (ast.AugAssign, ast.Assign))
     target = statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
     span = source.span(target)
     indent = before(source, span.start)
     step = step_of(indent)
-    text, root = scene.spelling.local("mindspore.Tensor")
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
-    then = f", {text}):{source.newline}{indent}{step}{stop}{source.newline}{indent}"
-    parts = ("if isinstance(", Piece(mark.refusal.tensor), then, Piece(span))
+    then = f":{source.newline}{indent}{step}{stop}{source.newline}{indent}"
+    if mark.refusal.tensor is None:
+        asked = " or ".join(f"{name} is not None" for name in mark.refusal.given)
+        yield Edit(_at(mark, span), Outcome.FLAGGED, (f"if {asked}{then}", Piece(span)))
+        return
+    text, root = scene.spelling.local("mindspore.Tensor")
+    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}", Piece(span))
     yield Edit(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
 
 

@@ -206,4 +206,5 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     buffers.items,
     items.loads,
     shared_storage.repairs,
+    shared_storage.kept_parameters,
 )

@@ -110,6 +110,7 @@ class Refusal:
     of torch may stay and the statement raises. ``guard``: the text stays, and its receiver is
     checked when the program runs, since a Tensor of MindSpore has a method of that name as well.
     ``tensor``: an expression; the statement stays, and raises only where that is a Tensor.
+    ``given``: names; the statement stays, and raises only where one of them is not None.
     """
 
     site: Site
@@ -119,6 +120,7 @@ class Refusal:
     keep: bool = False
     guard: bool = False
     tensor: Span | None = None
+    given: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:

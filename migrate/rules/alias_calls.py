@@ -13,7 +13,7 @@ from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import EINOPS, METADATA, layer_shares, shares
+from migrate.rules.torch_sharing import EINOPS, FIRST_ALONE, METADATA, layer_shares, shares
 from migrate.rules.written import (
     SEQUENCE,
     UNPADDING,
@@ -224,6 +224,9 @@ class Calls(Writes):
         if atom.name == UNPADDING and transposes(node):
             self._changed(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
+            if atom.name.rpartition(".")[2] in FIRST_ALONE:
+                handed = args[0] if args else named.get("input", NO_REFS)
+                given = receiver if atom.kind == "method" else handed
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
         if atom.kind == "ref" and atom.name in EINOPS:
             viewed = made_as(self.state.reach(handed), VIEW) if EINOPS[atom.name] else NO_REFS
@@ -322,8 +325,11 @@ class Calls(Writes):
         if atom.kind in ("function", "method"):
             return inference.function_of(atom.name)
         if atom.kind == "Module" and "::" in atom.name:
-            for found in inference.member(atom.name, "forward"):
-                return inference.function_of(found.name)
+            members = ordered(inference.member(atom.name, "forward"))
+            functions = [inference.function_of(found.name) for found in members]
+            known = [f for f in functions if f is not None]
+            own = [f for f in known if f.owner is not None]  # not what is put on any Module
+            return next(iter(own or known), None)
         return None
 
     def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:

@@ -97,6 +97,28 @@ def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
     return not calls or spread or any(passed(function, c, name) is None for c in calls)
 
 
+def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
+    """Return the parameters of which one is written, where all may be left out; () otherwise.
+
+    Where a call gives none of them, the tensor that changes was made in the function.
+    """
+    function = _around(scene, node)
+    why = fate(scene, node).missed
+    if function is None or isinstance(function.node, ast.Lambda) or why is None:
+        return ()
+    found = findings(scene, function)
+    names = {*found.given.get(id(node), {})} - {owner_parameter(function)}
+    plain = why.code == "INP206" and isinstance(node.target, ast.Name)
+    if not plain or id(node) in found.assigned or is_unfolded(scene, function, id(node)):
+        return ()
+    arguments = function.node.args
+    every = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(every[::-1], arguments.defaults[::-1], strict=False)]
+    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d]
+    left_out = {a.arg for a, d in pairs if isinstance(d, ast.Constant) and d.value is None}
+    return tuple(sorted(names)) if names and names <= left_out else ()
+
+
 def _sets_item(scene: Scene, node: ast.AST) -> bool:
     target = node.target if isinstance(node, ast.AugAssign) else node
     if not isinstance(target, ast.Subscript):

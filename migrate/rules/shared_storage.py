@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -16,7 +17,7 @@ from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS
-from migrate.rules.callers import Missed, fate, lent_parts
+from migrate.rules.callers import Missed, fate, lent_parts, optional
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
@@ -29,6 +30,7 @@ from migrate.rules.written import (
     written_by,
 )
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import before
 
 NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
@@ -81,6 +83,45 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
     return found.missed is not None or (found.assigned and not data)
 
 
+def kept_parameters(scene: Scene) -> Iterator[Edit]:
+    """Keep what a call gave for a parameter that is bound anew before a write asks for it."""
+    done: set[tuple[int, str]] = set()
+    for node in scene.file.of(ast.AugAssign):
+        function = scene.function(node)
+        if function is None or not isinstance(node.target, ast.Name):
+            continue
+        kinds = scene.kind_names(node.target)
+        if "Tensor" not in kinds and not may_be_tensor(kinds):
+            continue
+        for name in optional(scene, node):
+            kept = _kept_name(scene, node, name)
+            if kept != name and (id(function), name) not in done:
+                done.add((id(function), name))
+                yield _noted(scene, function, f"{kept} = {name}")
+
+
+def _noted(scene: Scene, function: Function, text: str) -> Edit:
+    """Return an edit that puts a statement before the first one of a function."""
+    body = function.node.body
+    assert isinstance(body, list)
+    documented = ast.get_docstring(function.node) is not None  # type: ignore[arg-type]
+    first = body[1 if documented and len(body) > 1 else 0]
+    source, start = scene.source, scene.source.span(first).start
+    base = scene.site("torch.Tensor.__iadd__", first)
+    site = Site(base.name, Span(start, start), base.line, base.column)
+    return Edit(site, Outcome.CONVERTED, (f"{text}{source.newline}{before(source, start)}",))
+
+
+def _kept_name(scene: Scene, node: ast.AugAssign, name: str) -> str:
+    """Return the name by which a write asks whether a parameter was given."""
+    function = scene.function(node)
+    nodes = function.nodes if function is not None else ()
+    stored = any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in nodes
+    )
+    return f"{name}_given" if stored else name
+
+
 def _owner(node: ast.AugAssign | ast.Subscript) -> ast.expr:
     """Return what is a Tensor, if the statement changes one."""
     place = node.target if isinstance(node, ast.AugAssign) else node
@@ -112,7 +153,11 @@ def decide(
     if found.missed is not None:
         if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(node)):
             return missed(site, expr, found.missed)
-        return _guarded(scene, node, missed(site, expr, found.missed))
+        refusal = missed(site, expr, found.missed)
+        if isinstance(node, ast.AugAssign) and (names := optional(scene, node)):
+            asked = tuple(_kept_name(scene, node, name) for name in names)
+            return replace(refusal, given=asked)
+        return _guarded(scene, node, refusal)
     quiet = is_stopped(scene, scene.file, node)
     if (quiet or through_data(expr)) and data_attribute.keeps_gradient(scene, expr):
         return _guarded(scene, node, data_attribute.straight_through(site, expr))

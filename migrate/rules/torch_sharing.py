@@ -26,6 +26,13 @@ parameters named_parameters buffers named_buffers modules named_modules children
 state_dict get_parameter get_buffer get_submodule cast
 """.split()
 )
+# of these the first argument alone: the others are numbers, even where nothing tells
+FIRST_ALONE = frozenset(
+    """
+alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout unflatten unfold
+flatten narrow select squeeze unsqueeze transpose swapaxes swapdims movedim moveaxis chunk
+""".split()
+)
 _LAYERS = HANDING_ON | {"Sequential", "ModuleList", "Module"}
 # of these only the object is asked, never its values
 METADATA = frozenset(

@@ -18,7 +18,6 @@ from migrate.analysis.types.kinds import (
     Kind,
     alike,
     element,
-    is_all,
     join,
     kind,
     may_have,
@@ -264,7 +263,7 @@ def call_module(receiver: Kind, world: World) -> Kind:
             functions = [world.function_of(a.name) for a in forward]
             own = [f for f in functions if f is not None and f.owner is not None]
             given = join(*map(world.returns_any, own))
-            if not is_all(given, "Tensor"):  # what a wrapper from outside gives stands for it
+            if not given or given >= UNKNOWN:  # else a wrapper from outside gives the same
                 given = join(given, *(world.returns_any(f) for f in functions if f is not None))
             found += [given] if any(functions) else []
             if not any(functions):
