@@ -147,10 +147,17 @@ def mvlgamma(input, p):
     return total
 
 
+def atan2(input, other):
+    """torch.atan2: its gradient at the origin is zero, where MindSpore's is NaN."""
+    origin = ops.logical_and(input == 0, other == 0)
+    beside = ops.atan2(ops.where(origin, ops.ones_like(input), input), other)
+    return ops.where(origin, ops.stop_gradient(ops.atan2(input, other)), beside)
+
+
 def angle(input):
     """torch.angle: that of complex numbers; of real ones pi where negative, else 0; NaN stays."""
     if input.is_complex():
-        return ops.atan2(ops.imag(input), ops.real(input))
+        return atan2(ops.imag(input), ops.real(input))
     input = input if input.is_floating_point() else input.astype(ms.float32)
     turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
     return ops.where(ops.isnan(input), input, turned)

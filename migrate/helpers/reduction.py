@@ -74,7 +74,16 @@ def summable(input, dtype):
 def cumprod(input, dim, *, dtype=None):
     """torch.cumprod: whole numbers and bool are multiplied as int64."""
     input = summable(input, dtype)
-    return input.copy() if input.ndim == 0 or input.size == 0 else ops.cumprod(input, dim)
+    if input.ndim == 0 or input.size == 0:
+        return input.copy()
+    if not input.is_floating_point():
+        return ops.cumprod(input, dim)
+    # the kernel's gradient divides by the elements, which zeros make NaN
+    found, step, size = ops.swapaxes(input, 0, dim), 1, input.shape[dim]
+    while step < size:
+        found = ops.cat((found[:step], found[step:] * found[:-step]))
+        step = 2 * step
+    return ops.swapaxes(found, 0, dim)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):

@@ -6,15 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
+from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import above
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, decorators
+from migrate.rules.called_from import call_sites, scene_of
 from migrate.rules.dedent import dedented
-from migrate.rules.stopped import QUIET, STOPPING, outwards
+from migrate.rules.stopped import QUIET, STOPPING, is_stopped, outwards
 from migrate.rules.torch_sharing import is_view_name
-from migrate.sites.buffer_gradients import CUTTING, carries, is_parameter
+from migrate.sites.buffer_gradients import CUTTING, NUMBERS, carries, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, commented_end, comments, first_start
@@ -41,8 +43,12 @@ def no_grad(
         if isinstance(statement, ast.With) and all(
             _quiet(scene, item.context_expr) for item in statement.items
         ):
+            if why := _leaks(scene, statement):
+                return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
             return _header(scene, site, statement, chosen)
     if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if _quiet(scene, call) in STOPPING and (why := _handed_through(scene, parent)):
+            return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
         return decorators.dropped(scene, site, call, chosen.row)
     return Refusal(
         site,
@@ -89,15 +95,197 @@ def contexts(scene: Scene) -> Iterator[Edit]:
     for node in scene.file.of(ast.With):
         names = [_quiet(scene, item.context_expr) for item in node.items]
         if all(names):
+            if _leaks(scene, node):
+                continue
             yield from _dedent(scene, node)
             if set(names) & set(STOPPING) and _differentiated(scene, node):
                 yield from _cut_held(scene, node)  # before what follows the block
                 yield from _cut_names(scene, node)
+        elif any(_enters_quiet(scene, item) for item in node.items) and _differentiated(
+            scene, node
+        ):
+            yield from _cut_held(scene, node)
+            yield from _cut_names(scene, node)
     for function in scene.file.of(ast.FunctionDef):
         stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
             yield from _cut_held(scene, function)
+
+
+def _leaks(scene: Scene, block: ast.With) -> str:
+    """Return why cutting off what a block computes is not all that its contexts do."""
+    calls = [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
+    for call in calls:
+        if why := _leak(scene, call, block):
+            return why
+    if any(_meant(direct_name(scene, c.func) or "", c) in STOPPING for c in calls):
+        return _handed_through(scene, block)
+    return ""
+
+
+def _handed_through(scene: Scene, block: ast.AST) -> str:
+    """Return why what a block computes may have a gradient: a call may give what it is passed."""
+    function = block if isinstance(block, ast.FunctionDef) else scene.function(block)
+    inside = getattr(function, "node", function)
+    first = next(_inside(block))
+    if inside is None or not data_attribute.records(scene, scene.function(first)):
+        return ""
+    for call in _evaluated(block):
+        if isinstance(call, ast.Call) and not _is_computed_with(scene.parent(call)):
+            given = [*call.args, *(k.value for k in call.keywords)]
+            own = [one for one in given if not _is_computed(scene, one, block)]
+            passed = any(carries(scene, one, inside, frozenset()) for one in own)
+            if passed and _gives_back(scene, call, frozenset()):
+                return f"{ast.unparse(call.func)} may give what it is passed, gradient and all"
+    return ""
+
+
+def _is_computed_with(user: ast.AST | None) -> bool:
+    """Return whether a value goes into a result that is another object, or into nothing."""
+    if isinstance(user, ast.Attribute):
+        return user.attr not in _HANDING | _CHOOSING
+    return isinstance(user, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Expr))
+
+
+_KEEPING = ("torch.nn.Identity", "torch.nn.Dropout", "torch.nn.functional.dropout")
+
+
+def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
+    """Return whether a call of the program may give one of its arguments as it is."""
+    for atom in scene.kind(call.func):
+        key = atom.name
+        if atom.kind == "Module" and "::" in key:
+            key = next((m.name for m in scene.inference.member(key, "forward")), "")
+        elif atom.kind == "Module" and key.startswith(_KEEPING):
+            return True
+        function = scene.inference.program.functions.get(key)
+        if function is not None and key not in seen:
+            there = scene_of(scene, scene.inference.program.files[function.path])
+            if any(_is_given(there, v, function, seen | {key}) for v in function.returned if v):
+                return True
+    return False
+
+
+def _is_given(scene: Scene, value: ast.expr, function: Function, seen: frozenset[str]) -> bool:
+    """Return whether an expression may be an argument of its function, as it is."""
+    if is_all(scene.kind(value), *NUMBERS):
+        return False
+    if isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+    elif isinstance(value, (ast.Tuple, ast.List, ast.BoolOp)):
+        parts = value.elts if not isinstance(value, ast.BoolOp) else value.values
+    elif isinstance(value, ast.Name):
+        bound = scene.facts.reach(value).bindings
+        if any(isinstance(b.place, ast.arg) and b.name not in ("self", "cls") for b in bound):
+            return True
+        parts = [v for v in scene.facts.values(value) if v is not None and v is not value]
+        mark = f"{function.key}:{value.id}:{value.lineno}"
+        if mark in seen:
+            return False
+        seen = seen | {mark}
+    elif isinstance(value, ast.Call):
+        func = value.func
+        torchs = any(a.kind in ("ref", "method") and "torch." in a.name for a in scene.kind(func))
+        held = func.value if isinstance(func, ast.Attribute) else None
+        if held is not None and func.attr in _HANDING and len(value.args) < 2:  # type: ignore[union-attr]
+            parts = [held]
+        else:
+            parts = value.args if not torchs and _gives_back(scene, value, seen) else []
+    else:
+        parts = []
+    return any(_is_given(scene, part, function, seen) for part in parts)
+
+
+def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
+    name, function = direct_name(scene, call.func) or "", scene.function(block)
+    mode = _mode(call)
+    if name not in QUIET[:8] or function is None or not data_attribute.records(scene, function):
+        return ""
+    if mode is not None and not isinstance(mode, ast.Constant):
+        asked = any(_asks_for_gradient(scene, node) for node in function.nodes)
+        return "" if asked else "whether gradients are recorded is found out when it runs"
+    if _meant(name, call) in STOPPING:
+        yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _evaluated(block))
+        if yields and not _is_context(function) and _taken_in_code(scene, function):
+            return "no gradient is recorded in the code either that takes what is yielded"
+        if yields and _is_context(function) and not _only_entered(scene, function):
+            return "no gradient is recorded in the code either that enters this context"
+    elif _called_quietly(scene, function, frozenset()):
+        return "gradients are recorded again in what is called where they are not"
+    return ""
+
+
+def _asks_for_gradient(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a call computes gradients, in torch's way or as a training step."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return called in ("backward", "grad") or any(a.kind == "Step" for a in scene.kind(node.func))
+
+
+def _is_context(function: Function) -> bool:
+    return function.decorated("contextmanager")
+
+
+_EXHAUSTING = frozenset("list tuple sum set dict sorted max min any all".split())
+
+
+def _taken_in_code(scene: Scene, function: Function) -> bool:
+    """Return whether code that records gradients may run between two values of a generator."""
+    sites = call_sites(scene, function)
+    for file, call, caller in sites:
+        taker = file.parents.get(id(call))
+        named = isinstance(taker, ast.Call) and getattr(taker.func, "id", "") in _EXHAUSTING
+        if not named and data_attribute.records(scene_of(scene, file), caller):
+            return True
+    return not sites
+
+
+def _only_entered(scene: Scene, function: Function) -> bool:
+    """Return whether every use of a context manager is a ``with``, which cuts off what it computes."""
+    for file in scene.inference.program.files.values():
+        mentions = [n for n in file.of(ast.Name) if n.id == function.name]
+        for node in [*mentions, *(n for n in file.of(ast.Attribute) if n.attr == function.name)]:
+            call = file.parents.get(id(node))
+            entered = isinstance(call, ast.Call) and call.func is node
+            item = file.parents.get(id(call))
+            if not entered or not isinstance(item, ast.withitem):
+                return False
+            if not _enters_quiet(scene_of(scene, file), item):
+                return False
+    return True
+
+
+def _enters_quiet(scene: Scene, item: ast.withitem) -> bool:
+    """Return whether a ``with`` enters a context of the program that yields under no_grad."""
+    func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    if func is None:
+        return False
+    functions = scene.inference.program.functions
+    found = [functions.get(a.name) for a in scene.kind(func)]
+    return any(f is not None and _is_context(f) and _yields_quietly(scene, f) for f in found)
+
+
+def _yields_quietly(scene: Scene, function: Function) -> bool:
+    file = scene.inference.program.files[function.path]
+    there = scene_of(scene, file)
+    yields = [n for n in function.nodes if isinstance(n, (ast.Yield, ast.YieldFrom))]
+    return any(is_stopped(there, file, n) for n in yields)
+
+
+def _called_quietly(scene: Scene, function: Function, seen: frozenset[str]) -> bool:
+    """Return whether some caller of a function, near or far, records no gradient around its call."""
+    if function.key in seen:
+        return False
+    return any(
+        is_stopped(scene_of(scene, file), file, call)
+        or (
+            caller is not None
+            and _called_quietly(scene_of(scene, file), caller, seen | {function.key})
+        )
+        for file, call, caller in call_sites(scene, function)
+    )
 
 
 def _spreads(call: ast.Call) -> bool:
@@ -122,9 +310,13 @@ def _decorates(scene: Scene, node: ast.expr) -> str:
     return bare if bare in decorators.BARE else _quiet(scene, node)
 
 
+def _mode(call: ast.Call) -> ast.expr | None:
+    return next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "mode")]), None)
+
+
 def _meant(name: str, call: ast.Call) -> str:
     """The context that it comes to: ``set_grad_enabled(False)`` is ``no_grad()``."""
-    mode = next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "mode")]), None)
+    mode = _mode(call)
     if not (isinstance(mode, ast.Constant) and mode.value is False):
         return name
     last = name.rpartition(".")[2]
@@ -255,10 +447,31 @@ def _same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
             given |= {id(n): "?" for n, part in _rounds(item) if not _is_split(scene, part)}
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
             bound.setdefault(item.id, []).append(id(item))
+            if _is_recorded(scene, item, block):
+                given[id(item)] = "?"
+                cut.add(id(item))
+    for entered in getattr(block, "items", ()):  # what a context gives is no value of the block
+        for item in ast.walk(entered):
+            given |= {id(item): "?"} if isinstance(item, ast.Name) else {}
+            cut.add(id(item))
     loose = {name for name, places in bound.items() if not cut.issuperset(places)}
     given = {key: name for key, name in given.items() if name not in loose}
     own = {name for name, places in bound.items() if any(p not in given for p in places)}
     return set(given), own & set(given.values())
+
+
+def _is_recorded(scene: Scene, node: ast.AST, block: ast.AST) -> bool:
+    """Return whether gradients are on again where a node of a block is evaluated."""
+    for around in outwards(scene.file, node):
+        if around is block:
+            return False
+        if isinstance(around, ast.With):
+            names = [_quiet(scene, item.context_expr) for item in around.items]
+            if set(names) & set(STOPPING):
+                return False
+            if set(names) & set(QUIET[4:8]):
+                return True
+    return False
 
 
 def _rounds(loop: ast.For) -> Iterator[tuple[ast.Name, ast.expr]]:
@@ -406,6 +619,8 @@ def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
     """Cut off the Tensors that a block returns, but for what it was handed as it is."""
     for item in _evaluated(block):
         if isinstance(item, ast.Return) and item.value is not None:
+            if _is_recorded(scene, item, block):
+                continue
             values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
             for value in values:
                 if is_all(scene.kind(value), "Tensor") and (
@@ -435,6 +650,8 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
         return
     for item in _evaluated(block):
         held: list[ast.expr] = []
+        if _is_recorded(scene, item, block):
+            continue
         if isinstance(item, ast.Assign):
             places = [t for target in item.targets for t in _places(target)]
             if not all(isinstance(t, ast.Name) for t in places):

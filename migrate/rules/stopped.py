@@ -16,15 +16,17 @@ QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
          "torch.profiler.record_function", "torch.autograd.profiler.record_function",
          "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")  # fmt: skip
 STOPPING = QUIET[:4]
+RECORDING = ("torch.enable_grad", "torch.autograd.enable_grad")
 
 
 def is_stopped(scene: Scene, file: File, node: ast.AST) -> bool:
     """Whether it lies in a ``with`` of no_grad, or in a function that is decorated with it."""
-    return any(
-        direct_name(scene, c.func if isinstance(c, ast.Call) else c) in STOPPING
-        for around in outwards(file, node)
-        for c in _contexts(around)
-    )
+    for around in outwards(file, node):
+        for context in _contexts(around):
+            name = direct_name(scene, context.func if isinstance(context, ast.Call) else context)
+            if name in STOPPING or name in RECORDING:
+                return name in STOPPING
+    return False
 
 
 def outwards(file: File, node: ast.AST) -> Iterator[ast.AST]:

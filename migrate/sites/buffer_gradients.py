@@ -15,7 +15,7 @@ from migrate.sites.scene import Scene
 
 BUFFER = "torch.nn.Module.register_buffer"
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
-_NUMBERS = ("int", "float", "bool", "str", "Size", "device", "dtype")
+NUMBERS = ("int", "float", "bool", "str", "Size", "device", "dtype")
 CUTTING = frozenset(
     """
     detach argmax argmin long int bool round floor ceil sign numel size zeros ones full empty
@@ -108,8 +108,9 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
             contexts = [item.context_expr for item in current.items]
         for context in contexts:
             func = context.func if isinstance(context, ast.Call) else context
-            if getattr(func, "attr", getattr(func, "id", "")) in _QUIET:
-                return True
+            name = getattr(func, "attr", getattr(func, "id", ""))
+            if name in _QUIET or name == "enable_grad":
+                return name in _QUIET
         current = scene.parent(current)
     return False
 
@@ -122,7 +123,7 @@ def is_fresh(node: ast.expr) -> bool:
 
 def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:
     """Return whether a gradient may go through a value: none goes through what is cut."""
-    number = is_all(scene.kind(node), *_NUMBERS)
+    number = is_all(scene.kind(node), *NUMBERS)
     if number or isinstance(node, (ast.Constant, ast.Compare, ast.BoolOp)):
         return False
     if isinstance(node, ast.Name):
