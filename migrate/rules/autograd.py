@@ -243,7 +243,7 @@ def _taken_in_code(scene: Scene, function: Function) -> bool:
 
 
 def _only_entered(scene: Scene, function: Function) -> bool:
-    """Return whether every use of a context manager is a ``with``, which cuts off what it computes."""
+    """Return whether every use of a context manager is a ``with``, whose results are cut off."""
     for file in scene.inference.program.files.values():
         mentions = [n for n in file.of(ast.Name) if n.id == function.name]
         for node in [*mentions, *(n for n in file.of(ast.Attribute) if n.attr == function.name)]:
@@ -275,7 +275,7 @@ def _yields_quietly(scene: Scene, function: Function) -> bool:
 
 
 def _called_quietly(scene: Scene, function: Function, seen: frozenset[str]) -> bool:
-    """Return whether some caller of a function, near or far, records no gradient around its call."""
+    """Return whether a caller of a function, near or far, records no gradient there."""
     if function.key in seen:
         return False
     return any(
