@@ -248,6 +248,8 @@ def judged(
         else:
             gradient = "gradient" in label
             found = _as_torchs(mine, expected) if gradient else mine
+            if mode == "graph" and "forward" in label:
+                expected, found = _without_keys(expected), _without_keys(found)
             text = apart(expected, found, label, _largest(expected) if gradient else 0.0)
             if not text:
                 continue
@@ -257,6 +259,16 @@ def judged(
     if worst == "RIGHT" and flags:
         worst = "FLAGGED"
     return Verdict(program, mode, worst, cause[:600], flags)
+
+
+def _without_keys(expected: Any) -> Any:
+    """A result as a graph hands it to code that is no part of the program: docs/graph.md."""
+    what, held = expected
+    if what == "dict":
+        return "tuple", [_without_keys(value) for _, value in held]
+    if what in ("list", "tuple"):
+        return what, [_without_keys(value) for value in held]
+    return expected
 
 
 def _largest(gradients: Any) -> float:

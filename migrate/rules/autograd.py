@@ -126,16 +126,14 @@ def _leaks(scene: Scene, block: ast.With) -> str:
 
 def _handed_through(scene: Scene, block: ast.AST) -> str:
     """Return why what a block computes may have a gradient: a call may give what it is passed."""
-    function = block if isinstance(block, ast.FunctionDef) else scene.function(block)
-    inside = getattr(function, "node", function)
-    first = next(_inside(block))
-    if inside is None or not data_attribute.records(scene, scene.function(first)):
+    function = scene.function(next(_inside(block)))
+    if function is None or not data_attribute.records(scene, function):
         return ""
     for call in _evaluated(block):
         if isinstance(call, ast.Call) and not _is_computed_with(scene.parent(call)):
             given = [*call.args, *(k.value for k in call.keywords)]
             own = [one for one in given if not _is_computed(scene, one, block)]
-            passed = any(carries(scene, one, inside, frozenset()) for one in own)
+            passed = any(carries(scene, one, function.node, frozenset()) for one in own)
             if passed and _gives_back(scene, call, frozenset()):
                 return f"{ast.unparse(call.func)} may give what it is passed, gradient and all"
     return ""
@@ -187,9 +185,8 @@ def _is_given(scene: Scene, value: ast.expr, function: Function, seen: frozenset
     elif isinstance(value, ast.Call):
         func = value.func
         torchs = any(a.kind in ("ref", "method") and "torch." in a.name for a in scene.kind(func))
-        held = func.value if isinstance(func, ast.Attribute) else None
-        if held is not None and func.attr in _HANDING and len(value.args) < 2:  # type: ignore[union-attr]
-            parts = [held]
+        if isinstance(func, ast.Attribute) and func.attr in _HANDING and len(value.args) < 2:
+            parts = [func.value]
         else:
             parts = value.args if not torchs and _gives_back(scene, value, seen) else []
     else:
