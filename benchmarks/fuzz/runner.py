@@ -248,7 +248,7 @@ def judged(
         else:
             gradient = "gradient" in label
             found = _as_torchs(mine, expected) if gradient else mine
-            if mode == "graph" and "forward" in label:
+            if mode == "graph" and not gradient:
                 expected, found = _without_keys(expected), _without_keys(found)
             text = apart(expected, found, label, _largest(expected) if gradient else 0.0)
             if not text:

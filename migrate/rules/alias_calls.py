@@ -96,7 +96,7 @@ class Calls(Writes):
         if isinstance(func, ast.Attribute):
             asked = func.attr in METADATA or not self._tensor(func.value)
             receiver = self.holders(func.value) if asked else self.value(func.value)
-            if func.attr not in METADATA and "Tensor" in self.scene.kind_names(func.value):
+            if func.attr not in METADATA and self._maybe_tensor(func.value):
                 self.read(ast.unparse(func.value), receiver)
         else:
             self.value(func)

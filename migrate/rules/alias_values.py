@@ -84,10 +84,18 @@ class Values:
     def value(self, node: ast.expr) -> Refs:
         method = getattr(self, "_" + type(node).__name__, None)
         refs: Refs = method(node) if method is not None else self._fresh(node)
-        return NO_REFS if refs and self._is_plain(node) else refs
+        if not refs or not _holds_no_tensor(self.scene.kind(node)):
+            return refs
+        if not self._may_grow(node):
+            return NO_REFS
+        return self.made(node) if isinstance(node, ast.Call) else refs
 
     def _is_plain(self, node: ast.AST) -> bool:
-        return _holds_no_tensor(self.scene.kind(node))
+        return _holds_no_tensor(self.scene.kind(node)) and not self._may_grow(node)
+
+    def _may_grow(self, node: ast.AST) -> bool:
+        """Return whether a value is a list of numbers, in which a Tensor may be put later."""
+        return "list" in self.scene.kind_names(node)
 
     def _parts(self, node: ast.AST) -> None:
         for child in children(node):

@@ -35,6 +35,7 @@ from migrate.rules.called_from import in_forward, is_for_effect, scene_of
 from migrate.rules.views import bound, named
 from migrate.rules.written import is_shared_array, may_be_tensor, target_of, unsure_target
 from migrate.sites.buffer_gradients import is_buffer, registered
+from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_parameters
 
@@ -380,11 +381,27 @@ class _Walk(Calls, Forward[State]):
             self.lose(id(item), item, refs, [item.value])
             return
         if isinstance(target, ast.Attribute) and target.attr != "data":
+            if self._is_of_class(target):
+                self.found.seen.setdefault(id(item), f"{target.attr} of the class")
             new = self.add_to(id(item), item, refs, id(item))
             self.state.put(self.holders(target.value), target.attr, new, anew=True)
             return
         self.found.added.add(id(item))
         self.write(item, target, refs, "bound")
+
+    def _is_of_class(self, node: ast.Attribute) -> bool:
+        """Return whether an attribute of an object may be that of its class, which all share."""
+        for atom in self.scene.kind(node.value):
+            owner = self.scene.inference.class_of(atom.name) if "::" in atom.name else None
+            for one in family(self.scene, owner.key) if owner is not None else ():
+                built = one.methods.get("__init__")
+                if built is not None and built in one.stores.get(node.attr, ()):
+                    return False
+                for item in one.node.body:
+                    targets = item.targets if isinstance(item, ast.Assign) else ()
+                    if any(getattr(t, "id", "") == node.attr for t in targets):
+                        return True
+        return False
 
     def _may_add(self, item: ast.AugAssign, target: ast.expr, refs: Refs) -> None:
         """``x += y`` of what may be a number, a list or a tensor: the name holds either."""
