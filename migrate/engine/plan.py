@@ -38,6 +38,7 @@ from migrate.rules import (
     references,
     shared_storage,
     strided,
+    type_names,
 )
 from migrate.rules.along import advised, decide_along
 from migrate.rules.graph import flags as graph_flags
@@ -202,6 +203,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     empty_index.guards,
     buffers.snapshots,
     numpy_results.wrapped,
+    type_names.texts,
     buffers.unsaved,
     buffers.items,
     items.loads,

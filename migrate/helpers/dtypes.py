@@ -27,3 +27,8 @@ def dtype_size(dtype):
     if dtype == ms.complex128:
         return 16
     return 4 if dtype in (ms.float32, ms.int32, ms.uint32) else 8
+
+
+def dtype_text(value):
+    """The text of a dtype as torch writes it, "torch.float32"; what is none stays as it is."""
+    return f"torch.{repr(value).rpartition('.')[2]}" if isinstance(value, ms.Type) else value

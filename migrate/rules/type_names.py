@@ -1,4 +1,4 @@
-"""In: a call of ``x.type`` that asks for, or goes by, a name of a type. Out: the same with dtypes.
+"""Convert what goes by names of types: ``x.type()`` and the texts of dtypes.
 
 ``a.type() != b.type()``, ``a.type() == "torch.FloatTensor"`` and ``a.type(b.type())``: torch's
 names of tensor types are dtypes here. A name that goes elsewhere is flagged.
@@ -7,11 +7,13 @@ names of tensor types are dtypes here. A name that goes elsewhere is flagged.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
-from migrate.analysis.types.kinds import having
+from migrate.analysis.types.kinds import having, is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.type"
@@ -77,3 +79,68 @@ def _other_side(around: ast.Compare, call: ast.Call) -> ast.expr | None:
     if len(around.ops) != 1 or not isinstance(around.ops[0], (ast.Eq, ast.NotEq)):
         return None
     return around.comparators[0] if around.left is call else around.left
+
+
+# -- texts of dtypes -----------------------------------------------------------------------------
+
+_SHOWING = frozenset(
+    "print debug info warning warn error exception critical log write pprint".split()
+)
+
+
+def texts(scene: Scene) -> Iterator[Edit]:
+    """Yield ``dtype_text(x.dtype)`` for ``str(x.dtype)`` and its kin, whose text a program uses.
+
+    MindSpore's is "Float32". Where it is only shown it stays.
+    """
+    for node, value in _made_texts(scene):
+        if _may_be_dtype(scene, value) and not _is_shown(scene, node):
+            text, root = scene.spelling.local("helpers.dtype_text")
+            site, span = scene.site("torch.dtype.__str__", value), scene.source.span(value)
+            start, end = Span(span.start, span.start), Span(span.end, span.end)
+            needs = frozenset((root,))
+            yield Edit(replace(site, span=start), Outcome.HELPER, (f"{text}(",), site.name, needs)
+            yield Edit(replace(site, span=end), Outcome.HELPER, (")",), site.name, needs)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "repr":
+                place = replace(site, span=scene.source.span(node.func))
+                yield Edit(place, Outcome.CONVERTED, ("str",), site.name)
+
+
+def _made_texts(scene: Scene) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield what makes a text of a value, and the value."""
+    for call in scene.file.of(ast.Call):
+        func = call.func
+        formats = isinstance(func, ast.Attribute) and func.attr == "format"
+        if formats and isinstance(func, ast.Attribute) and is_all(scene.kind(func.value), "str"):
+            yield from ((call, arg) for arg in (*call.args, *(k.value for k in call.keywords)))
+        elif isinstance(func, ast.Name) and func.id in ("str", "repr", "format") and call.args:
+            yield call, call.args[0]
+    yield from ((n, n.value) for n in scene.file.of(ast.FormattedValue) if n.conversion != ord("r"))
+    for item in scene.file.of(ast.BinOp):
+        if isinstance(item.op, ast.Mod) and is_all(scene.kind(item.left), "str"):
+            given = item.right.elts if isinstance(item.right, ast.Tuple) else [item.right]
+            yield from ((item, value) for value in given)
+
+
+def _may_be_dtype(scene: Scene, value: ast.expr) -> bool:
+    names = scene.kind_names(value)
+    called = getattr(value, "attr", getattr(value, "id", "")).endswith("dtype")
+    return "dtype" in names or (called and "unknown" in (names or {"unknown"}))
+
+
+def _is_shown(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a text goes into a message, which nothing reads."""
+    current: ast.AST | None = scene.parent(node)
+    below = node
+    while current is not None and not isinstance(current, ast.stmt):
+        if isinstance(current, ast.Call):
+            name = getattr(current.func, "attr", getattr(current.func, "id", ""))
+            if name in _SHOWING or name.endswith(("Error", "Warning", "Exception")):
+                return True
+        if isinstance(current, (ast.Compare, ast.Subscript, ast.Dict)):
+            return False
+        below = current
+        current = scene.parent(current)
+    return isinstance(current, ast.Raise) or (isinstance(current, ast.Assert) and (
+        current.msg is below
+    ))  # fmt: skip
