@@ -26,6 +26,7 @@ from migrate.analysis.storage import (
     State,
     joined,
     made_as,
+    regions,
     root,
 )
 from migrate.analysis.types.kinds import is_all
@@ -329,9 +330,16 @@ class _Walk(Calls, Forward[State]):
             self._set_array(target, target.value)
         elif isinstance(target, ast.Attribute) and target.attr == "data":
             if isinstance(target.value, (ast.Name, ast.Attribute)):
+                self._leave_views(target)
                 self.bind(target.value, refs)
         else:
             self.bind(target, refs)
+
+    def _leave_views(self, target: ast.Attribute) -> None:
+        """``p.data = v`` gives p other memory; here v is written to the old, which views keep."""
+        left = regions(self.holders(target.value))
+        own = frozenset(Ref(region) for region in left)
+        self.state.write(own, id(target), assigned=True)
 
     def _set_item(self, by: ast.AST, place: ast.Subscript) -> None:
         """``y[i] = v`` changes ``y``."""

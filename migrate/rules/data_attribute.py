@@ -21,6 +21,7 @@ from migrate.rules.called_from import call_sites, in_forward, in_module_class, s
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
+from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
 
@@ -309,10 +310,15 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     ``backup[name] = p.data; p.data = shadow[name]``: in torch p gets other memory, and what was
     kept stays as it was. Here the weight keeps its memory and gets other values.
     """
-    holder = scene.parent(node)
+    holder, name = scene.parent(node), ast.unparse(node)
+    user = scene.parent(holder) if isinstance(holder, _DISPLAYS) else None
+    copied = isinstance(user, ast.Call) and (direct_name(scene, user.func) or "").startswith(
+        "torch"
+    )
+    if user is not None and not copied and any(_stores_data(n) for n in scene.file.nodes):
+        return _bound_anew(site, name)
     if not isinstance(holder, ast.Assign) or holder.value is not node:
         return None
-    name = ast.unparse(node)
     if any(_binds(item, name) for item in evaluated_behind(scene, holder)):
         place = Site(site.name, scene.source.span(node), site.line, site.column)
         if compiled(scene, node):
@@ -322,6 +328,13 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     kept = any(isinstance(t, (ast.Subscript, ast.Attribute)) for t in holder.targets)
     if not kept or not any(_stores_data(n) for n in scene.file.nodes):
         return None
+    return _bound_anew(site, name)
+
+
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _bound_anew(site: Site, name: str) -> Refusal:
     return Refusal(
         site,
         "INP206",

@@ -14,6 +14,7 @@ from migrate.codegen.substitution import piece
 from migrate.mapping.choice import NotChosen, choose
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, views
+from migrate.rules.alias_walk import findings
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import Fate, Missed, fate
 from migrate.rules.calling import edit_of
@@ -265,6 +266,10 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
     if name.endswith(".data") and data_attribute.keeps_gradient(scene, node):
         return data_attribute.straight_through(site, node)
     if name.endswith(".data") and isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        held = findings(scene, scene.function(node)).seen.get(id(node))
+        if held is not None:
+            why = f"{ast.unparse(node)} is bound anew, and {held} holds the memory before"
+            return Refusal(site, "INP203", why, "keep a clone() where the old values are meant")
         text, root = scene.spelling.local("helpers.assign")
         place = Site(site.name, scene.source.span(parent), site.line, site.column)
         parts = (
