@@ -105,8 +105,8 @@ def _flags(output: Path, programs: Sequence[Program]) -> dict[str, tuple[str, ..
             last = end
             # the comments in front of a definition are its own
             codes = [c.split()[1] for c in FLAG.findall("\n".join(lines[start:end]))]
-            number = re.search(r"(\d+)$", _name(node) or path.stem)
-            owner = f"p{number.group(1)}" if number else ""
+            numbers = re.findall(r"\d+", _name(node) or path.stem)  # k4_838_class is of p838
+            owner = f"p{numbers[-1]}" if numbers else ""
             if owner in found and not _made(_name(node)):
                 found[owner] += codes
                 for name in re.findall(r"\b[A-Z]\w+", "\n".join(lines[start:end])):

@@ -6,31 +6,28 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
-from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import above
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, decorators
-from migrate.rules.called_from import call_sites, scene_of
 from migrate.rules.dedent import dedented
-from migrate.rules.stopped import QUIET, STOPPING, is_stopped, outwards
-from migrate.rules.torch_sharing import is_view_name
-from migrate.sites.buffer_gradients import CUTTING, NUMBERS, carries, is_parameter
+from migrate.rules.leaking import enters_quiet, handed_through, leaks
+from migrate.rules.own_values import (
+    evaluated,
+    handed,
+    is_computed,
+    is_recorded,
+    same_objects,
+)
+from migrate.rules.stopped import STOPPING, lowers, quiet
+from migrate.sites.buffer_gradients import carries, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, commented_end, comments, first_start
-from migrate.syntax.trees import unpacked
-
-# their rows take whatever is given, also by **: they only choose a kernel
-_KERNELS = QUIET[-2:]
-
 
 _CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
-# what has variables of its own
-_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp,
-          ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
 
 
 def no_grad(
@@ -41,13 +38,13 @@ def no_grad(
     if isinstance(parent, ast.withitem):
         statement = scene.parent(parent)
         if isinstance(statement, ast.With) and all(
-            _quiet(scene, item.context_expr) for item in statement.items
+            quiet(scene, item.context_expr) for item in statement.items
         ):
-            if why := _leaks(scene, statement):
+            if why := leaks(scene, statement):
                 return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
             return _header(scene, site, statement, chosen)
     if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if _quiet(scene, call) in STOPPING and (why := _handed_through(scene, parent)):
+        if quiet(scene, call) in STOPPING and (why := handed_through(scene, parent)):
             return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
         return decorators.dropped(scene, site, call, chosen.row)
     return Refusal(
@@ -62,7 +59,7 @@ def autocast(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
     """As a context or decorator: removed, where torch on a CPU computes in float32 as well."""
-    if _lowers(call):
+    if lowers(call):
         return Refusal(
             site,
             "LOP105",
@@ -70,14 +67,6 @@ def autocast(
             "delete it and compute in float32",
         )
     return no_grad(scene, site, call, receiver, chosen)
-
-
-def _lowers(call: ast.Call) -> bool:
-    """``autocast("cpu")``: a lower precision on CPUs too, unless it is switched off."""
-    named = {k.arg: k.value for k in call.keywords}
-    device, enabled = named.get("device_type", next(iter(call.args), None)), named.get("enabled")
-    off = isinstance(enabled, ast.Constant) and enabled.value is False
-    return isinstance(device, ast.Constant) and device.value == "cpu" and not off
 
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
@@ -93,17 +82,15 @@ def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
 def contexts(scene: Scene) -> Iterator[Edit]:
     """What goes with a removed context: its body moves left, its results are cut off."""
     for node in scene.file.of(ast.With):
-        names = [_quiet(scene, item.context_expr) for item in node.items]
+        names = [quiet(scene, item.context_expr) for item in node.items]
         if all(names):
-            if _leaks(scene, node):
+            if leaks(scene, node):
                 continue
             yield from _dedent(scene, node)
             if set(names) & set(STOPPING) and _differentiated(scene, node):
                 yield from _cut_held(scene, node)  # before what follows the block
                 yield from _cut_names(scene, node)
-        elif any(_enters_quiet(scene, item) for item in node.items) and _differentiated(
-            scene, node
-        ):
+        elif any(enters_quiet(scene, item) for item in node.items) and _differentiated(scene, node):
             yield from _cut_held(scene, node)
             yield from _cut_names(scene, node)
     for function in scene.file.of(ast.FunctionDef):
@@ -113,213 +100,10 @@ def contexts(scene: Scene) -> Iterator[Edit]:
             yield from _cut_held(scene, function)
 
 
-def _leaks(scene: Scene, block: ast.With) -> str:
-    """Return why cutting off what a block computes is not all that its contexts do."""
-    calls = [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
-    for call in calls:
-        if why := _leak(scene, call, block):
-            return why
-    if any(_meant(direct_name(scene, c.func) or "", c) in STOPPING for c in calls):
-        return _handed_through(scene, block)
-    return ""
-
-
-def _handed_through(scene: Scene, block: ast.AST) -> str:
-    """Return why what a block computes may have a gradient: a call may give what it is passed."""
-    function = scene.function(next(_inside(block)))
-    if function is None or not data_attribute.records(scene, function):
-        return ""
-    for call in _evaluated(block):
-        if isinstance(call, ast.Call) and not _is_computed_with(scene.parent(call)):
-            given = [*call.args, *(k.value for k in call.keywords)]
-            own = [one for one in given if not _is_computed(scene, one, block)]
-            passed = any(carries(scene, one, function.node, frozenset()) for one in own)
-            if passed and _gives_back(scene, call, frozenset()):
-                return f"{ast.unparse(call.func)} may give what it is passed, gradient and all"
-    return ""
-
-
-def _is_computed_with(user: ast.AST | None) -> bool:
-    """Return whether a value goes into a result that is another object, or into nothing."""
-    if isinstance(user, ast.Attribute):
-        return user.attr not in _HANDING | _CHOOSING
-    return isinstance(user, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Expr))
-
-
-_KEEPING = ("torch.nn.Identity", "torch.nn.Dropout", "torch.nn.functional.dropout")
-
-
-def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
-    """Return whether a call of the program may give one of its arguments as it is."""
-    for atom in scene.kind(call.func):
-        key = atom.name
-        if atom.kind == "Module" and "::" in key:
-            key = next((m.name for m in scene.inference.member(key, "forward")), "")
-        elif atom.kind == "Module" and key.startswith(_KEEPING):
-            return True
-        function = scene.inference.program.functions.get(key)
-        if function is not None and key not in seen:
-            there = scene_of(scene, scene.inference.program.files[function.path])
-            if any(_is_given(there, v, function, seen | {key}) for v in function.returned if v):
-                return True
-    return False
-
-
-def _is_given(scene: Scene, value: ast.expr, function: Function, seen: frozenset[str]) -> bool:
-    """Return whether an expression may be an argument of its function, as it is."""
-    if is_all(scene.kind(value), *NUMBERS):
-        return False
-    if isinstance(value, ast.IfExp):
-        parts = [value.body, value.orelse]
-    elif isinstance(value, (ast.Tuple, ast.List, ast.BoolOp)):
-        parts = value.elts if not isinstance(value, ast.BoolOp) else value.values
-    elif isinstance(value, ast.Name):
-        bound = scene.facts.reach(value).bindings
-        if any(isinstance(b.place, ast.arg) and b.name not in ("self", "cls") for b in bound):
-            return True
-        parts = [v for v in scene.facts.values(value) if v is not None and v is not value]
-        mark = f"{function.key}:{value.id}:{value.lineno}"
-        if mark in seen:
-            return False
-        seen = seen | {mark}
-    elif isinstance(value, ast.Call):
-        func = value.func
-        torchs = any(a.kind in ("ref", "method") and "torch." in a.name for a in scene.kind(func))
-        if isinstance(func, ast.Attribute) and func.attr in _HANDING and len(value.args) < 2:
-            parts = [func.value]
-        else:
-            parts = value.args if not torchs and _gives_back(scene, value, seen) else []
-    else:
-        parts = []
-    return any(_is_given(scene, part, function, seen) for part in parts)
-
-
-def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
-    name, function = direct_name(scene, call.func) or "", scene.function(block)
-    mode = _mode(call)
-    if name not in QUIET[:8] or function is None or not data_attribute.records(scene, function):
-        return ""
-    if mode is not None and not isinstance(mode, ast.Constant):
-        asked = any(_asks_for_gradient(scene, node) for node in function.nodes)
-        return "" if asked else "whether gradients are recorded is found out when it runs"
-    if _meant(name, call) in STOPPING:
-        yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _evaluated(block))
-        if yields and not _is_context(function) and _taken_in_code(scene, function):
-            return "no gradient is recorded in the code either that takes what is yielded"
-        if yields and _is_context(function) and not _only_entered(scene, function):
-            return "no gradient is recorded in the code either that enters this context"
-    elif _called_quietly(scene, function, frozenset()):
-        return "gradients are recorded again in what is called where they are not"
-    return ""
-
-
-def _asks_for_gradient(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a call computes gradients, in torch's way or as a training step."""
-    if not isinstance(node, ast.Call):
-        return False
-    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    return called in ("backward", "grad") or any(a.kind == "Step" for a in scene.kind(node.func))
-
-
-def _is_context(function: Function) -> bool:
-    return function.decorated("contextmanager")
-
-
-_EXHAUSTING = frozenset("list tuple sum set dict sorted max min any all".split())
-
-
-def _taken_in_code(scene: Scene, function: Function) -> bool:
-    """Return whether code that records gradients may run between two values of a generator."""
-    sites = call_sites(scene, function)
-    for file, call, caller in sites:
-        taker = file.parents.get(id(call))
-        named = isinstance(taker, ast.Call) and getattr(taker.func, "id", "") in _EXHAUSTING
-        if not named and data_attribute.records(scene_of(scene, file), caller):
-            return True
-    return not sites
-
-
-def _only_entered(scene: Scene, function: Function) -> bool:
-    """Return whether every use of a context manager is a ``with``, whose results are cut off."""
-    for file in scene.inference.program.files.values():
-        mentions = [n for n in file.of(ast.Name) if n.id == function.name]
-        for node in [*mentions, *(n for n in file.of(ast.Attribute) if n.attr == function.name)]:
-            call = file.parents.get(id(node))
-            entered = isinstance(call, ast.Call) and call.func is node
-            item = file.parents.get(id(call))
-            if not entered or not isinstance(item, ast.withitem):
-                return False
-            if not _enters_quiet(scene_of(scene, file), item):
-                return False
-    return True
-
-
-def _enters_quiet(scene: Scene, item: ast.withitem) -> bool:
-    """Return whether a ``with`` enters a context of the program that yields under no_grad."""
-    func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
-    if func is None:
-        return False
-    functions = scene.inference.program.functions
-    found = [functions.get(a.name) for a in scene.kind(func)]
-    return any(f is not None and _is_context(f) and _yields_quietly(scene, f) for f in found)
-
-
-def _yields_quietly(scene: Scene, function: Function) -> bool:
-    file = scene.inference.program.files[function.path]
-    there = scene_of(scene, file)
-    yields = [n for n in function.nodes if isinstance(n, (ast.Yield, ast.YieldFrom))]
-    return any(is_stopped(there, file, n) for n in yields)
-
-
-def _called_quietly(scene: Scene, function: Function, seen: frozenset[str]) -> bool:
-    """Return whether a caller of a function, near or far, records no gradient there."""
-    if function.key in seen:
-        return False
-    return any(
-        is_stopped(scene_of(scene, file), file, call)
-        or (
-            caller is not None
-            and _called_quietly(scene_of(scene, file), caller, seen | {function.key})
-        )
-        for file, call, caller in call_sites(scene, function)
-    )
-
-
-def _spreads(call: ast.Call) -> bool:
-    """Arguments by * and **: no row takes them, so the context stays and is flagged."""
-    starred = any(isinstance(a, ast.Starred) for a in call.args)
-    return starred or any(k.arg is None for k in call.keywords)
-
-
-def _quiet(scene: Scene, node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    name = direct_name(scene, node.func) or ""
-    if _spreads(node) and name not in _KERNELS:
-        return ""
-    quiet = name in QUIET and scene.table.rows(name) and not _lowers(node)
-    return _meant(name, node) if quiet else ""
-
-
 def _decorates(scene: Scene, node: ast.expr) -> str:
     """``@torch.no_grad()``, or ``@torch.no_grad`` without parentheses."""
     bare = "" if isinstance(node, ast.Call) else direct_name(scene, node) or ""
-    return bare if bare in decorators.BARE else _quiet(scene, node)
-
-
-def _mode(call: ast.Call) -> ast.expr | None:
-    return next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "mode")]), None)
-
-
-def _meant(name: str, call: ast.Call) -> str:
-    """The context that it comes to: ``set_grad_enabled(False)`` is ``no_grad()``."""
-    mode = _mode(call)
-    if not (isinstance(mode, ast.Constant) and mode.value is False):
-        return name
-    last = name.rpartition(".")[2]
-    return {"set_grad_enabled": "torch.no_grad", "inference_mode": "torch.enable_grad"}.get(
-        last, name
-    )
+    return bare if bare in decorators.BARE else quiet(scene, node)
 
 
 def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
@@ -356,9 +140,9 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     facts = scene.facts
     stores: dict[str, list[ast.Name]] = {}
     kept: set[str] = set()
-    own = {id(item) for item in _evaluated(node)}
+    own = {id(item) for item in evaluated(node)}
     given = {n for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for n in item.names}
-    same, copied = _same_objects(scene, node)
+    same, copied = same_objects(scene, node)
     kept |= copied  # another name has it, and that may hold what is not of the block as well
     for item in ast.walk(node):
         if not isinstance(item, ast.Name) or not isinstance(item.ctx, ast.Store):
@@ -392,111 +176,6 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             behind.append(_cut(scene, node, node, name, end))
     yield from _cut_returns(scene, node)
     yield from behind
-
-
-_HANDING = frozenset("contiguous cpu cuda real positive resolve_conj resolve_neg".split())
-
-
-_CHOOSING = frozenset("max min next getattr get pop setdefault popleft".split())
-
-
-def _handed(scene: Scene, value: ast.expr) -> str:
-    """Return the variable that a value may be itself, or "?" for what an object holds."""
-    if isinstance(value, ast.IfExp):
-        return _handed(scene, value.body) or _handed(scene, value.orelse)
-    if isinstance(value, ast.BoolOp):
-        return next(filter(None, (_handed(scene, v) for v in value.values)), "")
-    func = value.func if isinstance(value, ast.Call) else None
-    name = getattr(func, "attr", getattr(func, "id", ""))
-    if isinstance(value, ast.Call) and func is not None and name in _CHOOSING:
-        torchs = any(a.kind in ("ref", "method") and "torch." in a.name for a in scene.kind(func))
-        return "" if torchs else "?"
-    if isinstance(value, ast.Call) and isinstance(func, ast.Attribute) and name in _HANDING:
-        args = value.args
-        if not value.keywords and len(args) < 2:
-            return _handed(scene, args[0] if args else func.value)
-    if isinstance(value, (ast.Attribute, ast.Subscript)) and not isinstance(value.ctx, ast.Store):
-        view = isinstance(value, ast.Attribute) and is_view_name(value.attr)
-        return "" if view or _is_split(scene, value.value) else "?"
-    return value.id if isinstance(value, ast.Name) else ""
-
-
-def _same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
-    """Return the names of a block that are bound to what another name holds: ``a, c = b, d``.
-
-    With the names of the block's own values among those: these are cut off where they are bound.
-    What a loop or a function inside binds cannot be: a copy of it counts as a value of its own.
-    """
-    given: dict[int, str] = {}
-    bound: dict[str, list[int]] = {}
-    cut: set[int] = set()
-    for item in ast.walk(block):
-        if isinstance(item, ast.Assign):
-            for target in item.targets:
-                for one, value in unpacked(target, item.value):
-                    if isinstance(one, ast.Name) and (name := _handed(scene, value)):
-                        given[id(one)] = name
-                cut |= {id(n) for n in ast.walk(target)}
-        elif isinstance(item, (ast.AnnAssign, ast.AugAssign)):
-            cut.add(id(item.target))
-        elif isinstance(item, ast.For):
-            cut |= {id(n) for n in ast.walk(item.target)}
-            given |= {id(n): "?" for n, part in _rounds(item) if not _is_split(scene, part)}
-        elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            bound.setdefault(item.id, []).append(id(item))
-            if _is_recorded(scene, item, block):
-                given[id(item)] = "?"
-                cut.add(id(item))
-    for entered in getattr(block, "items", ()):  # what a context gives is no value of the block
-        for item in ast.walk(entered):
-            given |= {id(item): "?"} if isinstance(item, ast.Name) else {}
-            cut.add(id(item))
-    loose = {name for name, places in bound.items() if not cut.issuperset(places)}
-    given = {key: name for key, name in given.items() if name not in loose}
-    own = {name for name, places in bound.items() if any(p not in given for p in places)}
-    return set(given), own & set(given.values())
-
-
-def _is_recorded(scene: Scene, node: ast.AST, block: ast.AST) -> bool:
-    """Return whether gradients are on again where a node of a block is evaluated."""
-    for around in outwards(scene.file, node):
-        if around is block:
-            return False
-        if isinstance(around, ast.With):
-            names = [_quiet(scene, item.context_expr) for item in around.items]
-            if set(names) & set(STOPPING):
-                return False
-            if set(names) & set(QUIET[4:8]):
-                return True
-    return False
-
-
-def _rounds(loop: ast.For) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """Yield the variables of a loop, each with what it takes an element of."""
-    call = loop.iter
-    given = call.args if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else []
-    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
-    parts: list[tuple[ast.expr, ast.expr]] = [(loop.target, loop.iter)]
-    targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
-    if name == "enumerate" and len(targets) == 2 and given:
-        parts = [(targets[1], given[0])]
-    elif name == "zip" and len(targets) == len(given):
-        parts = list(zip(targets, given, strict=True))
-    elif name in ("reversed", "iter", "list", "tuple") and given:
-        parts = [(loop.target, given[0])]
-    for target, part in parts:
-        yield from ((n, part) for n in ast.walk(target) if isinstance(n, ast.Name))
-
-
-_SPLITTING = frozenset("unbind chunk split tensor_split hsplit vsplit dsplit".split())
-
-
-def _is_split(scene: Scene, value: ast.expr) -> bool:
-    """Return whether the elements of a value are parts of a Tensor, made when it is evaluated."""
-    func = value.func if isinstance(value, ast.Call) else None
-    held = func.value if isinstance(func, ast.Attribute) and func.attr in _SPLITTING else None
-    torchs = held is not None and any(a.kind == "ref" for a in scene.kind(held))
-    return torchs or is_all(scene.kind(held or value), "Tensor")
 
 
 _CASTS = frozenset("to type type_as float double half bfloat16".split())
@@ -537,7 +216,7 @@ def _cut(
 
 def _cutting(scene: Scene, block: ast.AST, name: str) -> tuple[str, str]:
     """Return the function that cuts off what a block binds a name to, and what to import."""
-    places = (n for n in _evaluated(block) if isinstance(n, ast.Name) and n.id == name)
+    places = (n for n in evaluated(block) if isinstance(n, ast.Name) and n.id == name)
     stored = [n for n in places if isinstance(n.ctx, ast.Store)]
     known = all(is_all(scene.kind(n), "Tensor") for n in stored)
     return scene.spelling.local(_CUT if known else _CUT_ALL)
@@ -551,7 +230,7 @@ def _may_carry(scene: Scene, node: ast.expr, block: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         item = scene.parent(node)
         if isinstance(node.ctx, ast.Load):
-            names = (n for n in _evaluated(block) if isinstance(n, ast.Name) and n.id == node.id)
+            names = (n for n in evaluated(block) if isinstance(n, ast.Name) and n.id == node.id)
             return any(_may_carry(scene, n, block) for n in names if isinstance(n.ctx, ast.Store))
         alone = isinstance(item, ast.Assign) and item.targets == [node]
         bound = item.value if alone or isinstance(item, ast.AugAssign) else None  # type: ignore[union-attr]
@@ -602,26 +281,16 @@ def _left_with(scene: Scene, name: str, node: ast.With) -> Iterator[ast.AST | No
                 yield None
 
 
-def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is evaluated as part of a block or body: not what functions inside do later."""
-    pending: list[ast.AST] = [node]
-    while pending:
-        current = pending.pop()
-        yield current
-        if current is node or not isinstance(current, _LATER):
-            pending.extend(reversed(list(ast.iter_child_nodes(current))))
-
-
 def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
     """Cut off the Tensors that a block returns, but for what it was handed as it is."""
-    for item in _evaluated(block):
+    for item in evaluated(block):
         if isinstance(item, ast.Return) and item.value is not None:
-            if _is_recorded(scene, item, block):
+            if is_recorded(scene, item, block):
                 continue
             values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
             for value in values:
                 if is_all(scene.kind(value), "Tensor") and (
-                    not isinstance(value, ast.Name) or _is_computed(scene, value, block)
+                    not isinstance(value, ast.Name) or is_computed(scene, value, block)
                 ):
                     yield from _wrapped(scene, value, "{}(", ")")
 
@@ -645,15 +314,15 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
     """
     if not data_attribute.records(scene, scene.function(next(_inside(block)))):
         return
-    for item in _evaluated(block):
+    for item in evaluated(block):
         held: list[ast.expr] = []
-        if _is_recorded(scene, item, block):
+        if is_recorded(scene, item, block):
             continue
         if isinstance(item, ast.Assign):
             places = [t for target in item.targets for t in _places(target)]
             if not all(isinstance(t, ast.Name) for t in places):
                 held = [] if all(_takes_numbers(scene, t) for t in places) else [item.value]
-            elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and _handed(scene, item.value):
+            elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and handed(scene, item.value):
                 held = [item.value]
             elif not is_all(scene.kind(item.value), "Tensor"):
                 unpacks = len(places) > 1 or not isinstance(item.targets[0], ast.Name)
@@ -717,9 +386,9 @@ def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
     elif isinstance(value, ast.BoolOp):
         for part in value.values:
             yield from _cut_parts(scene, part, block)
-    elif isinstance(value, ast.Call) and _handed(scene, value):
+    elif isinstance(value, ast.Call) and handed(scene, value):
         return
-    elif _is_computed(scene, value, block):
+    elif is_computed(scene, value, block):
         kinds = scene.kind(value)
         tensors = all(is_all(i, "Tensor") for a in kinds for i in a.items)
         if is_all(kinds, "Tensor"):
@@ -731,33 +400,3 @@ def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
                 yield from _wrapped(scene, value, "tuple({}(v) for v in ", ")")
         elif _may_carry(scene, value, block):
             yield from _wrapped(scene, value, "{}(", ")", _CUT_ALL)
-
-
-def _is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:
-    """Return whether an expression has a value of the block's own, which may have a gradient."""
-    if isinstance(value, ast.Name):
-        if any(value.id in _bound_by(scene, around) for around in outwards(scene.file, value)):
-            return True
-        same, _ = _same_objects(scene, block)
-        return any(
-            isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store)
-            for n in _evaluated(block)
-            if id(n) not in same
-        )
-    if isinstance(value, ast.Call):
-        name = getattr(value.func, "attr", getattr(value.func, "id", ""))
-        return name not in CUTTING
-    return isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Subscript)) and not (
-        isinstance(value, ast.Subscript) and not is_all(scene.kind(value.value), "Tensor")
-    )
-
-
-def _bound_by(scene: Scene, node: ast.AST) -> set[str]:
-    """Return the variables of a comprehension that are parts of Tensors."""
-    return {
-        name.id
-        for clause in getattr(node, "generators", ())
-        if is_all(scene.kind(clause.iter), "Tensor")
-        for name in ast.walk(clause.target)
-        if isinstance(name, ast.Name)
-    }

@@ -1,4 +1,4 @@
-"""In: a place of a file. Out: whether torch records no gradient there."""
+"""Know where torch records no gradient, and which contexts say so."""
 
 from __future__ import annotations
 
@@ -41,3 +41,46 @@ def _contexts(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.With):
         return [item.context_expr for item in node.items]
     return getattr(node, "decorator_list", [])
+
+
+# their rows take whatever is given, also by **: they only choose a kernel
+_KERNELS = QUIET[-2:]
+
+
+def lowers(call: ast.Call) -> bool:
+    """``autocast("cpu")``: a lower precision on CPUs too, unless it is switched off."""
+    named = {k.arg: k.value for k in call.keywords}
+    device, enabled = named.get("device_type", next(iter(call.args), None)), named.get("enabled")
+    off = isinstance(enabled, ast.Constant) and enabled.value is False
+    return isinstance(device, ast.Constant) and device.value == "cpu" and not off
+
+
+def _spreads(call: ast.Call) -> bool:
+    """Arguments by * and **: no row takes them, so the context stays and is flagged."""
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    return starred or any(k.arg is None for k in call.keywords)
+
+
+def quiet(scene: Scene, node: ast.expr) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    name = direct_name(scene, node.func) or ""
+    if _spreads(node) and name not in _KERNELS:
+        return ""
+    quiet = name in QUIET and scene.table.rows(name) and not lowers(node)
+    return meant(name, node) if quiet else ""
+
+
+def mode(call: ast.Call) -> ast.expr | None:
+    return next(iter([*call.args, *(k.value for k in call.keywords if k.arg == "mode")]), None)
+
+
+def meant(name: str, call: ast.Call) -> str:
+    """The context that it comes to: ``set_grad_enabled(False)`` is ``no_grad()``."""
+    asked = mode(call)
+    if not (isinstance(asked, ast.Constant) and asked.value is False):
+        return name
+    last = name.rpartition(".")[2]
+    return {"set_grad_enabled": "torch.no_grad", "inference_mode": "torch.enable_grad"}.get(
+        last, name
+    )
