@@ -20,6 +20,7 @@ from migrate.rules import (
     classes,
     compiled_operators,
     dead_branches,
+    dense_layout,
     each_module,
     empty_index,
     fields,
@@ -82,7 +83,8 @@ def everything(scene: Scene) -> list[Reference]:
 def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
     """Decide every reference of a file."""
     unused = compiled_operators.told_names(scene)
-    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused)
+    answered = dense_layout.spans(scene)
+    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused, *answered)
     decisions = tuple(_decided(scene, r, dead) for r in found)
     roots = first_mode.roots(scene)
     decisions = tuple(first_mode.set_train(scene, roots, decision) for decision in decisions)
@@ -194,6 +196,7 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     graph_flags.rewrites,
     builtin_dtypes.written,
     compiled_operators.asked,
+    dense_layout.answers,
     bookkeeping.calls,
     dead_branches.edits,
     lambdas.named,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -127,19 +127,31 @@ class Binding(Frame):
 
     def linked(self, sites: contents.Sites) -> contents.Sites:
         """Return the sites whose containers may be those of some sites."""
+        version, asked, found = self.reached.get(sites, (-1, (), sites))
+        joined_to = self.world.joined_to
+        if version == len(self.joined) and all(joined_to(one) == others for one, others in asked):
+            return found
+        found, asked = self._linked(sites)
+        self.reached[sites] = (len(self.joined), asked, found)
+        return found
+
+    def _linked(
+        self, sites: contents.Sites
+    ) -> tuple[contents.Sites, tuple[tuple[str, frozenset[str]], ...]]:
+        """Return the sites, and what the answers of the program were that they follow from."""
         found, todo = set(sites), list(sites)
+        asked: list[tuple[str, frozenset[str]]] = []
         while todo:
             one = todo.pop()
-            others = self.links.get(one, ())
+            others: Collection[Site] = self.links.get(one, ())
             if isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites:
                 continue  # which of the objects that have such an attribute is known
             if isinstance(one, str) and one[0] != ".":
-                others = {*others, *self.world.joined_to(one)}
-            for site in others:
-                if site not in found:
-                    found.add(site)
-                    todo.append(site)
-        return frozenset(found)
+                asked.append((one, self.world.joined_to(one)))
+                others = (*others, *asked[-1][1])
+            todo += [site for site in others if site not in found]
+            found.update(others)
+        return frozenset(found), tuple(asked)
 
     def link(self, value: Kind, name: str) -> None:
         """Note that what has a name of its own outside of the unit holds this value from now on."""

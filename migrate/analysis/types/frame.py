@@ -41,6 +41,10 @@ def _method(frame: type[Frame], node: type[ast.expr]) -> _Method | None:
     return getattr(frame, f"_{node.__name__}", None)
 
 
+# the number of links, the answers, the sites
+Reached = tuple[int, tuple[tuple[str, frozenset[str]], ...], frozenset[Site]]
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """What is known of a variable beside its kind, as long as it is not bound anew.
@@ -175,6 +179,8 @@ class Frame:
     beside: set[int] = field(default_factory=set)
     links: dict[Site, set[Site]] = field(default_factory=dict)
     joined: list[tuple[Site, Site]] = field(default_factory=list)  # the links in their order
+    # what was found behind sites, as long as the links and the answers of the program are the same
+    reached: dict[frozenset[Site], Reached] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
     shared: bool = False  # whether env and notes belong to a state as well
     prunes: bool = True  # whether a way ends where a test cannot come out so by what is known

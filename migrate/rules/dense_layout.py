@@ -1,0 +1,47 @@
+"""Answer whether a Tensor is sparse: a Tensor of MindSpore is always dense.
+
+``x.layout == torch.sparse_coo`` is False; what would make a sparse tensor is flagged, or becomes an
+object of another class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Span
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+
+_DENSE = "torch.strided"
+_SPARSE = frozenset(
+    f"torch.{n}" for n in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+)
+_EQUAL, _OTHER = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
+
+
+def _answers(scene: Scene) -> Iterator[tuple[ast.Compare, bool]]:
+    for node in scene.file.of(ast.Compare):
+        left, right = node.left, node.comparators[0]
+        if len(node.ops) != 1 or not isinstance(node.ops[0], (*_EQUAL, *_OTHER)):
+            continue
+        if not isinstance(left, ast.Attribute) or left.attr != "layout":
+            continue
+        if not isinstance(left.value, ast.Name) or not is_all(scene.kind(left.value), "Tensor"):
+            continue
+        several = isinstance(right, (ast.Tuple, ast.List, ast.Set))
+        names = {direct_name(scene, n) for n in (right.elts if several else [right])}  # type: ignore[attr-defined]
+        if names and names <= _SPARSE | {_DENSE}:
+            yield node, (_DENSE in names) == isinstance(node.ops[0], _EQUAL)
+
+
+def spans(scene: Scene) -> list[Span]:
+    """Return where no reference asks for a decision: the whole question is answered."""
+    return [scene.source.span(node) for node, _ in _answers(scene)]
+
+
+def answers(scene: Scene) -> Iterator[Edit]:
+    """Write the answers."""
+    for node, answer in _answers(scene):
+        yield Edit(scene.site("torch.Tensor.layout", node), Outcome.CONVERTED, (str(answer),))
