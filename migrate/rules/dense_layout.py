@@ -1,7 +1,7 @@
-"""Answer whether a Tensor is sparse: a Tensor of MindSpore is always dense.
+"""Answer questions for the layout of a Tensor: in MindSpore it is dense, and contiguous if need be.
 
 ``x.layout == torch.sparse_coo`` is False; what would make a sparse tensor is flagged, or becomes an
-object of another class.
+object of another class. ``if not x.is_contiguous(): x = x.contiguous()`` has nothing to do.
 """
 
 from __future__ import annotations
@@ -36,12 +36,29 @@ def _answers(scene: Scene) -> Iterator[tuple[ast.Compare, bool]]:
             yield node, (_DENSE in names) == isinstance(node.ops[0], _EQUAL)
 
 
+def _contiguous(scene: Scene) -> Iterator[ast.Call]:
+    """Yield the questions of statements that make a tensor contiguous and do no more."""
+    for call in scene.file.of(ast.Call):
+        func, test = call.func, scene.parent(call)
+        if not isinstance(func, ast.Attribute) or func.attr != "is_contiguous" or call.args:
+            continue
+        around = scene.parent(test) if isinstance(test, ast.UnaryOp) else None
+        if not isinstance(around, ast.If) or around.test is not test or around.orelse:
+            continue
+        name = ast.unparse(func.value)
+        if [ast.unparse(s) for s in around.body] == [f"{name} = {name}.contiguous()"]:
+            yield call
+
+
 def spans(scene: Scene) -> list[Span]:
     """Return where no reference asks for a decision: the whole question is answered."""
-    return [scene.source.span(node) for node, _ in _answers(scene)]
+    answered = [node for node, _ in _answers(scene)]
+    return [scene.source.span(node) for node in (*answered, *_contiguous(scene))]
 
 
 def answers(scene: Scene) -> Iterator[Edit]:
     """Write the answers."""
     for node, answer in _answers(scene):
         yield Edit(scene.site("torch.Tensor.layout", node), Outcome.CONVERTED, (str(answer),))
+    for call in _contiguous(scene):
+        yield Edit(scene.site("torch.Tensor.is_contiguous", call), Outcome.CONVERTED, ("True",))

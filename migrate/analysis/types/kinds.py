@@ -158,6 +158,8 @@ _PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "t
 def may_have(atom: Atom, name: str) -> bool:
     """Whether an attribute may be asked of it: not of None, of a list only what lists have."""
     plain = _PLAIN.get(atom.kind)
+    if atom.kind == "builtin" and atom.name == "object":  # stands for a library that is not there
+        plain = object
     return atom.kind != "None" and (plain is None or name in atom.keys or hasattr(plain, name))
 
 
