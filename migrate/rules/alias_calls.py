@@ -23,6 +23,7 @@ from migrate.rules.written import (
     target_of,
     transposes,
     works_inplace,
+    written_array,
     written_by,
 )
 from migrate.sites.buffer_gradients import registered
@@ -91,6 +92,12 @@ class Calls(Writes):
         expr = written_by(self.scene, node)
         if expr is not None:
             return self._writing(node, expr, mark)
+        array = written_array(self.scene, node)
+        if array is not None:
+            for part in (*node.args, *(k.value for k in node.keywords)):
+                self._argument(part)
+            self.set_array(node, array)
+            return self.made(node)
         func = node.func
         receiver = NO_REFS
         if isinstance(func, ast.Attribute):
@@ -134,6 +141,15 @@ class Calls(Writes):
     def _unknown(self, node: ast.Call, given: Refs) -> Refs:
         """Nobody knows what it does: it may hand on what it was given, but changes nothing."""
         return made_as(self.state.reach(given), MAYBE) | self.made(node)
+
+    def set_array(self, by: ast.AST, array: ast.expr) -> None:
+        """``x.numpy()[i] = v`` changes ``x``, and the name that the array has sees it."""
+        refs = frozenset(r for r in self.value(array) if r.how < MAYBE)
+        self.flight.clear()
+        self.note_given(by, refs)
+        self.state.write(refs, id(by))
+        if isinstance(array, ast.Name):
+            self.state.names[array.id] = refs
 
     # -- what changes an argument ---------------------------------------------------------------
 

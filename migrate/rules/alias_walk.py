@@ -327,7 +327,7 @@ class _Walk(Calls, Forward[State]):
             self._set_item(target, target)
             self.bind(target, refs)  # where it is a container after all
         elif isinstance(target, ast.Subscript) and is_shared_array(self.scene, target.value):
-            self._set_array(target, target.value)
+            self.set_array(target, target.value)
         elif isinstance(target, ast.Attribute) and target.attr == "data":
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)
@@ -351,21 +351,12 @@ class _Walk(Calls, Forward[State]):
         self.flight[:] = self.waiting
         self.write(by, place, refs, "item")
 
-    def _set_array(self, by: ast.AST, array: ast.expr) -> None:
-        """``x.numpy()[i] = v`` changes ``x``, and the name that the array has sees it."""
-        refs = frozenset(r for r in self.value(array) if r.how < MAYBE)
-        self.flight.clear()
-        self.note_given(by, refs)
-        self.state.write(refs, id(by))
-        if isinstance(array, ast.Name):
-            self.state.names[array.id] = refs
-
     def _AugAssign(self, item: ast.AugAssign) -> None:
         added = self.value(item.value)
         target = item.target
         array = target.value if isinstance(target, ast.Subscript) else target
         if is_shared_array(self.scene, array):
-            self._set_array(item, array)
+            self.set_array(item, array)
             return
         if isinstance(target, ast.Subscript) and "Tensor" in self.scene.kind_names(target.value):
             self._set_item(item, target)

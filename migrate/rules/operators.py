@@ -43,6 +43,9 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     """The edit of the whole expression."""
     site = Site(name, scene.source.span(node), *_place(scene, node))
     short = name.removeprefix(OPERATORS)
+    if short == "__is__":
+        why = "torch gives the Tensor itself where nothing has to be converted"
+        return Refusal(site, "INP106", why, "compare dtypes, shapes or values instead")
     if short == "__format__":
         return Edit(site, Outcome.CONVERTED, (piece(scene.source, node), ".item()"))
     if short == "__format__:maybe":

@@ -27,6 +27,7 @@ from migrate.rules.written import (
     is_shared_array,
     may_be_tensor,
     target_of,
+    written_array,
     written_by,
 )
 from migrate.sites.scene import Scene
@@ -49,6 +50,9 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
             missed = _may_be_missed(scene, node)
         if missed:
             yield node
+    for call in scene.file.of(ast.Call):
+        if written_array(scene, call) is not None and fate(scene, call).missed is not None:
+            yield call
     for place in scene.file.of(ast.Subscript):
         item = scene.parent(place)
         set_alone = isinstance(place.ctx, ast.Store) and not isinstance(item, ast.AugAssign)
@@ -148,7 +152,7 @@ def decide(
     if isinstance(node, ast.Call) and node in lent_parts(scene):
         lent = "a part of a tensor is passed to a function that changes the whole object"
         return Refusal(site, "INP206", lent, "pass a copy, and assign it to the part")
-    expr = _changed(node)
+    expr = _changed(scene, node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
         if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(node)):
@@ -212,10 +216,12 @@ def _set(scene: Scene, site: Site, node: ast.Subscript) -> Edit | None:
     return set_anew(scene, site, node, "=", (piece(scene.source, item.value),), NOTHING)
 
 
-def _changed(node: ast.Call | ast.AugAssign | ast.Subscript) -> ast.expr:
+def _changed(scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript) -> ast.expr:
     if isinstance(node, ast.AugAssign):
         return node.target
-    return node.args[0] if isinstance(node, ast.Call) else node
+    if not isinstance(node, ast.Call):
+        return node
+    return written_array(scene, node) or node.args[0]
 
 
 def _kept(site: Site) -> Edit:

@@ -190,6 +190,20 @@ def is_shared_array(scene: Scene, node: ast.expr) -> bool:
     return not any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
 
 
+def written_array(scene: Scene, call: ast.AST) -> ast.expr | None:
+    """Return the array that a method of numpy's changes, which may be the memory of a Tensor."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    array, name = call.func.value, call.func.attr
+    if name in ("put", "itemset", "partition") and any(
+        a.kind == "unknown" or (a.kind == "instance" and a.name.startswith("numpy"))
+        for a in scene.kind(array)
+    ):
+        return array
+    changes = name in ("put", "itemset", "partition", "fill", "sort", "resize")
+    return array if changes and is_shared_array(scene, array) else None
+
+
 def may_be_tensor(kinds: frozenset[str]) -> bool:
     """Return whether a value of these kinds may be a Tensor that nobody recognised."""
     return not kinds or "unknown" in kinds

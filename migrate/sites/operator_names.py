@@ -43,7 +43,31 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         names = [(one, _as_number(scene, one)) for one in _formatted(node)]
         found += [(o, n if sure or not n else "__format__:maybe") for o, n in names]
         found += [(one, "__format__:dict") for one in _formatted_members(scene, node)]
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id" and node.args:
+            found.append((node, "__is__" if _is_recast(scene, node.args[0]) else ""))
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        sides = (node.left, node.comparators[0])
+        asked = all(_tensor(scene, one) for one in sides)
+        recast = asked and any(_is_recast(scene, one) for one in sides)
+        found.append((node, "__is__" if recast else ""))
     return [(one, OPERATORS + name) for one, name in found if name]
+
+
+_RECASTING = frozenset(
+    "to float double half bfloat16 long int short bool type type_as flatten".split()
+)
+
+
+def _is_recast(scene: Scene, node: ast.expr) -> bool:
+    """Whether torch gives a Tensor itself where it has the dtype or shape that is asked for."""
+    if isinstance(node, ast.Name):
+        values = (v for v in scene.facts.values(node) if isinstance(v, ast.Call))
+        return any(_is_recast(scene, value) for value in values)
+    func = node.func if isinstance(node, ast.Call) else None
+    cast = (
+        isinstance(func, ast.Attribute) and func.attr in _RECASTING and _tensor(scene, func.value)
+    )
+    return cast and _tensor(scene, node)
 
 
 def _as_number(scene: Scene, node: ast.expr) -> str:

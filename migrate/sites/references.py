@@ -337,5 +337,5 @@ _FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...
     ast.AugAssign: (_inplace,),
     ast.Call: (_inplace, _operator, _by_text, _package),
     ast.Subscript: (_item, _operator),
-    **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
+    **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.Compare, ast.FormattedValue), (_operator,)),
 }

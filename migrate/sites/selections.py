@@ -25,6 +25,7 @@ _REDUCING = frozenset({"sum", "mean", "prod", "any", "all", "norm", "std", "var"
 
 
 _SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
+_HOLDING = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "new_tensor"})
 _TRUTH = frozenset(
     "bool eq ne gt lt ge le isnan isinf isfinite isclose logical_and logical_or logical_not "
     "logical_xor".split()
@@ -194,6 +195,8 @@ def _result_selects(scene: Scene, call: ast.Call, seen: _Passed) -> bool:
     if name in _SELECTING:
         return True
     if name in _SIZED and any(isinstance(n, ast.Constant) and n.value == 0 for n in _sizes(call)):
+        return True
+    if name in _HOLDING and any(isinstance(n, ast.List) and not n.elts for n in call.args):
         return True
     operands = [func.value] if method and isinstance(func, ast.Attribute) else []
     operands += call.args
