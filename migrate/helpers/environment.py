@@ -21,6 +21,20 @@ def assert_async(val, assert_msg=None):
         assert val, assert_msg
 
 
+def check_with(error_type, cond, message=None):
+    """torch._check_with: raises ``error_type`` with the text of ``message()``."""
+    if is_pynative() and not cond:
+        text = "Expected cond to be True, but got False." if message is None else message()
+        raise error_type(text)
+    assert cond
+
+
+def check_tensor_all_with(error_type, cond, message=None):
+    """torch._check_tensor_all_with: all elements hold; graph mode looks at no numbers."""
+    if is_pynative():
+        check_with(error_type, bool(cond.all()), message)
+
+
 class kernel_choice:
     """torch.nn.attention.sdpa_kernel as a value: MindSpore chooses its kernels itself."""
 
