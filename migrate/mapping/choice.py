@@ -22,6 +22,7 @@ SELECTION = "selection"  # the condition: an operand may have no elements
 WHOLE = "made whole"  # the condition: what the call gives loses its fraction later on
 NUMBERS = "numbers"  # the condition: an operand may hold more than truth values
 ZERO = "holding 0"  # the condition: one of the numbers is 0, or a difference, which may be
+NO_LIST = "no list"  # the condition: MindSpore's own layers take numbers and tuples
 _AROUND = {SELECTION, WHOLE, NUMBERS, ZERO}  # conditions that take more than kinds to tell
 CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
@@ -160,6 +161,10 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
         value = bound.values.get(name)
         if wanted in ("given", "omitted"):
             if (value is not None) != (wanted == "given"):
+                return calls.NO
+            continue
+        if wanted == NO_LIST:
+            if isinstance(value, ast.expr) and "list" in kinds_of(value):
                 return calls.NO
             continue
         if isinstance(value, tuple) and len(value) == 1:

@@ -234,7 +234,7 @@ def _value(source: str) -> object:
 DECISIONS = ("to", "rule", "flag")
 WHEN = frozenset(
     {
-        *("given", "omitted", "literal", "list without None", "holding 0"),
+        *("given", "omitted", "literal", "list without None", "no list", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
         *("plain list", "number", "numbers", "selection", "made whole"),
         *("data", "Size", "ref", "range"),
