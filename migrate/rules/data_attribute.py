@@ -17,7 +17,13 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.buffers import evaluated_behind
-from migrate.rules.called_from import call_sites, in_forward, in_module_class, scene_of
+from migrate.rules.called_from import (
+    call_sites,
+    in_forward,
+    in_module_class,
+    passed,
+    scene_of,
+)
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
@@ -207,7 +213,9 @@ def _is_intermediate(scene: Scene, owner: ast.expr, function: Function | None) -
     return carries(scene, owner, inside, frozenset())
 
 
-def _name_computes(scene: Scene, name: ast.Name, function: Function | None) -> bool:
+def _name_computes(
+    scene: Scene, name: ast.Name, function: Function | None, seen: frozenset[str] = frozenset()
+) -> bool:
     """Return whether a variable may hold what was computed, by all that binds it."""
     if function is None:
         bound = [a for a in scene.file.of(ast.Assign) if scene.function(a) is None]
@@ -222,7 +230,23 @@ def _name_computes(scene: Scene, name: ast.Name, function: Function | None) -> b
     if bound or function is None:
         return False
     own = {a.arg for a in function.parameters[1 if function.owner is not None else 0 :]}
-    return name.id in own and in_forward(scene, function)
+    if name.id not in own or function.key in seen:
+        return False
+    return in_forward(scene, function) or _is_passed_computed(
+        scene, function, name.id, seen | {function.key}
+    )
+
+
+def _is_passed_computed(scene: Scene, function: Function, name: str, seen: frozenset[str]) -> bool:
+    """Return whether some call passes what was computed for a parameter."""
+    for file, call, caller in call_sites(scene, function):
+        given, there = passed(function, call, name), scene_of(scene, file)
+        if isinstance(given, ast.Name):
+            if _name_computes(there, given, caller, seen):
+                return True
+        elif given is not None and _computes(there, given, caller):
+            return True
+    return False
 
 
 def _loops(scene: Scene, function: Function | None) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -48,7 +48,9 @@ def _is_computed_with(user: ast.AST | None) -> bool:
     return isinstance(user, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Expr))
 
 
-_KEEPING = ("torch.nn.Identity", "torch.nn.Dropout", "torch.nn.functional.dropout")
+_KEEPING = ("torch.nn.Identity", "torch.nn.Dropout", "torch.nn.functional.dropout", "torch.dropout",
+            "torch.nn.AlphaDropout", "torch.nn.functional.alpha_dropout",
+            "torch.nn.functional.feature_alpha_dropout")  # fmt: skip
 
 
 def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
@@ -57,7 +59,7 @@ def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
         key = atom.name
         if atom.kind == "Module" and "::" in key:
             key = next((m.name for m in scene.inference.member(key, "forward")), "")
-        elif atom.kind == "Module" and key.startswith(_KEEPING):
+        elif key.startswith(_KEEPING):
             return True
         function = scene.inference.program.functions.get(key)
         if function is not None and key not in seen:

@@ -134,6 +134,8 @@ def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str])
         func = node.func
         if is_fresh(node):
             return False
+        if any(a.kind == "function" and "<locals>" in a.name for a in scene.kind(func)):
+            return True  # it may compute with the variables of the function around it
         given = [*node.args, *(k.value for k in node.keywords)]
         if isinstance(func, ast.Attribute) and not any(
             atom.kind in ("ref", "foreign", "function") for atom in scene.kind(func)
