@@ -29,6 +29,12 @@ def dtype_size(dtype):
     return 4 if dtype in (ms.float32, ms.int32, ms.uint32) else 8
 
 
+def as_beside(value, other):
+    """A Tensor as torch takes it beside another: without dimensions, in the dtype of that."""
+    floats = value.is_floating_point() == other.is_floating_point()
+    return value.astype(other.dtype) if value.ndim == 0 and other.ndim and floats else value
+
+
 def dtype_text(value):
     """The text of a dtype as torch writes it, "torch.float32"; what is none stays as it is."""
     return f"torch.{repr(value).rpartition('.')[2]}" if isinstance(value, ms.Type) else value

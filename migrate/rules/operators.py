@@ -17,7 +17,7 @@ from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.calling import template_of
-from migrate.sites.operator_names import OPERATORS
+from migrate.sites.operator_names import OPERATORS, wide_number
 from migrate.sites.scene import Scene
 
 _ELEMENTWISE = frozenset(
@@ -60,6 +60,8 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):
         return _of_complex(scene, site, node)
+    if isinstance(node, ast.BinOp) and short.endswith(":number"):
+        return _beside(scene, site, node)
     if isinstance(node, ast.BinOp) and short in _ROWS:
         return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
     if isinstance(node, ast.BinOp):
@@ -132,6 +134,17 @@ def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
     left, right = (piece(scene.source, side) for side in (node.left, node.right))
     parts = (f"{function}(*{pair}(", left, ", ", right, "))")
     return Edit(site, Outcome.HELPER, parts, needs=frozenset((root, helper)))
+
+
+def _beside(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
+    """``x + n.double()`` is ``x + as_beside(n.double(), x)``: n, without dimensions, has no say."""
+    side = wide_number(scene, node)
+    assert side is not None
+    other = node.right if side is node.left else node.left
+    text, root = scene.spelling.local("helpers.as_beside")
+    place = Site(site.name, scene.source.span(side), site.line, site.column)
+    parts = (f"{text}(", piece(scene.source, side), ", ", piece(scene.source, other), ")")
+    return Edit(place, Outcome.HELPER, parts, needs=frozenset((root,)))
 
 
 def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:

@@ -8,7 +8,7 @@ from string import Formatter
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.sites.origins import is_complex, is_negative
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import within
+from migrate.syntax.trees import last_name, within
 
 OPERATORS = "torch.Tensor."
 _NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
@@ -88,6 +88,8 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
         return shift if _tensor(scene, node.left) else ""
     if _is_complex_and_real(scene, node):
         return "__mul__:complex"
+    if isinstance(node.op, _PROMOTING) and wide_number(scene, node) is not None:
+        return "__add__:number"
     if not _tensor(scene, node.right):
         return ""
     if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
@@ -96,6 +98,40 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
     arrays = [a for a in atoms if a.kind == "instance" and a.name.startswith("numpy.")]
     others = {a.kind for a in atoms if a not in arrays}
     return "__rmul__" if arrays and others <= {"int", "float", "bool"} else ""
+
+
+_PROMOTING = (ast.Add, ast.Sub, ast.FloorDiv, ast.Mod, ast.Pow)
+_WIDE = frozenset(("double", "float64"))
+
+
+def wide_number(scene: Scene, node: ast.BinOp) -> ast.expr | None:
+    """Return the side that is a Tensor of no dimensions in float64, beside a variable.
+
+    Torch takes the other's dtype; MindSpore does so for products and quotients alone.
+    """
+    for side, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(other, ast.Name) and _tensor(scene, side) and _tensor(scene, other):
+            values = scene.facts.values(side) if isinstance(side, ast.Name) else (side,)
+            if any(_is_wide_number(scene, v) for v in values if v is not None):
+                return side
+    return None
+
+
+def _is_wide_number(scene: Scene, value: ast.expr) -> bool:
+    """``torch.tensor(2).double()``, ``x.double().sum()``: one number, in float64."""
+    nodes = list(within(value))
+    names_read = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    behind = [v for n in names_read for v in scene.facts.values(n) if v is not None]
+    calls = [n for v in (value, *behind) for n in within(v) if isinstance(n, ast.Call)]
+    names = {last_name(call.func) for call in calls}
+    named = {last_name(k.value) for call in calls for k in call.keywords}
+    given = {last_name(arg) for call in calls for arg in call.args}
+    single = any(
+        (last_name(c.func) == "tensor" and c.args and isinstance(c.args[0], ast.Constant))
+        or (last_name(c.func) in ("sum", "mean", "max", "min", "norm", "prod") and not c.args)
+        for c in calls
+    )
+    return single and not _WIDE.isdisjoint(names | named | given)
 
 
 def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:
