@@ -241,10 +241,11 @@ def _is_passed_computed(scene: Scene, function: Function, name: str, seen: froze
     """Return whether some call passes what was computed for a parameter."""
     for file, call, caller in call_sites(scene, function):
         given, there = passed(function, call, name), scene_of(scene, file)
-        if isinstance(given, ast.Name):
-            if _name_computes(there, given, caller, seen):
+        owner = _owner(there, given) if given is not None else None
+        if isinstance(owner, ast.Name):
+            if _name_computes(there, owner, caller, seen):
                 return True
-        elif given is not None and _computes(there, given, caller):
+        elif owner is not None and _is_intermediate(there, owner, caller):
             return True
     return False
 
@@ -264,6 +265,8 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
     """Return whether a value is computed from what a gradient reaches, where it is recorded."""
     if isinstance(value, (ast.List, ast.Tuple)):
         return any(_computes(scene, v, function) for v in value.elts)
+    if isinstance(value, ast.IfExp):
+        return any(_computes(scene, v, function) for v in (value.body, value.orelse))
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and (
         value.func.id in ("zip", "enumerate", "list", "reversed", "iter")
     ):  # fmt: skip
