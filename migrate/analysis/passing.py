@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from migrate.analysis.callgraph import Targets
@@ -42,7 +43,13 @@ def names_in(node: ast.AST, known: dict[int, frozenset[str]]) -> frozenset[str]:
     """
     names = known.get(id(node))
     if names is None:
-        names = known[id(node)] = frozenset(_names_in(node))
+        names = known[id(node)] = _one_for_all(frozenset(_names_in(node)))
+    return names
+
+
+@lru_cache(maxsize=1 << 14)
+def _one_for_all(names: frozenset[str]) -> frozenset[str]:
+    """Return one object for equal sets: a large program has very many of few names."""
     return names
 
 

@@ -319,12 +319,19 @@ def joined(states: Iterable[State | None]) -> State | None:
     for region in dict.fromkeys(r for s in alive for r in s.cut):
         result.cut[region] = frozenset().union(*(s.cut.get(region, ()) for s in alive))
     for name in dict.fromkeys(n for s in alive for n in s.names):  # in one order on every run
-        refs = NO_REFS.union(*(s.names.get(name, NO_REFS) for s in alive))
+        refs = _union([s.names.get(name, NO_REFS) for s in alive])
         if refs or all(name in s.names for s in alive):  # else it may be that of outside
             result.names[name] = refs
     for key in dict.fromkeys(k for s in alive for k in s.inside):
-        holder = frozenset((Ref(key[0]),))
-        result.inside[key] = NO_REFS.union(
-            *(s.inside[key] if key in s.inside else s.get(holder, key[1]) for s in alive)
-        )
+        held = [s.inside.get(key) for s in alive]
+        result.inside[key] = _union([
+            s.get(frozenset((Ref(key[0]),)), key[1]) if refs is None else refs
+            for s, refs in zip(alive, held, strict=True)
+        ])  # fmt: skip
     return result
+
+
+def _union(some: list[Refs]) -> Refs:
+    """Return the union; on most ways a name holds the very same."""
+    first = some[0]
+    return first if all(refs is first for refs in some) else NO_REFS.union(*some)

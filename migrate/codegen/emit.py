@@ -163,12 +163,13 @@ class Writer:
 
     @cached_property
     def _expressions(self) -> dict[Span, tuple[ast.expr, ast.AST]]:
-        """The expressions of the source, each with the node that holds it."""
+        """The expressions where edits begin, each with the node that holds it."""
+        offset, starts = self.source.offset, set(self.starts)
         return {
             self.source.span(child): (child, node)
             for node in within(self.source.tree)
             for child in children(node)
-            if isinstance(child, ast.expr)
+            if isinstance(child, ast.expr) and offset(child.lineno, child.col_offset) in starts
         }
 
     def _shape(self, edit: Edit) -> ast.expr | None:

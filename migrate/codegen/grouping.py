@@ -179,7 +179,8 @@ def grouped(
     places, depth = slots(source, parts), 0
     for index, part in enumerate(parts):
         if isinstance(part, str):
-            depth += sum(part.count(c) for c in "([{") - sum(part.count(c) for c in ")]}")
+            depth += part.count("(") + part.count("[") + part.count("{")
+            depth -= part.count(")") + part.count("]") + part.count("}")
         elif part.node is not None and index in places:
             slot, shape = places[index], shapes.get(index)
             if slot not in (Slot.FREE, Slot.OPEN) and _is_wrapped(parts, index):

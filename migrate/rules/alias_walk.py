@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.analysis.cfg import Graph, Node, Role, graph_of
+from migrate.analysis.cfg import Graph, Node, Role
 from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import Function
 from migrate.analysis.storage import (
@@ -199,7 +199,7 @@ class _Walk(Calls, Forward[State]):
 
     def all(self) -> Findings:
         unit = self.function.node if self.function is not None else self.scene.source.tree
-        solve(self, graph_of(unit))
+        solve(self, self.scene.inference.graph(unit))
         return self.found
 
     def _unit(self) -> ast.AST | None:

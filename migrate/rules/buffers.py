@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.analysis.cfg import Node, evaluated, graph_of
+from migrate.analysis.cfg import Node, evaluated
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
@@ -121,7 +121,8 @@ def _changed(scene: Scene, node: ast.AST) -> str:
 def evaluated_behind(scene: Scene, item: ast.stmt) -> Iterator[ast.AST]:
     """Return what may be evaluated after a statement of its function or module."""
     function = scene.function(item)
-    graph = graph_of(function.node if function is not None else scene.source.tree)
+    unit = function.node if function is not None else scene.source.tree
+    graph = scene.inference.graph(unit)
     start = graph.at(item, scene.parents)
     seen: set[int] = set()
     pending: list[Node] = [start] if start is not None else []

@@ -34,14 +34,12 @@ class Fate:
     """What may become of a write.
 
     ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
-    variable must be bound to the result as well; ``unfolded``: an augmented assignment has to make
-    a new tensor, since an element of it is set later; ``unseen``: nothing else holds the tensor.
+    variable must be bound to the result as well; ``unseen``: nothing else holds the tensor.
     """
 
     missed: Missed | None = None
     assigned: bool = False
     renewed: bool = False
-    unfolded: bool = False
     unseen: bool = False
 
 
@@ -66,8 +64,7 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     if function is not None:
         given.pop(owner_parameter(function), None)
     if not given or function is None:
-        unfolded, unseen = is_unfolded(scene, function, key), key in found.unseen
-        return Fate(None, assigned, key in found.renewed, unfolded, unseen)
+        return Fate(None, assigned, key in found.renewed, key in found.unseen)
     default = next((n for n in sorted(given) if _keeps_default(scene, function, n)), "")
     if default:
         return Fate(Missed("INP206", f"the default of {default}, which the next call gets"))
@@ -80,7 +77,7 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     if problem is not None:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
-    return Fate(None, whole, key in found.renewed, is_unfolded(scene, function, key))
+    return Fate(None, whole, key in found.renewed)
 
 
 def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
@@ -109,7 +106,7 @@ def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
     found = findings(scene, function)
     names = {*found.given.get(id(node), {})} - {owner_parameter(function)}
     plain = why.code == "INP206" and isinstance(node.target, ast.Name)
-    if not plain or id(node) in found.assigned or is_unfolded(scene, function, id(node)):
+    if not plain or id(node) in found.assigned or is_unfolded(scene, node):
         return ()
     arguments = function.node.args
     every = [*arguments.posonlyargs, *arguments.args]
@@ -171,9 +168,12 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
     return ""
 
 
-def is_unfolded(
-    scene: Scene, function: Function | None, by: int, seen: frozenset[int] = frozenset()
-) -> bool:
+def is_unfolded(scene: Scene, node: ast.AugAssign) -> bool:
+    """Return whether a new tensor has to be made, since an element of it is set later."""
+    return _is_unfolded(scene, _around(scene, node), id(node), frozenset())
+
+
+def _is_unfolded(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> bool:
     """Return whether an element is set of what an augmented assignment, or a call, gives."""
     found = findings(scene, function)
     if by in found.unfolded:
@@ -182,7 +182,7 @@ def is_unfolded(
     if not back or function is None or id(function) in seen:
         return False
     return any(
-        is_unfolded(scene_of(scene, file), caller, id(call), seen | {id(function)})
+        _is_unfolded(scene_of(scene, file), caller, id(call), seen | {id(function)})
         for file, call, caller in call_sites(scene, function)
     )
 

@@ -17,7 +17,7 @@ from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS
-from migrate.rules.callers import Missed, fate, lent_parts, optional
+from migrate.rules.callers import Missed, fate, is_unfolded, lent_parts, optional
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
@@ -179,7 +179,7 @@ def decide(
     if isinstance(node, ast.AugAssign):
         if _is_data(node.target):
             return _augmented(scene, site, node)
-        if found.unfolded and data_attribute.compiled(scene, node):
+        if data_attribute.compiled(scene, node) and is_unfolded(scene, node):
             return _unfolded(scene, site, node)
         if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
             sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 Cell = tuple[Hashable, ...]  # the name of what it is, and of what
 
 JOINED = 8  # changes of a cell after which values are joined instead of replaced
 WIDENED = 24  # changes of a cell after which it is unknown
+_NEVER = object()  # the value of a cell that was not computed yet
 
 
 @dataclass(eq=False)
@@ -46,19 +48,21 @@ class Fixpoint:
     _later: list[Cell] = field(default_factory=list)
     _changes: dict[Cell, int] = field(default_factory=dict)
 
-    def read(self, cell: Cell) -> object:
+    def read(self, cell: Cell) -> Any:
         """Return the value of a cell as known so far; the cell computed now depends on it."""
-        if cell not in self.values or (
+        value = self.values.get(cell, _NEVER)
+        if value is _NEVER or (
             cell in self._stale and cell not in self._running and not self.rank(cell)
         ):
             self._run(cell)
-        if self._read and cell not in self._read[-1]:
-            # a reader that is noted once is computed again, whatever becomes of the cell
-            self._read[-1].add(cell)
-            self._readers.setdefault(cell, {})[self._active[-1]] = None
-        value = self.values[cell]
-        if self._traces and (trace := self._traces[-1]) is not None:
-            trace[cell] = value
+            value = self.values[cell]
+        if self._read:
+            if cell not in (seen := self._read[-1]):
+                # a reader that is noted once is computed again, whatever becomes of the cell
+                seen.add(cell)
+                self._readers.setdefault(cell, {})[self._active[-1]] = None
+            if (trace := self._traces[-1]) is not None:
+                trace[cell] = value
         return value
 
     def trace(self, on: bool) -> dict[Cell, object]:

@@ -166,7 +166,8 @@ class Flow(Evaluator):
                 self.result = join(self.result, effects.result)
         for kinds in (self.variables, self.stores):
             for name, value in kinds.items():
-                kinds[name] = self.seen_from_outside(value)
+                if not contents.is_plain(value):
+                    kinds[name] = self.seen_from_outside(value)
         self.result = self.seen_from_outside(self.result)
 
     def seen_from_outside(self, value: Kind) -> Kind:

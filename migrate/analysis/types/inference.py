@@ -179,11 +179,13 @@ class Inference(Told):
     # -- cells ----------------------------------------------------------------------------------
 
     def _ask(self, cell: Cell, _: type[Value]) -> Value:
-        return cast(Value, self._cells.read(cell))
+        found: Value = self._cells.read(cell)
+        return found
 
     def kind_of(self, *cell: Hashable) -> Kind:
         """Return the value of a cell that is a kind."""
-        return cast(Kind, self._cells.read(cell))
+        found: Kind = self._cells.read(cell)
+        return found
 
     def invalidate(self, *cell: Hashable) -> None:
         """Have a cell computed again."""
@@ -199,7 +201,7 @@ class Inference(Told):
         if cell[0] != "walk":
             return 0
         unit = cell[1]
-        return 1 if isinstance(unit, str) else self._ranks.get(cast(Function, unit), 2)
+        return 1 if isinstance(unit, str) else self._ranks.get(unit, 2)  # type: ignore[call-overload]
 
     def _start(self, cell: Cell) -> object:
         start = _STARTS.get(cast(str, cell[0]))

@@ -189,7 +189,10 @@ def shallow(value: Kind) -> Kind:
 
 def indirect(value: Kind) -> Kind:
     """What a variable holds: its later uses do not spell the torch name."""
-    if not any(a.direct for a in value):
+    for atom in value:
+        if atom.direct:
+            break
+    else:
         return value
     return frozenset(
         Atom(a.kind, a.name, a.items, a.keys, False, a.fixed, a.sites) if a.direct else a

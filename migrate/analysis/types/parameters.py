@@ -437,16 +437,17 @@ class Parameters:
 
     def _out_of_sight(self, call: ast.Call) -> Iterator[tuple[Function, Passed]]:
         """Yield the functions that a call hands to code out of sight, with what they get there."""
-        callee = self.world.kinds.get(id(call.func), UNKNOWN)
+        kinds = self.world.kinds
+        values = [*call.args, *(k.value for k in call.keywords)]
+        code = [v for v in values if is_code(kinds.get(id(v), NOTHING))]
+        callee = kinds.get(id(call.func), UNKNOWN) if code else NOTHING
         if all(a.kind in ("function", "class", "super", "Object") for a in callee):
             return
         if any(a.kind == "method" and "::" in a.name for a in callee):
             return
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        for value in (*call.args, *call.keywords):
-            node = value.value if isinstance(value, ast.keyword) else value
-            given = self.world.kinds.get(id(node), NOTHING)
-            for atom in given if is_code(given) else ():
+        for node in code:
+            for atom in kinds[id(node)]:
                 function = self._function(atom)
                 if function is None or self._hands_on(callee, call):
                     continue
