@@ -173,7 +173,8 @@ class _Indexer:
     ) -> None:
         self.file.names.add(name)
         if owner is not None:
-            owner.methods[name] = function
+            if name not in owner.methods or not function.decorated("setter", "deleter"):
+                owner.methods[name] = function  # the getter is what a property gives
         elif parent is not None:
             parent.locals.add(name)
         else:

@@ -536,9 +536,11 @@ class Flow(Evaluator):
         key = call.args[at]
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             return
+        named = [k.value for k in call.keywords if k.arg in ("tensor", "param", "module")]
         value = TENSOR
-        if name in ("add_module", "register_module", "setattr") and len(call.args) > at + 1:
-            value = indirect(self.world.kinds.get(id(call.args[at + 1]), UNKNOWN))
+        for given in (*call.args[at + 1 : at + 2], *named[:1]):
+            found = indirect(self.world.kinds.get(id(given), UNKNOWN))
+            value = TENSOR | (found & NONE) if name in _OF_TENSORS else found
         self.stores_on_self(key.value, value)
 
     def _Yield(self, node: ast.Yield) -> Kind:
@@ -553,6 +555,7 @@ def _refine(written: Kind, value: Kind) -> Kind:
     return detail or written
 
 
+_OF_TENSORS = ("register_buffer", "register_parameter")
 _EVALUATE = {
     Role.TEST: Flow._test,
     Role.ITERATE: Flow._iterate,

@@ -179,13 +179,11 @@ class Inference(Told):
     # -- cells ----------------------------------------------------------------------------------
 
     def _ask(self, cell: Cell, _: type[Value]) -> Value:
-        found: Value = self._cells.read(cell)
-        return found
+        return self._cells.read(cell)  # type: ignore[no-any-return]
 
     def kind_of(self, *cell: Hashable) -> Kind:
         """Return the value of a cell that is a kind."""
-        found: Kind = self._cells.read(cell)
-        return found
+        return self._cells.read(cell)  # type: ignore[no-any-return]
 
     def invalidate(self, *cell: Hashable) -> None:
         """Have a cell computed again."""

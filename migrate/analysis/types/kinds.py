@@ -259,6 +259,7 @@ def may_be_any_module(value: Kind) -> bool:
     return value >= UNKNOWN or any(some)
 
 
+BY_NAME = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")  # iterating gives their keys
 _OF_MODULES = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList"))
 
 
@@ -268,11 +269,11 @@ def element(value: Kind) -> Kind:
     for atom in without_none(value):
         if atom.kind in ("Tensor", "str"):
             found.append(frozenset((atom,)))
+        elif atom.kind in ("dict", "text") or atom.name in BY_NAME:
+            found.append(STR)
         elif atom.kind in ("list", "tuple", "Size", "Module", "iterator"):
             unknown = MODULE if atom.name in _OF_MODULES else UNKNOWN
             found.append(join(*atom.items) if atom.items else unknown)
-        elif atom.kind in ("dict", "text"):
-            found.append(STR)
         elif atom.kind == "torch" and atom.items:
             found.append(atom.items[0])
         else:

@@ -6,6 +6,7 @@ import ast
 
 from migrate.analysis.types.kinds import (
     BOOL,
+    BY_NAME,
     FLOAT,
     INT,
     MODULE,
@@ -38,7 +39,6 @@ _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
                "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
 _CONTAINED = ("append", "extend", "insert", "keys", "items", "values", "update", "pop", "clear")
-_DICTS = (_CONTAINERS[2], _CONTAINERS[4])
 
 
 def torch_name(name: str, world: World, direct: bool) -> Kind:
@@ -154,7 +154,7 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
         return frozenset((Atom("dict", items=(_REGISTRIES[name],)),))
     if name == "module" and atom.name in _WRAPPERS and atom.items:
         return atom.items[0]
-    if atom.name in _DICTS and name in atom.keys:
+    if atom.name in BY_NAME and name in atom.keys:
         return join(*atom.items)
     bound = frozenset((Atom("method", f"torch.nn.Module.{name}", (frozenset((atom,)),)),))
     if atom.name in _CONTAINERS and name in _CONTAINED:
@@ -217,7 +217,7 @@ def container(name: str, args: tuple[Kind, ...]) -> Kind:
     held = [join(*found)] if found else []
     if name in _CONTAINERS[:3]:  # those of Modules
         held = [alike(MODULE, h) if unknown_but_for(MODULE, h) else h for h in held]
-    keys = tuple(k for arg in args for a in arg for k in a.keys) if name in _DICTS else ()
+    keys = tuple(k for arg in args for a in arg for k in a.keys) if name in BY_NAME else ()
     return frozenset((Atom("Module", name, tuple(held), keys),))
 
 
@@ -230,7 +230,7 @@ def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
         return METHOD_RESULTS[owner][last]
     if owner == "str":
         return STR
-    if owner in ("dict", *_DICTS):
+    if owner in ("dict", *BY_NAME):
         return dict_method(receiver, last)
     if owner == "list":
         return element(receiver) if last == "pop" else receiver if last == "copy" else UNKNOWN
@@ -284,6 +284,8 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
         one = frozenset((atom,))
         if atom.kind == "Tensor":
             found.append(TENSOR)
+        elif atom.name in BY_NAME:
+            found.append(join(*atom.items) if atom.items else UNKNOWN)
         elif atom.kind in ("list", "tuple", "iterator", "Size", "Module", "str"):
             if isinstance(index, ast.Slice):
                 found.append(_sliced(atom))
