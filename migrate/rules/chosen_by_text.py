@@ -9,6 +9,7 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Site
 from migrate.rules.targets import same_signature
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import FUNCTIONS
 
 MAX_CHOICES = 24
 
@@ -76,6 +77,8 @@ def _origins(scene: Scene, node: ast.expr) -> list[ast.expr]:
 
 def _patterns(scene: Scene, text: ast.expr) -> tuple[str, ...]:
     """What a text can be: f"Conv{n}d" is Conv*d; a parameter, what the program gives it."""
+    if guarded := _guarded(scene, text):
+        return guarded
     found: list[str] = []
     for node in _origins(scene, text):
         own = _pattern(scene, node)
@@ -83,6 +86,25 @@ def _patterns(scene: Scene, text: ast.expr) -> tuple[str, ...]:
             return ()
         found += own
     return tuple(found)
+
+
+def _guarded(scene: Scene, text: ast.expr) -> tuple[str, ...]:
+    """Return the texts that an ``if`` around admits: ``if kind in ("LSTM", "GRU"):``."""
+    child: ast.AST = text
+    parent, asked = scene.parent(child), ast.dump(text)
+    while parent is not None and not isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
+        inside = isinstance(parent, ast.If) and any(child is s for s in parent.body)
+        inside |= isinstance(parent, ast.IfExp) and child is parent.body
+        test = getattr(parent, "test", None) if inside else None
+        if isinstance(test, ast.Compare) and ast.dump(test.left) == asked:
+            (operator, *more), items = test.ops, test.comparators[0]
+            texts = items.elts if isinstance(items, (ast.Tuple, ast.List, ast.Set)) else [items]
+            listed = isinstance(operator, ast.In) and items not in texts
+            known = [t.value for t in texts if isinstance(t, ast.Constant) and type(t.value) is str]
+            if (listed or isinstance(operator, ast.Eq)) and not more and len(known) == len(texts):
+                return tuple(known)
+        child, parent = parent, scene.parent(parent)
+    return ()
 
 
 def _pattern(scene: Scene, node: ast.expr) -> tuple[str, ...]:

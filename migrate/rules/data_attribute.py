@@ -225,7 +225,7 @@ def _name_computes(
     if any(_computes(scene, a.value, function) for a in bound if not _through(scene, a, name)):
         return True
     for loop, target in _loops(scene, function):
-        if any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(target)):
+        if any(n.id == name.id for n in _names(target)):
             return _computes(scene, loop, function)
     if bound or function is None:
         return False
@@ -278,8 +278,8 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
     if isinstance(value, ast.Attribute):  # x.data again
         return _is_intermediate(scene, value.value, function)
     made = scene.kind(value.func) if isinstance(value, ast.Call) else ()
-    if any(a.name.endswith(("Parameter", "Buffer", "torch2ms.leaf")) for a in made):
-        return False  # a leaf
+    if any(a.name.endswith(_LEAVES) for a in made):
+        return False
     last = value.func.attr if isinstance(value, ast.Call) and (
         isinstance(value.func, ast.Attribute)
     ) else ""  # fmt: skip
@@ -291,17 +291,22 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
     return carries(scene, value, inside, frozenset())
 
 
+def _names(target: ast.expr) -> list[ast.Name]:
+    return [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
 def _from_state(value: ast.DictComp | ast.ListComp) -> bool:
     """Return whether a comprehension is made of a ``state_dict()`` alone, which has no gradient."""
     made = value.value if isinstance(value, ast.DictComp) else value.elt
     clause = value.generators[0]
-    bound = {n.id for n in ast.walk(clause.target) if isinstance(n, ast.Name)}
-    used = {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}
+    bound = {n.id for n in _names(clause.target)}
+    used = {n.id for n in _names(made)}
     calls = (n.func for n in ast.walk(clause.iter) if isinstance(n, ast.Call))
     held = any(isinstance(f, ast.Attribute) and f.attr == "state_dict" for f in calls)
     return held and used <= bound and len(value.generators) == 1
 
 
+_LEAVES = ("Parameter", "Buffer", "torch2ms.leaf", "torch2ms.group_weights")
 _HOLDING = frozenset(
     "parameters named_parameters buffers named_buffers modules named_modules children "
     "named_children state_dict values items keys".split()

@@ -168,6 +168,8 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if form := _by_class(scene, site, node, parent):
             return form
+        if name.startswith(unknown_receivers.OF_MODULES):
+            return Edit(site, Outcome.KEPT, None)
     elif isinstance(node.ctx, ast.Load) and scene.table.kind(name) != "method":
         held = _property(scene, site, node, name)
         if isinstance(held, Edit) and held.outcome is Outcome.KEPT:
@@ -301,12 +303,12 @@ def _named(scene: Scene, node: ast.Attribute) -> str:
         if isinstance(around, (ast.comprehension, *_SCOPES)):
             return ""
         around = scene.parent(around)
-    parent = scene.parent(node)
-    inside = [n for n in ast.walk(parent) if n is not parent] if parent is not None else []
-    if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) for n in inside):
-        return ""  # it may need such a name as well
+    call = scene.parent(node)
+    inside = [n for n in ast.walk(call) if isinstance(n, ast.Call)] if call is not None else []
+    deep = sum(isinstance(n.func, ast.Attribute) for n in inside if n is not call)
     taken = {n.id for n in function.nodes if isinstance(n, ast.Name)}
-    return next(n for n in ("it", "held", *(f"held_{i}" for i in range(99))) if n not in taken)
+    names = [n for n in ("it", "held", *(f"held_{i}" for i in range(99))) if n not in taken]
+    return next(iter(names[deep:]), "")  # calls inside may need such names as well
 
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -247,6 +247,7 @@ def _unsure(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> list[R
     if node.attr == forward_names.NAME:
         return _some_forward(scene, node)
     name = unknown_receivers.method(scene, node, atoms)
+    name = name or unknown_receivers.of_modules(scene, node, atoms)
     return [Reference(node, name, Form.UNSURE)] if name else []
 
 

@@ -29,6 +29,7 @@ OF_OPTIMIZERS = {
 _ASKING = {("hasattr", 2): "torch2ms.has_reset", ("getattr", 3): "torch2ms.reset_of"}
 
 
+OF_MODULES = "torch.nn.Module."
 FORWARD = "torch.nn.Module.forward"
 SOME_FORWARD = "torch2ms.forward"  # of a Module, or of something else that has one
 
@@ -92,11 +93,27 @@ def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
     full = f"torch.Tensor.{node.attr}"
     if not isinstance(call, ast.Call) or call.func is not node:
         return ""
-    if not scene.table.kind(full) or node.attr.startswith("__"):
-        return ""
+    if scene.table.kind(full) != "method" or node.attr.startswith("__"):
+        return ""  # no property of a Tensor can be called
     if node.attr in ("values", "indices") and not scene.mentions(b"sparse"):
         return ""  # Tensors have them only where they are sparse
     return "" if _cannot_be_tensor(scene, call, node.attr) else full
+
+
+def of_modules(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
+    """Return the full name of a method that Modules have and Tensors have not, where it is called.
+
+    Only of what may be a Module: in a file with torch, where nothing at all is known.
+    """
+    full, call = f"{OF_MODULES}{node.attr}", scene.parent(node)
+    if not isinstance(call, ast.Call) or call.func is not node or any(
+        a.kind != "unknown" for a in atoms
+    ):
+        return ""
+    if scene.table.kind(full) != "method" or scene.table.kind(f"torch.Tensor.{node.attr}"):
+        return ""
+    here = any(name.partition(".")[0] == "torch" for name in scene.file.imported)
+    return full if here and scene.inference.has_modules() and scene.table.rows(full) else ""
 
 
 def _cannot_be_tensor(scene: Scene, call: ast.Call, name: str) -> bool:

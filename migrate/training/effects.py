@@ -97,15 +97,18 @@ _FILLING = frozenset(("append", "extend", "insert", "add", "update", "appendleft
 
 def filled(item: ast.stmt) -> set[str]:
     """Return the variables into whose containers a statement puts something."""
-    found: set[str] = set()
+    return {dotted(held).partition(".")[0] for held in filling(item)} - {""}
+
+
+def filling(item: ast.stmt) -> Iterator[ast.expr]:
+    """Yield the containers into which a statement puts something."""
     for node in ast.walk(item):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             func = node.value.func
             if isinstance(func, ast.Attribute) and func.attr in _FILLING:
-                found.add(dotted(func.value).partition(".")[0])
+                yield func.value
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found.add(dotted(node.value).partition(".")[0])
-    return found - {""}
+            yield node.value
 
 
 def leaves(item: ast.stmt) -> bool:

@@ -75,6 +75,7 @@ class View:
 
     file: File
     inference: Inference
+    assuming: bool = False  # that what is called, and of which nothing is known, is a Module
     _memo: dict[str, set[str]] = field(default_factory=dict, compare=False)
     functions: dict[str, bool] = field(default_factory=dict, compare=False)  # modules.py
 
@@ -95,12 +96,14 @@ class View:
 
     @cached_property
     def optimizers(self) -> set[str]:
-        """Names of which both ``step()`` and ``zero_grad()`` are called somewhere in the file."""
+        """Names whose ``zero_grad()`` the file calls, and ``step()``, or a scaler's with them."""
         called: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
         for name, found in called.items():
             for call, _ in self.file.calls.get(name, ()):
                 if isinstance(call.func, ast.Attribute):
                     found.add(dotted(call.func.value))
+                    if name == "step" and self.is_scaler(call.func.value):
+                        found |= {dotted(given) for given in call.args[:1]}
         return (called["step"] & called["zero_grad"]) - {""}
 
     @cached_property

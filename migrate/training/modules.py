@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import without_none
-from migrate.syntax.trees import dotted
-from migrate.training.effects import uses
+from migrate.syntax.trees import dotted, last_name
+from migrate.training.effects import filling, uses
 from migrate.training.marks import View
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -23,9 +24,16 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
         atoms = view.atoms(use.node)
         known = atoms == {"Module"} and not _weightless(view, use.node)
         known = known or (not use.stored and view.is_leaf(use.node))
-        if known or (not atoms and use.name in _told(view)) or _computes(view, use.node):
+        told = not atoms and (use.name in _told(view) or _is_called(view, use.node))
+        if known or told or _computes(view, use.node):
             found.add(use.name)
     return found
+
+
+def _is_called(view: View, node: ast.AST) -> bool:
+    """Return whether a View that assumes so takes what is called here for a Module."""
+    call = view.file.parents.get(id(node)) if view.assuming else None
+    return isinstance(call, ast.Call) and call.func is node
 
 
 def _computes(view: View, node: ast.AST) -> bool:
@@ -88,6 +96,69 @@ def _root(node: ast.expr) -> str:
             return dotted(node)
         node = node.value
     return node.id if isinstance(node, ast.Name) and node.id != "self" else ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What running Modules leaves behind: attributes, and variables whose containers it fills."""
+
+    attributes: frozenset[str]
+    variables: frozenset[str]
+
+    def read_by(self, node: ast.AST) -> bool:
+        """Return whether some of it is read under a node."""
+        return any(
+            n.attr in self.attributes if isinstance(n, ast.Attribute) else n.id in self.variables
+            for n in ast.walk(node)
+            if isinstance(n, (ast.Attribute, ast.Name)) and isinstance(n.ctx, ast.Load)
+        )
+
+
+def kept(view: View) -> Kept:
+    """Return what forwards and hooks in the files around keep: ``self.loss = ...`` in a forward."""
+    known: dict[str, Kept] = view.inference.program.notes.setdefault("kept by Modules", {})
+    if view.file.path not in known:
+        stores = [n for f in _run_by_calls(view) for n in f.nodes]
+        filled_ones = [u for n in stores if isinstance(n, ast.stmt) for u in filling(n)]
+        bound = {n.attr for n in stores if isinstance(n, ast.Attribute) and not _is_load(n)}
+        known[view.file.path] = Kept(
+            frozenset(bound | {n.attr for n in filled_ones if isinstance(n, ast.Attribute)}),
+            frozenset(n.id for n in filled_ones if isinstance(n, ast.Name)),
+        )
+    return known[view.file.path]
+
+
+def _is_load(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _run_by_calls(view: View) -> set[Function]:
+    """Return the functions in the files around that a call of a Module may run."""
+    functions: dict[str, list[Function]] = {}
+    for function in (f for file in view.neighbours for f in file.functions.values()):
+        functions.setdefault(function.name, []).append(function)
+    is_module = view.inference.is_module
+    todo = [
+        f
+        for name in ("forward", "__call__")
+        for f in functions.get(name, ())
+        if f.owner is not None and is_module(f.owner.key)
+    ]
+    for file in view.neighbours:
+        for name, calls in file.calls.items():
+            if name.startswith("register_") and name.endswith("_hook"):
+                hooks = [n for call, _ in calls for a in call.args for n in ast.walk(a)]
+                todo += [f for n in hooks for f in functions.get(last_name(n), ())]
+    found: set[Function] = set()
+    while todo:
+        function = todo.pop()
+        if function not in found:
+            found.add(function)
+            called = [n.func for n in function.nodes if isinstance(n, ast.Call)]
+            inner = [n for n in function.nodes if isinstance(n, ast.FunctionDef)]
+            names = {last_name(n) for n in called} | {n.name for n in inner}
+            todo += [f for name in names - {"__init__"} for f in functions.get(name, ())]
+    return found
 
 
 def from_model(

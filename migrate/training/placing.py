@@ -88,7 +88,7 @@ def _names(group: Group, several: bool, taken: set[str]) -> tuple[str, str]:
     """Class and variable: NetWithLoss and train_net, or named after the optimizer's part."""
     part = _part(group.optimizers[0]) if several and not group.by_hand else ""
     short = part if part[:1].isupper() else part.capitalize()
-    cell = f"{short}WithLoss" if part else "NetWithLoss"
+    cell = f"{short if short.isidentifier() else f'Net{short}'}WithLoss"  # optimizer2: Net2
     variable = f"train_{part.lower()}" if part else "train_net"
     variable = "backward_net" if group.by_hand else variable
     found = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.analysis.program import Function
 from migrate.syntax.trees import dotted, last_name
@@ -21,7 +21,7 @@ from migrate.training import freezing
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
-from migrate.training.modules import from_model, models, quiet
+from migrate.training.modules import from_model, kept, models, quiet
 
 _DRAWING = {"bernoulli", "rand_like", "randn_like", "randn", "rand", "normal_", "gumbel_softmax"}
 
@@ -198,7 +198,18 @@ class Cut:
 
 
 def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
-    """The statements of a training step."""
+    """Return the statements of a training step.
+
+    Some Module computed the loss, or its backward() raises: where none is known to, each call of
+    something unknown may be it.
+    """
+    found = _region(view, group, every, own)
+    if isinstance(found, Unclear) and found.reason == NOTHING:
+        return _region(replace(view, assuming=True), group, every, own)
+    return found
+
+
+def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
     first, last = group.backwards[0], group.backwards[-1]
     block, container = block_of(view, first.statement)
     if last.statement not in block:
@@ -274,8 +285,10 @@ def cut_off(
     touched = touched_by(view, candidates, own)
     needed = reads(losses, own)
     inside: list[ast.stmt] = []
+    left = kept(view)
     for item in reversed(candidates):
-        if binds([item], own) & needed and id(item) in touched:
+        feeding = any(map(left.read_by, (*inside, *losses))) and bool(models(view, [item], own))
+        if (feeding or binds([item], own) & needed) and id(item) in touched:
             if constants(view, group, item, [*inside, *losses], own):
                 touched.discard(id(item))
                 continue
@@ -298,12 +311,14 @@ def cut_off(
 
 
 def touched_by(view: View, items: list[ast.stmt], own: str) -> set[int]:
-    """The statements whose results come from a Module."""
+    """Return the statements whose results come from a Module, also by what running it kept."""
     names: set[str] = set()
     found: set[int] = set()
+    left, ran = kept(view), False
     for item in items:
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
-        if from_model or reads([item], own) & names:
+        ran |= from_model
+        if from_model or reads([item], own) & names or (ran and left.read_by(item)):
             found.add(id(item))
             names |= binds([item], own)
         else:

@@ -307,10 +307,10 @@ class Binding(Frame):
             )
             if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
                 possible = self._narrow_none(test.left, isinstance(test.ops[0], ast.Is) == holds)
-            elif isinstance(test.ops[0], (ast.Is, ast.Eq, ast.In)) and holds:
+            elif isinstance(test.ops[0], _SAYS_YES if holds else _SAYS_NO):
                 if isinstance(test.left, ast.Call):
                     self._narrow_type(test.left, test.comparators[0])
-                elif isinstance(test.ops[0], ast.In):
+                elif isinstance(test.ops[0], (ast.In, ast.NotIn)):
                     self._narrow_member(test.left, test.comparators[0])
         elif isinstance(test, ast.Call) and getattr(test.func, "id", "") == "callable":
             possible = self._narrow_callable(test, holds)
@@ -415,6 +415,9 @@ class Binding(Frame):
         classes = all(a.kind in ("class", "ref") for a in each)
         if classes and isinstance(node, ast.Name) and self.env.get(node.id, NOTHING) >= UNKNOWN:
             self._narrow(node.id, each)
+
+
+_SAYS_YES, _SAYS_NO = (ast.Is, ast.Eq, ast.In), (ast.IsNot, ast.NotEq, ast.NotIn)
 
 
 def _grow_all(kinds: dict[_Key, Kind], at: contents.Sites, added: Kind, key: str) -> None:

@@ -59,6 +59,7 @@ class Elimination:
 
     world: Inference
     _memo: dict[str, tuple[Function, ...]] = field(default_factory=dict)
+    _unlike: dict[Function, frozenset[str]] = field(default_factory=dict)
 
     @property
     def table(self) -> Table:
@@ -108,6 +109,16 @@ class Elimination:
     def _tensor_names(self) -> frozenset[str]:
         names = (n for n in self.table.torch.names if n.startswith("torch.Tensor."))
         return frozenset(n.rpartition(".")[2] for n in names)
+
+    def unlike_tensors(self, function: Function) -> frozenset[str]:
+        """Return the names that a function uses in a way that no Tensor can be used.
+
+        ``x["key"]``, ``"key" in x``, ``x == "text"``, ``x.items()``.
+        """
+        if function not in self._unlike:
+            found = (_used_otherwise(node, self._tensor_names) for node in function.nodes)
+            self._unlike[function] = frozenset(found) - {""}
+        return self._unlike[function]
 
     @cached_property
     def _module_methods(self) -> frozenset[str]:
@@ -255,6 +266,24 @@ def _of_self(func: ast.expr, caller: Function | None) -> bool:
     first = caller.parameters[0].arg if caller is not None and caller.parameters else ""
     holder = func.value if isinstance(func, ast.Attribute) else None
     return bool(first) and isinstance(holder, ast.Name) and holder.id == first
+
+
+def _used_otherwise(node: ast.AST, tensor_names: frozenset[str]) -> str:
+    """Return the variable that a node uses as no Tensor can be used; "" for none."""
+    used: ast.expr | None = None
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        used = None if node.attr in tensor_names or node.attr.startswith("__") else node.value
+    elif isinstance(node, ast.Subscript) and _is_text(node.slice):
+        used = node.value
+    elif isinstance(node, ast.Compare) and (
+        _is_text(node.left) or any(map(_is_text, node.comparators))
+    ):
+        used = next((n for n in (node.left, *node.comparators) if isinstance(n, ast.Name)), None)
+    return used.id if isinstance(used, ast.Name) else ""
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _admits(methods: Methods, asked: Question) -> bool:

@@ -19,6 +19,7 @@ from migrate.analysis.types.kinds import (
     Kind,
     alike,
     element,
+    is_all,
     join,
     kind,
     may_have,
@@ -283,7 +284,7 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
     for atom in value:
         one = frozenset((atom,))
         if atom.kind == "Tensor":
-            found.append(TENSOR)
+            found += [] if is_all(index_kind, "str") else [TENSOR]
         elif atom.name in BY_NAME:
             found.append(join(*atom.items) if atom.items else UNKNOWN)
         elif atom.kind in ("list", "tuple", "iterator", "Size", "Module", "str"):

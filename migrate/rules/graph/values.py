@@ -81,6 +81,8 @@ def _held(scene: Scene, node: ast.Compare) -> Edit | None:
     inside = node.comparators[0]
     if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not is_all(scene.kind(inside), "Tensor"):
         return None
+    if "str" in scene.kind_names(node.left):
+        return None  # torch looks for no text in a Tensor: it is something else
     absent = "not " if isinstance(node.ops[0], ast.NotIn) else ""
     left, right = piece(scene.source, inside), piece(scene.source, node.left)
     head, tail = f"{absent}bool((", ").any())"
