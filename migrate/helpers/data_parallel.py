@@ -19,6 +19,12 @@ class DataParallel(nn.Cell):
         return self.module(*inputs, **kwargs)
 
 
+def data_parallel(module, inputs, module_kwargs=None):
+    """Reproduces torch.nn.parallel.data_parallel on one device: the call of the Cell."""
+    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    return module(*given, **(module_kwargs or {}))
+
+
 class DistributedDataParallel(nn.Cell):
     """Reproduces torch.nn.parallel.DistributedDataParallel: the Cell at the path ``module``.
 

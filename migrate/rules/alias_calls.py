@@ -47,20 +47,33 @@ _ASKING = frozenset(
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What callers must know: parameters whose storage is given back, and those changed.
+class Back:
+    """What a function gives back: ``shares`` maps parameters to how their storage is given back.
 
-    ``fields`` maps the attributes of ``self`` that are given back to how they are.
-
-    ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``: see `Findings`; ``added``: what it
-    gives back is the result of an augmented assignment; ``outer``: variables of scopes around it,
-    given back.
+    ``fields``: attributes of ``self``; ``outer``: variables of scopes around it. ``added``: it is
+    the result of an augmented assignment.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
-    writes: Mapping[str, int] = field(default_factory=dict)
     fields: Mapping[str, int] = field(default_factory=dict)
+    outer: Mapping[str, int] = field(default_factory=dict)
+    added: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What callers must know: what is given back, and the parameters that are changed.
+
+    ``places``: what each place of a tuple gives back, where all that is returned are tuples of one
+    length; ``tied``: two parts of what is given back may share storage.
+
+    ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
+    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``: see `Findings`.
+    """
+
+    back: Back = field(default_factory=Back)
+    places: tuple[Back, ...] = ()
+    writes: Mapping[str, int] = field(default_factory=dict)
     tied: bool = False
     assigns: bool = False
     lost: frozenset[Path] = frozenset()
@@ -68,8 +81,6 @@ class Summary:
     added_to: frozenset[Path] = frozenset()
     asked: frozenset[Path] = frozenset()
     items: frozenset[str] = frozenset()
-    added: bool = False
-    outer: Mapping[str, int] = field(default_factory=dict)
 
 
 class Calls(Writes):
@@ -266,6 +277,8 @@ class Calls(Writes):
             return made
         if atom.name == "copy.copy" and args:  # holds what the first one holds
             return made_as(args[0], VIEW) | self.made(node)
+        if atom.name == "copy.deepcopy":  # shares nothing with it
+            return self.made(node)
         if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
             return NO_REFS  # its import is flagged: what stands for it raises
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -426,28 +439,42 @@ class Calls(Writes):
             passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
         elif len(args) > len(names) and function.node.args.vararg is not None:
             passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
-        own = self._fields(receiver, summary)
+        own = self._fields(receiver, summary.back)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._effects(node, summary, passed | whole)
-        own |= self._fields(receiver, summary)  # of what they are bound to now as well
         for name, how in summary.writes.items():
             others = [r for n, r in passed.items() if n != name]
             self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
-        shared = NO_REFS.union(
-            *(made_as(self.state.reach(passed.get(n, NO_REFS)), h)
-              for n, h in summary.shares.items())
-        )  # fmt: skip
         made = self.made(node)
         if any(function.decorated(name) for name in ("lru_cache", "cache")):
             made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
-        inner = function.parent is not None and id(function.parent.node) == id(self._unit())
-        for name, how in summary.outer.items():
-            held = self.look(name) if inner else frozenset((Ref(("outer", name)),))
-            own |= made_as(held, how)
-        return shared | own | (made_as(made, VIEW) if summary.tied else made)
+        elif summary.places and not own - self._fields(receiver, summary.back):
+            parts = [self._given_back(function, receiver, b, passed) for b in summary.places]
+            one = self.state.make((id(node), "parts"))
+            for index, refs in enumerate(parts):
+                new = {Ref(one.region, VIEW) if summary.tied else Ref(("item", one.region, index))}
+                self.state.put(made, f"#{index}", refs | new, anew=True)
+                self.state.put(made, ELEMENTS, refs | new)
+            return made
+        # of what the attributes were bound to before as well
+        own |= self._given_back(function, receiver, summary.back, passed)
+        return own | (made_as(made, VIEW) if summary.tied else made)
 
-    def _fields(self, receiver: Refs, summary: Summary) -> Refs:
-        fields = summary.fields.items()
+    def _given_back(
+        self, function: Function, receiver: Refs, back: Back, passed: dict[str, Refs]
+    ) -> Refs:
+        """Return what a callee, or a place of the tuple that it gives, shares with the caller."""
+        found = self._fields(receiver, back)
+        for name, how in back.shares.items():
+            found |= made_as(self.state.reach(passed.get(name, NO_REFS)), how)
+        inner = function.parent is not None and id(function.parent.node) == id(self._unit())
+        for name, how in back.outer.items():
+            held = self.look(name) if inner else frozenset((Ref(("outer", name)),))
+            found |= made_as(held, how)
+        return found
+
+    def _fields(self, receiver: Refs, back: Back) -> Refs:
+        fields = back.fields.items()
         return NO_REFS.union(*(made_as(self.state.get(receiver, f), h) for f, h in fields))
 
     def _unit(self) -> ast.AST | None:
@@ -470,7 +497,7 @@ class Calls(Writes):
             self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
-        if summary.added:
+        if summary.back.added:
             self.found.added.add(id(node))
 
     def _at(self, path: Path, passed: dict[str, Refs]) -> Refs:

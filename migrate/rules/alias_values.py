@@ -45,7 +45,8 @@ class Findings:
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
-    read again, ``returned`` storages given back; ``tied``: two of these are one. ``unseen`` are
+    read again, ``returned`` storages given back, ``places`` those at each place of a tuple (None:
+    there are other results as well); ``tied``: two of these are one. ``unseen`` are
     writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
     are brought up to date behind it.
     """
@@ -55,6 +56,7 @@ class Findings:
     assigned: set[int] = field(default_factory=set)
     renewed: set[int] = field(default_factory=set)
     returned: Refs = NO_REFS
+    places: tuple[Refs, ...] | None = ()
     tied: bool = False
     parts: set[int] = field(default_factory=set)
     cut: dict[int, str] = field(default_factory=dict)
@@ -362,6 +364,7 @@ class Values:
         """An element of what the caller goes through, who may keep it while this goes on."""
         self.state.put(frozenset((Ref(("escaped",)),)), ELEMENTS, refs)
         self.found.returned |= made_as(self.state.reach(refs), VIEW)
+        self.found.places = None
         return NO_REFS
 
     def bind(self, target: ast.expr, refs: Refs) -> None:

@@ -30,7 +30,7 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.analysis.types.kinds import is_all
-from migrate.rules.alias_calls import Calls, Summary
+from migrate.rules.alias_calls import Back, Calls, Summary
 from migrate.rules.alias_values import Findings
 from migrate.rules.called_from import in_forward, is_for_effect, scene_of
 from migrate.rules.views import bound, named
@@ -108,14 +108,36 @@ def summary(scene: Scene, function: Function) -> Summary:
 
 
 def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
+    own = owner_parameter(function)
     if found.intricate:  # its writes are flagged, each of them
-        return Summary(dict.fromkeys((p.arg for p in all_parameters(function.node.args)), MAYBE))
+        names = (p.arg for p in all_parameters(function.node.args))
+        return Summary(Back(dict.fromkeys(names, MAYBE)))
+    writes: dict[str, int] = {}
+    for given in found.given.values():
+        for name, how in given.items():
+            if name != own:
+                writes[name] = max(how, writes.get(name, 0))
+    return Summary(
+        _given_back(found, found.returned, own),
+        tuple(_given_back(found, refs, own) for refs in found.places or ()),
+        writes,
+        found.tied,
+        changes_object(scene, function),
+        frozenset(found.lost),
+        frozenset(found.rebound),
+        frozenset(found.added_to),
+        frozenset(p for p in found.asked if p[-1] in registered(scene)),
+        frozenset(found.items),
+    )
+
+
+def _given_back(found: Findings, returned: Refs, own: str) -> Back:
+    """Return what storages that a function gives back are to its callers."""
     shares: dict[str, int] = {}
     fields: dict[str, int] = {}
-    own = owner_parameter(function)
-    added = False
     outer: dict[str, int] = {}
-    for ref in found.returned:
+    added = False
+    for ref in returned:
         top = root(ref.region)
         place = top[1] if len(top) > 1 else 0
         added |= place in found.added
@@ -133,25 +155,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         elif top[0] == "param":
             name, how = str(top[1]), ref.how if ref.region == top else max(ref.how, VIEW)
             shares[name] = min(how, shares.get(name, MAYBE))
-    writes: dict[str, int] = {}
-    for given in found.given.values():
-        for name, how in given.items():
-            if name != own:
-                writes[name] = max(how, writes.get(name, 0))
-    return Summary(
-        shares,
-        writes,
-        fields,
-        found.tied,
-        changes_object(scene, function),
-        frozenset(found.lost),
-        frozenset(found.rebound),
-        frozenset(found.added_to),
-        frozenset(p for p in found.asked if p[-1] in registered(scene)),
-        frozenset(found.items),
-        added,
-        outer,
-    )
+    return Back(shares, fields, outer, added)
 
 
 def _field(region: Region) -> str:
@@ -410,18 +414,28 @@ class _Walk(Calls, Forward[State]):
             self.state.names[target.id] = self.state.names.get(target.id, NO_REFS) | refs
 
     def _Return(self, item: ast.Return) -> None:
-        if item.value is not None:
-            refs = self.value(item.value)
-            self.found.returned |= self.state.reach(refs)
-            self.found.tied |= self._is_tied(item.value, refs)
+        if item.value is None:
+            return
+        refs = self.value(item.value)
+        self.found.returned |= self.state.reach(refs)
+        shown = isinstance(item.value, (ast.Tuple, ast.List))
+        elts = [e for e in getattr(item.value, "elts", ()) if not isinstance(e, ast.Starred)]
+        parts = [self.state.reach(self.value(e)) for e in elts] if shown else []
+        regions = [{r.region for r in part} for part in parts]
+        if shown:
+            self.found.tied |= sum(map(len, regions)) != len(set().union(*regions))
+        elif not self._tensor(item.value):
+            self.found.tied |= any(r.region[0] != "param" for r in refs)
+        self._returns(parts if len(parts) == len(getattr(item.value, "elts", ())) else [])
 
-    def _is_tied(self, node: ast.expr, refs: Refs) -> bool:
-        """Whether two parts of what is given back may share storage."""
-        if not isinstance(node, (ast.Tuple, ast.List)):
-            return not self._tensor(node) and any(r.region[0] != "param" for r in refs)
-        parts = [{r.region for r in self.state.reach(self.value(e))} for e in node.elts
-                 if not isinstance(e, ast.Starred)]  # fmt: skip
-        return sum(map(len, parts)) != len(set().union(*parts))
+    def _returns(self, parts: list[Refs]) -> None:
+        """Note what each place of a returned tuple holds; nothing where lengths differ."""
+        known = self.found.places
+        if not parts or known is None or len(known or parts) != len(parts):
+            self.found.places = None
+        else:
+            before = known or (NO_REFS,) * len(parts)
+            self.found.places = tuple(b | p for b, p in zip(before, parts, strict=True))
 
     def _Import(self, item: ast.Import | ast.ImportFrom) -> None:
         return

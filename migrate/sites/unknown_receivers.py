@@ -106,8 +106,10 @@ def of_modules(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str
     Only of what may be a Module: in a file with torch, where nothing at all is known.
     """
     full, call = f"{OF_MODULES}{node.attr}", scene.parent(node)
-    if not isinstance(call, ast.Call) or call.func is not node or any(
-        a.kind != "unknown" for a in atoms
+    if (
+        not isinstance(call, ast.Call)
+        or call.func is not node
+        or any(a.kind != "unknown" for a in atoms)
     ):
         return ""
     if scene.table.kind(full) != "method" or scene.table.kind(f"torch.Tensor.{node.attr}"):

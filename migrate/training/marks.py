@@ -96,15 +96,23 @@ class View:
 
     @cached_property
     def optimizers(self) -> set[str]:
-        """Names whose ``zero_grad()`` the file calls, and ``step()``, or a scaler's with them."""
-        called: dict[str, set[str]] = {"step": set(), "zero_grad": set()}
-        for name, found in called.items():
-            for call, _ in self.file.calls.get(name, ()):
-                if isinstance(call.func, ast.Attribute):
-                    found.add(dotted(call.func.value))
-                    if name == "step" and self.is_scaler(call.func.value):
-                        found |= {dotted(given) for given in call.args[:1]}
-        return (called["step"] & called["zero_grad"]) - {""}
+        """Names whose ``step()`` the file calls, or a scaler's with them, and ``zero_grad()``.
+
+        What has ``param_groups`` or is given to a schedule of torch is an optimizer as well.
+        """
+        stepped: set[str] = set()
+        known = {dotted(n.value) for n in self.file.of(ast.Attribute) if n.attr == "param_groups"}
+        for call, _ in self.file.calls.get("step", ()):
+            if isinstance(call.func, ast.Attribute):
+                given = call.args[:1] if self.is_scaler(call.func.value) else []
+                stepped |= {dotted(node) for node in (call.func.value, *given)}
+        for call, _ in self.file.calls.get("zero_grad", ()):
+            known |= {dotted(call.func.value)} if isinstance(call.func, ast.Attribute) else set()
+        for call in self.file.of(ast.Call):
+            made = self.torch_names(call.func)
+            if made and all(n.startswith("torch.optim.lr_scheduler.") for n in made):
+                known |= {dotted(node) for node in call.args[:1]}
+        return (stepped & known) - {""}
 
     @cached_property
     def leaves(self) -> dict[str, set[int]]:
@@ -275,9 +283,13 @@ def _backward(
     ):
         scaler = dotted(loss.func.value)
         return Mark(Act.BACKWARD, item, call, "", on, loss.args[0], scaler)
-    if view.atoms(loss) <= {"Tensor", "int", "float"}:
+    if view.atoms(loss) <= {"Tensor", *_NUMBERS_AND_CONTAINERS}:
         return Mark(Act.BACKWARD, item, call, "", on, loss)
     return None
+
+
+# these have no backward(): where it is called the value is none of them
+_NUMBERS_AND_CONTAINERS = frozenset(("int", "float", "bool", "str", "list", "tuple", "dict"))
 
 
 def bodies(view: View) -> Iterator[tuple[Function | None, list[ast.stmt]]]:

@@ -161,12 +161,6 @@ def _run_by_calls(view: View) -> set[Function]:
     return found
 
 
-def from_model(
-    view: View, block: list[ast.stmt], end: int, losses: Iterable[ast.expr], own: str
-) -> bool:
-    return bool(models(view, [*block[:end], *losses], own))
-
-
 def differentiates(view: View, node: ast.AST, depth: int = 4) -> bool:
     """Whether a function of the program is called that holds a ``backward()`` of its own."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and depth):

@@ -25,7 +25,8 @@ from migrate.syntax.source import Source, read
 from migrate.training.lines import Parts, separated, shifted
 from migrate.training.staged import Staged
 
-_WORDS = (b"GradScaler", b".backward(")
+_WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled")
+_CASTS = ("autocast", "set_grad_enabled")
 _Scope = ast.FunctionDef | ast.ClassDef
 
 
@@ -35,7 +36,8 @@ def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
     for path, before in sources.items():
         first = found.get(path)
         source = first.source if first is not None else before
-        changes = list(_edits(source)) if all(w in source.data for w in _WORDS) else []
+        steps = b".backward(" in source.data and any(w in source.data for w in _WORDS)
+        changes = list(_edits(source)) if steps else []
         if changes:
             emitted = emit(source, changes)
             new = read(path, source.encode(emitted.data))
@@ -108,7 +110,7 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
 
 def _is_cast(block: ast.With) -> bool:
     call = block.items[0].context_expr
-    return len(block.items) == 1 and isinstance(call, ast.Call) and _last(call.func) == "autocast"
+    return len(block.items) == 1 and isinstance(call, ast.Call) and _last(call.func) in _CASTS
 
 
 def _telling(block: ast.With) -> list[ast.stmt]:

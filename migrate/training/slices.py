@@ -21,7 +21,7 @@ from migrate.training import freezing
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View
-from migrate.training.modules import from_model, kept, models, quiet
+from migrate.training.modules import kept, models, quiet
 
 _DRAWING = {"bernoulli", "rand_like", "randn_like", "randn", "rand", "normal_", "gumbel_softmax"}
 
@@ -35,7 +35,8 @@ def before_update(
         found = set() if quiet(view, item) else models(view, [item], own)
         for name in reads([item], own):
             found |= origins.get(name, set())
-        kept = bool(list(blocks(item)))  # a branch or loop may bind it, or not
+        # a branch or loop may bind it, or not
+        kept = not isinstance(item, (ast.With, ast.AsyncWith)) and bool(list(blocks(item)))
         for name in binds([item], own):
             origins[name] = found | (origins.get(name, set()) if kept else set())
     updated = {m for o in group.optimizers for m in models_of(view, o)}
@@ -216,10 +217,11 @@ def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region
         return Unclear(first, "its backward() calls stand in different blocks")
     losses = tuple(m.loss for m in group.backwards if m.loss is not None)
     index, condition = block.index(last.statement), None
+    computing = [*(s for s in block[:index] if not _switched(s)), *losses]
     if (
         isinstance(container, ast.If)
         and block is container.body
-        and not from_model(view, block, index, losses, own)
+        and not models(view, computing, own)
     ):
         condition = container
         block, _ = block_of(view, container)

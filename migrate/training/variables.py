@@ -30,7 +30,7 @@ def results(view: View, region: Region, function: Function | None, own: str) -> 
     bound: list[str] = []
     for item in region.inside:
         bound += [u.name for u in uses(item, own) if u.stored and u.name not in bound]
-        bound += sorted(binds([item], own) - set(bound))
+        bound += sorted((binds([item], own) | _written_into(view, item)) - set(bound))
     only = region.losses[0] if len(region.losses) == 1 else None
     loss = dotted(only) if only is not None else ""
     top = function.node if function is not None else view.file.source.tree
@@ -44,6 +44,20 @@ def results(view: View, region: Region, function: Function | None, own: str) -> 
     return tuple(n for n in bound if (n in read or "." in n) and n != loss)
 
 
+def _written_into(view: View, item: ast.stmt) -> set[str]:
+    """Return the variables whose Tensors a statement changes in place: ``label.fill_(0)``."""
+    calls = (n.func for n in ast.walk(item) if isinstance(n, ast.Call))
+    methods = (f for f in calls if isinstance(f, ast.Attribute) and f.attr.endswith("_"))
+    return {
+        f.value.id
+        for f in methods
+        if isinstance(f.value, ast.Name)
+        and not f.attr.endswith("__")
+        and f.attr != "requires_grad_"
+        and view.atoms(f.value) <= {"Tensor"}
+    }
+
+
 def uses_below(top: ast.AST, own: str) -> Iterator[Use]:
     for block in blocks(top):
         for item in block:
@@ -54,9 +68,9 @@ def _reached(view: View, use: Use, region: Region, own: str) -> bool:
     """Return whether a read may see what the region bound."""
     facts = view.inference.facts(view.file.path)
     return any(
-        facts.carries(use.name, item, use.node)
+        use.name in _written_into(view, item)  # the same Tensor as in front of it
+        or (use.name in binds([item], own) and facts.carries(use.name, item, use.node))
         for item in region.inside
-        if use.name in binds([item], own)
     )
 
 
@@ -155,6 +169,7 @@ def variables(
     if reason:
         return Unclear(region.group.backwards[0], reason)
     local, rebound = function is not None, binds(region.inside, own)
+    rebound = rebound.union(*(_written_into(view, item) for item in region.inside))
     held, given = [], []
     for name in free:
         varies = name in changing or by_calls(view, name, function, own)
