@@ -452,7 +452,7 @@ class Calls(Writes):
             parts = [self._given_back(function, receiver, b, passed) for b in summary.places]
             one = self.state.make((id(node), "parts"))
             for index, refs in enumerate(parts):
-                new = {Ref(one.region, VIEW) if summary.tied else Ref(("item", one.region, index))}
+                new = {one._replace(how=VIEW) if summary.tied else Ref(("item", one.region, index))}
                 self.state.put(made, f"#{index}", refs | new, anew=True)
                 self.state.put(made, ELEMENTS, refs | new)
             return made
