@@ -37,7 +37,8 @@ class Switch:
     """A place that writes ``requires_grad`` of ``subject``.
 
     ``value`` is None where it is no constant, ``variable`` the name that it is then; ``whole``:
-    all weights of the Module are meant, whatever they are called.
+    all weights of the Module are meant, whatever they are called; ``fresh``: the function has made
+    the Module itself, so that no optimizer from before holds its weights.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Switch:
     value: bool | None
     variable: str = ""
     whole: bool = False
+    fresh: bool = False
 
 
 @dataclass(eq=False)
@@ -213,6 +215,8 @@ class Freezing:
             for index in self._behind_events(body):
                 late.update(self._at(body, index))
         late |= self._from_outside()
+        quiet = (b for b in self._all() if id(b) not in events)
+        late -= {s for b in quiet for some in b.switches.values() for s in some if s.fresh}
         every = {s for some in switches.values() for s in some}
         self.late, self.early = frozenset(late), frozenset(every - late)
 
@@ -437,7 +441,24 @@ def _switches(view: View, body: _Body, node: Node) -> Iterator[Switch]:
             if _may_be_weight(view, body.function, subject, value):
                 line = getattr(one, "lineno", 0)
                 name, whole = _module_of(body, subject)
-                yield Switch(body.file.path, line, name, value, variable, whole)
+                fresh = _is_fresh(view, body, name)
+                yield Switch(body.file.path, line, name, value, variable, whole, fresh)
+
+
+def _is_fresh(view: View, body: _Body, name: str) -> bool:
+    """Return whether all that a function binds to a name are Modules that it makes or copies."""
+    nodes = body.function.nodes if body.function is not None else ()
+    made = [
+        n.value
+        for n in nodes
+        if isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr))
+        and name in map(dotted, getattr(n, "targets", None) or [n.target])  # type: ignore[union-attr]
+    ]
+    calls = [view.kind(m.func) for m in made if isinstance(m, ast.Call)]
+    return bool(made) and len(calls) == len(made) and all(
+        atoms and all(a.kind == "class" or a.name == "copy.deepcopy" for a in atoms)
+        for atoms in calls
+    )  # fmt: skip
 
 
 def _switch(view: View, node: ast.AST) -> tuple[ast.expr, bool | None, str] | None:

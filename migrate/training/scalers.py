@@ -2,7 +2,8 @@
 
 ``if use_amp: scaler.scale(loss).backward() ... else: loss.backward() ...`` becomes its first branch
 with ``GradScaler(enabled=use_amp)``: a scaler that is not enabled gives the loss back, steps the
-optimizer and does nothing else. So it is with ``autocast(enabled=use_amp)``.
+optimizer and does nothing else. So it is with ``autocast(enabled=use_amp)``. Where the question is
+``if scaler is not None``, one that is not enabled takes the place of None.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from migrate.syntax.source import Source, read
 from migrate.training.lines import Parts, separated, shifted
 from migrate.training.staged import Staged
 
-_WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled")
+_WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(")
 _CASTS = ("autocast", "set_grad_enabled")
 _Scope = ast.FunctionDef | ast.ClassDef
 
@@ -55,6 +56,8 @@ def _edits(source: Source) -> Iterator[Edit]:
         for made in ast.walk(scope):
             if isinstance(made, ast.If) and (scaler := _made_when(made)) is not None:
                 found += _settled(source, scope, made, scaler)
+        if isinstance(scope, ast.FunctionDef):
+            found += _optional(source, scope)
     yield from found
     taken = [edit.site.span for edit in found]
     for block in ast.walk(source.tree):
@@ -106,6 +109,38 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
     if not steps or any(shares_line(source, b) or is_elif(source, b) for b in inside):
         return []
     return found
+
+
+def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
+    """Return the edits for a parameter that is a scaler or None; none if more depends on which."""
+    found: list[Edit] = []
+    imports = (a for n in source.tree.body if isinstance(n, ast.Import) for a in n.names)
+    if not any(a.name == "torch" and a.asname is None for a in imports):
+        return []
+    for name in {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)}:
+        asked = {f"{name} is not None", name}
+        branches = [n for n in ast.walk(scope) if isinstance(n, ast.If)]
+        steps = [b for b in branches if ast.unparse(b.test) in asked and _is_step(b, name)]
+        reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+        inside = {id(n) for b in steps for n in ast.walk(b)}
+        odd = any(id(n) not in inside or not isinstance(n.ctx, ast.Load) for n in reads)
+        if not steps or odd or any(shares_line(source, b) or is_elif(source, b) for b in steps):
+            continue
+        if not any(_last(n) == "scale" for b in steps for n in ast.walk(b)):
+            continue
+        found += [_kept(source, branch, _moved_all(source, branch)) for branch in steps]
+        found.append(_never_none(source, scope, name))
+    return found
+
+
+def _never_none(source: Source, scope: ast.FunctionDef, name: str) -> Edit:
+    """Return the edit that puts a scaler that is not enabled in the place of None."""
+    first = scope.body[1 if ast.get_docstring(scope) and len(scope.body) > 1 else 0]
+    start = whole(source, first).start
+    made = "torch.amp.GradScaler('cuda', enabled=False)"
+    line = f"{indent_of(source, first)}{name} = {made} if {name} is None else {name}\n"
+    site = Site("scaler", Span(start, start), first.lineno, first.col_offset + 1)
+    return Edit(site, Outcome.KEPT, (line,))
 
 
 def _is_cast(block: ast.With) -> bool:
@@ -182,6 +217,10 @@ class _Unscaled(ast.NodeTransformer):
     def __init__(self, scaler: str) -> None:
         self.scaler = scaler
 
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.body if _is_cast(node) else node
+
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         call = node.value
         method = call.func if isinstance(call, ast.Call) else None
@@ -205,8 +244,8 @@ def _is_step(branch: ast.If, scaler: str) -> bool:
     """Return whether the branches are one step, with the scaler and without."""
     if not branch.orelse or ast.unparse(ast.Module(branch.body, [])).count(scaler) == 0:
         return False
-    plain = [_Unscaled(scaler).visit(copy.deepcopy(s)) for s in branch.body]
-    return _text([s for s in plain if s is not None]) == _text(branch.orelse)
+    plain = _Unscaled(scaler).visit(ast.Module(copy.deepcopy(branch.body), []))
+    return _text(plain.body) == _text(branch.orelse)
 
 
 def _cast_apart(branch: ast.If) -> ast.Call | None:
