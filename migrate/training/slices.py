@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from migrate.analysis.program import Function
-from migrate.syntax.trees import dotted, last_name
+from migrate.syntax.trees import FUNCTIONS, all_parameters, dotted, last_name
 from migrate.training import freezing
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
@@ -202,12 +202,29 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
     """Return the statements of a training step.
 
     Some Module computed the loss, or its backward() raises: where none is known to, each call of
-    something unknown may be it.
+    something unknown may be it, if no argument of the function could be what a Module computed.
     """
     found = _region(view, group, every, own)
-    if isinstance(found, Unclear) and found.reason == NOTHING:
-        return _region(replace(view, assuming=True), group, every, own)
-    return found
+    if not isinstance(found, Unclear) or found.reason != NOTHING:
+        return found
+    assumed = _region(replace(view, assuming=True), group, every, own)
+    if isinstance(assumed, Region) and _takes_values(view, assumed, own):
+        return found
+    return assumed
+
+
+def _takes_values(view: View, region: Region, own: str) -> bool:
+    """Return whether the loss is made from arguments: values, not what is called or asked."""
+    node: ast.AST | None = region.block[0]
+    while node is not None and not isinstance(node, FUNCTIONS):
+        node = view.file.parents.get(id(node))
+    names = {a.arg for a in all_parameters(node.args)} if node is not None else set()
+    for use in (u for n in (*region.inside, *region.losses) for u in uses(n, own)):
+        around = view.file.parents.get(id(use.node))
+        called = isinstance(around, ast.Call) and around.func is use.node
+        if use.name in names and not called and not isinstance(around, ast.Attribute):
+            return True
+    return False
 
 
 def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
