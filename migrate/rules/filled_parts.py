@@ -27,6 +27,9 @@ def placed(scene: Scene, name: str, call: ast.Call, edit: Edit | Refusal) -> Edi
     tensor = _filled(name, call)
     if tensor is None or isinstance(edit, Refusal):
         return edit
+    if (whole := _reshaped(scene, call, tensor)) is not None:
+        why = "the other arguments are not known one by one"
+        return _written_back(scene, call, tensor, whole, edit) or _refused(edit.site, tensor, why)
     if _is_part(scene, call, tensor):
         return _refused(edit.site, tensor, "it is a part or another shape of a tensor")
     made = _item(scene, call, tensor, edit) if isinstance(tensor, ast.Subscript) else edit
@@ -94,6 +97,32 @@ def _is_part(scene: Scene, call: ast.Call, tensor: ast.expr) -> bool:
         and tensor.func.attr not in ("detach", "cpu", "cuda", "to", "contiguous")
         and shares(f"torch.Tensor.{tensor.func.attr}")
     )
+
+
+def _reshaped(scene: Scene, call: ast.Call, tensor: ast.expr) -> ast.expr | None:
+    """Return the tensor that ``w.view(...)`` shows in another shape, its elements in that order."""
+    func = tensor.func if isinstance(tensor, ast.Call) else None
+    if not isinstance(func, ast.Attribute) or func.attr not in ("view", "unsqueeze", "squeeze"):
+        return None
+    named = isinstance(func.value, (ast.Name, ast.Attribute))
+    sure = named and is_all(scene.kind(func.value), "Tensor")
+    return func.value if sure and isinstance(scene.parent(call), ast.Expr) else None
+
+
+def _written_back(
+    scene: Scene, call: ast.Call, tensor: ast.expr, whole: ast.expr, edit: Edit
+) -> Edit | None:
+    """``init.normal_(w.view(n))`` is ``assign(w, normal_(w.view(n).copy()).reshape(w.shape))``."""
+    if edit.parts is None or edit.site.span != scene.source.span(call):
+        return None
+    shown = scene.source.span(tensor)
+    text, root = scene.spelling.local("helpers.assign")
+    held = piece(scene.source, whole)
+    copied: list[str | Piece] = []
+    for old in edit.parts:
+        copied += [old, ".copy()"] if isinstance(old, Piece) and old.span == shown else [old]
+    parts = (f"{text}(", held, ", ", *copied, ".reshape(", held, ".shape))")
+    return replace(edit, parts=parts, needs=edit.needs | {root})
 
 
 def _lent_part(scene: Scene, tensor: ast.expr) -> str:

@@ -22,6 +22,7 @@ from migrate.analysis.types.kinds import without_none
 from migrate.syntax.trees import children, dotted, within
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
+from migrate.training.modules import is_copy
 
 _EVERY = "*"  # a Module that has no name here
 # by which a function gets at weights or their gradients
@@ -37,8 +38,8 @@ class Switch:
     """A place that writes ``requires_grad`` of ``subject``.
 
     ``value`` is None where it is no constant, ``variable`` the name that it is then; ``whole``:
-    all weights of the Module are meant, whatever they are called; ``fresh``: the function has made
-    the Module itself, so that no optimizer from before holds its weights.
+    all weights of the Module are meant, whatever they are called; ``fresh``: it is a copy that the
+    function makes itself, so that no optimizer from before holds its weights.
     """
 
     path: str
@@ -441,24 +442,8 @@ def _switches(view: View, body: _Body, node: Node) -> Iterator[Switch]:
             if _may_be_weight(view, body.function, subject, value):
                 line = getattr(one, "lineno", 0)
                 name, whole = _module_of(body, subject)
-                fresh = _is_fresh(view, body, name)
+                fresh = body.function is not None and is_copy(view, body.function, name)
                 yield Switch(body.file.path, line, name, value, variable, whole, fresh)
-
-
-def _is_fresh(view: View, body: _Body, name: str) -> bool:
-    """Return whether all that a function binds to a name are Modules that it makes or copies."""
-    nodes = body.function.nodes if body.function is not None else ()
-    made = [
-        n.value
-        for n in nodes
-        if isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr))
-        and name in map(dotted, getattr(n, "targets", None) or [n.target])  # type: ignore[union-attr]
-    ]
-    calls = [view.kind(m.func) for m in made if isinstance(m, ast.Call)]
-    return bool(made) and len(calls) == len(made) and all(
-        atoms and all(a.kind == "class" or a.name == "copy.deepcopy" for a in atoms)
-        for atoms in calls
-    )  # fmt: skip
 
 
 def _switch(view: View, node: ast.AST) -> tuple[ast.expr, bool | None, str] | None:

@@ -161,6 +161,17 @@ def _run_by_calls(view: View) -> set[Function]:
     return found
 
 
+def is_copy(view: View, function: Function, name: str) -> bool:
+    """Return whether all that a function binds to a name are copies: ``copy.deepcopy(model)``."""
+    named = (n for n in function.nodes if isinstance(n, (ast.Name, ast.Attribute)))
+    stores = [n for n in named if isinstance(n.ctx, ast.Store) and dotted(n) == name]
+    items = (view.file.parents.get(id(n)) for n in stores)
+    values = [item.value for item in items if isinstance(item, ast.Assign)]
+    made = [view.kind(v.func) for v in values if isinstance(v, ast.Call)]
+    copied = all(atoms and all(a.name == "copy.deepcopy" for a in atoms) for atoms in made)
+    return bool(made) and len(made) == len(stores) and copied
+
+
 def differentiates(view: View, node: ast.AST, depth: int = 4) -> bool:
     """Whether a function of the program is called that holds a ``backward()`` of its own."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and depth):

@@ -535,10 +535,6 @@ class Inference(Told):
         self.holders(asked.name)
         return self._elimination.why(asked)
 
-    def unlike_tensors(self, function: Function) -> frozenset[str]:
-        """Return the names that a function uses as no Tensor can be used."""
-        return self._elimination.unlike_tensors(function)
-
     def assumptions(self, path: str) -> dict[int, str]:
         """For what was found by elimination in a file: why, by id of the node."""
         flows = [self.module(path), *map(self.flow, self.program.files[path].functions.values())]

@@ -184,7 +184,7 @@ class Parameters:
         if self._is_gradient(function, index):
             return TENSOR
         if self._is_forward(function) and unknown_but_for(TENSOR, joined):
-            if arg.arg in self.world.unlike_tensors(function):
+            if arg.arg in self.world._elimination.unlike_tensors(function):
                 return join(joined, UNKNOWN)
             return TENSOR if default is None else join(TENSOR, value - UNKNOWN)
         if function in self.world._open and not called:
