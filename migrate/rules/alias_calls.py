@@ -91,6 +91,7 @@ class Calls(Writes):
         self.summary = summary
         self._asked: ast.AST | None = None  # the call whose alternatives are gone through
         self._one: Refs = NO_REFS  # what they make, made once for all of them
+        self._alone = False  # there is one alternative, which gives what the call gives
 
     def made(self, node: ast.AST) -> Refs:
         if node is not self._asked:
@@ -136,6 +137,7 @@ class Calls(Writes):
             viewed = isinstance(func, ast.Attribute) and shares(func.attr)
             return self._unknown(node, given) | (made_as(receiver, VIEW) if viewed else NO_REFS)
         self._asked, self._one = node, NO_REFS
+        self._alone = len(atoms) == 1 and self._function(atoms[0]) is not None
         results = [self._called(a, node, receiver, args, named) for a in atoms]
         self._asked = None
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
@@ -346,7 +348,9 @@ class Calls(Writes):
             for one in (a for k in atom.items[:1] for a in k):
                 self._called(one, node, NO_REFS, args[:1], {})
             return self.made(node)
-        inner = [self._called(a, node, NO_REFS, args, named) for k in atom.items for a in k]
+        atoms = [a for k in atom.items for a in ordered(k)]
+        self._alone = len(atoms) == 1
+        inner = [self._called(a, node, NO_REFS, args, named) for a in atoms]
         return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))
 
     def _function(self, atom: Atom) -> Function | None:
@@ -448,7 +452,7 @@ class Calls(Writes):
         made = self.made(node)
         if any(function.decorated(name) for name in ("lru_cache", "cache")):
             made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
-        elif summary.places and not own - self._fields(receiver, summary.back):
+        elif self._alone and summary.places and not own - self._fields(receiver, summary.back):
             parts = [self._given_back(function, receiver, b, passed) for b in summary.places]
             one = self.state.make((id(node), "parts"))
             for index, refs in enumerate(parts):

@@ -48,9 +48,11 @@ class Writes(Values):
         if isinstance(target, ast.Name):
             self.state.names[target.id] = refs
         elif isinstance(target, (ast.Tuple, ast.List)):
+            spread = any(isinstance(part, ast.Starred) for part in target.elts)
+            some = self.elements(refs) | made_as(refs, VIEW)  # which one, the length decides
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
-                self.bind(part, self._part(refs, index))
+                self.bind(part, some if spread else self._part(refs, index))
         elif isinstance(target, ast.Attribute):
             holders = self.holders(target.value)
             if is_buffer(self.scene, target):
