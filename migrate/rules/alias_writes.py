@@ -49,7 +49,8 @@ class Writes(Values):
             self.state.names[target.id] = refs
         elif isinstance(target, (ast.Tuple, ast.List)):
             spread = any(isinstance(part, ast.Starred) for part in target.elts)
-            some = self.elements(refs) | made_as(refs, VIEW)  # which one, the length decides
+            # behind a star the length decides which one it is
+            some = self.elements(refs) | made_as(refs, VIEW) if spread else NO_REFS
             for index, part in enumerate(target.elts):
                 part = part.value if isinstance(part, ast.Starred) else part
                 self.bind(part, some if spread else self._part(refs, index))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -141,16 +141,20 @@ class Binding(Frame):
         """Return the sites, and what the answers of the program were that they follow from."""
         found, todo = set(sites), list(sites)
         asked: list[tuple[str, frozenset[str]]] = []
+        seen: set[int] = set()  # sites of one class of objects have one answer
         while todo:
             one = todo.pop()
-            others: Collection[Site] = self.links.get(one, ())
             if isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites:
                 continue  # which of the objects that have such an attribute is known
+            new: set[Site] = self.links.get(one, _NO_SITES) - found
             if isinstance(one, str) and one[0] != ".":
-                asked.append((one, self.world.joined_to(one)))
-                others = (*others, *asked[-1][1])
-            todo += [site for site in others if site not in found]
-            found.update(others)
+                others = self.world.joined_to(one)
+                asked.append((one, others))
+                if id(others) not in seen:
+                    seen.add(id(others))
+                    new |= others - found
+            todo += new
+            found |= new
         return frozenset(found), tuple(asked)
 
     def link(self, value: Kind, name: str) -> None:
@@ -417,6 +421,7 @@ class Binding(Frame):
             self._narrow(node.id, each)
 
 
+_NO_SITES: set[Site] = set()
 _SAYS_YES, _SAYS_NO = (ast.Is, ast.Eq, ast.In), (ast.IsNot, ast.NotEq, ast.NotIn)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.contents import puts
+from migrate.syntax.trees import dotted
 
 _Scope = tuple[Function | None, str]  # None: the top level of the file
 
@@ -86,3 +87,11 @@ def _bound_in(function: Function, name: str) -> Function | None:
     while around is not None and name not in around.locals:
         around = around.parent
     return around
+
+
+_WRAPS = ("wraps", "functools.wraps")
+
+
+def is_wraps(decorator: ast.expr) -> bool:
+    """Return whether a decorator copies the name of another function and nothing else."""
+    return isinstance(decorator, ast.Call) and dotted(decorator.func) in _WRAPS

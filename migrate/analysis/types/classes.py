@@ -394,6 +394,11 @@ class Classes:
         made = (c for n in _REGISTERING_TENSORS for _, c, _ in calls.get(n, ()))
         return by_text or any(map(_registers_tensor, made))
 
+    def put_on_classes(self, name: str) -> Kind:
+        """Return what an attribute is bound to on classes, or their objects, that are known."""
+        found = self._read_outside(name)
+        return join(*(s.value for s in found if any("::" in a.name for a in s.holder)))
+
     def put_into_module(self, path: str, name: str) -> Kind:
         """Return what ``module.name = ...`` in other files binds a global to."""
         found = self._read_outside(name)

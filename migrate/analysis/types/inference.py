@@ -14,7 +14,7 @@ from migrate.analysis.program import Class, File, Function, Program
 from migrate.analysis.summaries import Effects, Summaries
 from migrate.analysis.types import importing, values
 from migrate.analysis.types.annotations import annotated
-from migrate.analysis.types.captured import Captured, captured
+from migrate.analysis.types.captured import Captured, captured, is_wraps
 from migrate.analysis.types.classes import Classes
 from migrate.analysis.types.contents import is_plain, received, with_more
 from migrate.analysis.types.elimination import Elimination, Question
@@ -43,7 +43,6 @@ from migrate.analysis.types.units import Unit, UnitIndex
 from migrate.analysis.types.world import Result
 from migrate.mapping.names import covered_roots
 from migrate.mapping.table import Table
-from migrate.syntax.trees import dotted
 
 MODULE_ROOT = "torch.nn.Module"
 Value = TypeVar("Value")
@@ -418,7 +417,7 @@ class Inference(Told):
     def _results_of(self, function: Function) -> tuple[Result, ...]:
         node = function.node
         if isinstance(node, ast.Lambda) or not (
-            node.returns or any(not _is_wraps(d) for d in node.decorator_list)
+            node.returns or any(not is_wraps(d) for d in node.decorator_list)
         ):
             found = self.found(function)
             return found.results if isinstance(found, Outcome) else ()
@@ -535,6 +534,10 @@ class Inference(Told):
         self.holders(asked.name)
         return self._elimination.why(asked)
 
+    def put_on_classes(self, name: str) -> Kind:
+        """Return what the program binds an attribute to on classes, or objects, that are known."""
+        return self._classes.put_on_classes(name)
+
     def assumptions(self, path: str) -> dict[int, str]:
         """For what was found by elimination in a file: why, by id of the node."""
         flows = [self.module(path), *map(self.flow, self.program.files[path].functions.values())]
@@ -585,14 +588,6 @@ _COMPUTE: Mapping[str, Callable[..., object]] = {
     "held": lambda self, name: self._elimination.holds_callable(name),
     "modules": lambda self: self._elimination.has_modules(),
 }
-
-
-def _is_wraps(decorator: ast.expr) -> bool:
-    """Return whether a decorator copies the name of another function and nothing else."""
-    return isinstance(decorator, ast.Call) and dotted(decorator.func) in _WRAPS
-
-
-_WRAPS = ("wraps", "functools.wraps")
 
 
 def _settled_by(written: Kind, found: Kind) -> Kind:

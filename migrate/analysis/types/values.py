@@ -262,7 +262,8 @@ def call_module(receiver: Kind, world: World) -> Kind:
         if "::" in atom.name:
             forward = ordered(world.member(atom.name, "forward"))
             functions = [world.function_of(a.name) for a in forward]
-            own = [f for f in functions if f is not None and f.owner is not None]
+            named = {a.name for a in world.put_on_classes("forward")}
+            own = [f for f in functions if f is not None and (f.owner or f.key in named)]
             given = join(*map(world.returns_any, own))
             if not given or given >= UNKNOWN:  # else a wrapper from outside gives the same
                 given = join(given, *(world.returns_any(f) for f in functions if f is not None))
