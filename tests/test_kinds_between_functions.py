@@ -130,6 +130,16 @@ AT_LEAST: dict[str, tuple[str, set[str]]] = {
         "        h = [1]\n    g()\n    probe(h)\n",
         {"list"},
     ),
+    "nonlocal behind a use": (
+        "import torch\ndef f(make):\n    h = make()\n    def g():\n        nonlocal h\n"
+        "        h = [1]\n    torch.relu(h)\n    g()\n    probe(h)\n",
+        {"list"},
+    ),
+    "nonlocal behind a question": (
+        "import torch\ndef f(h):\n    def g():\n        nonlocal h\n        h = [1]\n"
+        "    if isinstance(h, torch.Tensor):\n        g()\n        probe(h)\n",
+        {"list"},
+    ),
     "global": (
         "import torch\nh = torch.ones(1)\ndef g():\n    global h\n    h = [1]\n"
         "def f():\n    probe(h)\n",

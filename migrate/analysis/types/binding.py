@@ -332,7 +332,7 @@ class Binding(Frame):
         if value and all(a.kind == "Module" for a in value) and may_be_any_module(before):
             note = self.note(name)
             self.annotate(name, replace(note, told=note.told or before))
-        self.assign(name, value)
+        self.learn(name, value)
 
     def _narrow_none(self, node: ast.expr, is_none: bool) -> bool:
         """Narrow a name that is compared with None; False where the test cannot come out so."""
@@ -343,13 +343,13 @@ class Binding(Frame):
         if is_none:
             known = bool(value) and not {"None", "unknown"} & {a.kind for a in value}
             if not known or not is_all(value, "Tensor"):  # a Tensor is not: nobody gets here
-                self.assign(node.id, NONE)
+                self.learn(node.id, NONE)
             return True
         rest = frozenset(a for a in value if a.kind != "None")
         if not rest and self.prunes:
             self.effects.pruned = self.pruned = True
             return False
-        self.assign(node.id, rest or UNKNOWN)
+        self.learn(node.id, rest or UNKNOWN)
         return True
 
     def _narrow_callable(self, test: ast.Call, holds: bool) -> bool:

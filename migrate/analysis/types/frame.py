@@ -203,6 +203,11 @@ class Frame:
         self._own()
         self.env[name] = value
 
+    def learn(self, name: str, value: Kind) -> None:
+        """Set what a use or a test tells of a variable, if only the unit itself binds it."""
+        if (self.function, name) not in self.captured.bound:
+            self.assign(name, value)
+
     def annotate(self, name: str, note: Note) -> None:
         """Set what is known of a variable beside its kind."""
         self._own()
@@ -286,14 +291,15 @@ class Frame:
             return
         proved = self.world.kinds[id(node)] = alike(proved, without_none(value))
         if isinstance(node, ast.Name) and node.id in self.env:
-            self.assign(node.id, proved)
+            self.learn(node.id, proved)
             self.proved(node.id, proved)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             self.proved(node.value.id + INSIDE, proved)
 
     def proved(self, name: str, proved: Kind) -> None:
         """Note what a use proves of a variable, or of what it holds."""
-        if name.removesuffix(INSIDE).removesuffix(INSIDE) not in self.examined:
+        base = name.removesuffix(INSIDE).removesuffix(INSIDE)
+        if base not in self.examined and (self.function, base) not in self.captured.bound:
             self.effects.events.append(Used(name, proved))
 
     def recalled(self, target: ast.Name, value: Kind) -> Kind:

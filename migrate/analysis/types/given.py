@@ -44,7 +44,7 @@ class Given(Binding):
         self.saw_tensor(node)
         self.world.kinds[id(node)] = TENSOR
         if isinstance(node, ast.Name) and node.id in self.env:
-            self.assign(node.id, TENSOR)
+            self.learn(node.id, TENSOR)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             self._chained(node, node.func)
 
