@@ -25,7 +25,7 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
         known = atoms == {"Module"} and not _weightless(view, use.node)
         known = known or (not use.stored and view.is_leaf(use.node))
         told = not atoms and (use.name in _told(view) or _is_called(view, use.node))
-        if known or told or _computes(view, use.node):
+        if known or told or computes(view, use.node):
             found.add(use.name)
     return found
 
@@ -36,7 +36,7 @@ def _is_called(view: View, node: ast.AST) -> bool:
     return isinstance(call, ast.Call) and call.func is node
 
 
-def _computes(view: View, node: ast.AST) -> bool:
+def computes(view: View, node: ast.AST) -> bool:
     """Whether a function is called that gives back what Modules of its own compute.
 
     Modules that it is given stand among the arguments of the call.

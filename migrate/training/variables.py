@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.syntax.trees import dotted
-from migrate.training import freezing
+from migrate.training import computed, freezing
 from migrate.training.effects import Use, binds, blocks, reads, uses
 from migrate.training.groups import Unclear
 from migrate.training.marks import View
@@ -168,6 +168,12 @@ def variables(
     )
     if reason:
         return Unclear(region.group.backwards[0], reason)
+    values = [n for n in free if n not in fixed]
+    if lost := computed.outside(view, region.group, values, function):
+        why = (
+            f"{lost} is computed by a Module outside of the function, out of reach of the gradient"
+        )
+        return Unclear(region.group.backwards[0], why)
     local, rebound = function is not None, binds(region.inside, own)
     rebound = rebound.union(*(_written_into(view, item) for item in region.inside))
     held, given = [], []
