@@ -1,7 +1,7 @@
 """Find values that come into a step from outside of its function with a gradient of their own.
 
-``step(head(encoder(x)))``: what the caller, or the function around, computed by a Module reaches the
-step as a constant, and the weights behind it would not be trained, without a word.
+``step(head(encoder(x)))``: what the caller, or the function around, computed by a Module reaches
+the step as a constant, and the weights behind it would not be trained, without a word.
 """
 
 from __future__ import annotations
