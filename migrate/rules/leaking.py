@@ -31,6 +31,9 @@ def handed_through(scene: Scene, block: ast.AST) -> str:
     function = scene.function(getattr(block, "body", [block])[0])
     if function is None or not data_attribute.records(scene, function):
         return ""
+    sites = call_sites(scene, function)  # an initializer is called for what it does
+    if sites and all(isinstance(f.parents.get(id(c)), ast.Expr) for f, c, _ in sites):
+        return ""
     for call in evaluated(block):
         if isinstance(call, ast.Call) and not _is_computed_with(scene.parent(call)):
             given = [*call.args, *(k.value for k in call.keywords)]
@@ -105,6 +108,8 @@ def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
         return ""
     if asked is not None and not isinstance(asked, ast.Constant):
         differentiates = any(_asks_for_gradient(scene, node) for node in function.nodes)
+        bases = function.owner.node.bases if function.owner is not None else ()
+        differentiates |= any(ast.unparse(b).startswith(_MADE) for b in bases)
         return "" if differentiates else "whether gradients are recorded is found out when it runs"
     if meant(name, call) in STOPPING:
         yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in evaluated(block))
@@ -115,6 +120,9 @@ def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
     elif _called_quietly(scene, function, frozenset()):
         return "gradients are recorded again in what is called where they are not"
     return ""
+
+
+_MADE = "_torch2ms"  # the base of the Cell that a training step differentiates
 
 
 def _asks_for_gradient(scene: Scene, node: ast.AST) -> bool:
