@@ -117,7 +117,7 @@ def _noted(scene: Scene, function: Function, text: str) -> Edit:
 
 
 def _kept_name(scene: Scene, node: ast.AugAssign, name: str) -> str:
-    """Return the name by which a write asks whether a parameter was given."""
+    """Return the name by which a write asks whether an argument was passed."""
     function = scene.function(node)
     nodes = function.nodes if function is not None else ()
     stored = any(
