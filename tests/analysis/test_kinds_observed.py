@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from migrate.analysis.types import contents
 from migrate.analysis.types.kinds import UNKNOWN, Kind
 from migrate.engine import rewrite
 from migrate.mapping import table
@@ -278,11 +279,19 @@ def violations(text: str, choices: list[bool]) -> list[str]:
     return found
 
 
+@pytest.fixture(params=(contents.MANY, 1), ids=("groups", "anywhere"))
+def _group_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a group of joined sites be too large from a few sites, or from one, on."""
+    monkeypatch.setattr("migrate.analysis.types.told.MANY", request.param)
+
+
+@pytest.mark.usefixtures("_group_size")
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_every_name_of_a_container_sees_what_is_put_in(text: str) -> None:
     assert not violations("import torch\n" + text, [True, False, True, False])
 
 
+@pytest.mark.usefixtures("_group_size")
 @pytest.mark.parametrize("body", BODIES)
 def test_every_name_of_a_container_sees_what_a_call_puts_in(body: str) -> None:
     body = body.replace("; ", "\n    ")

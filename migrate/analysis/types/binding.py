@@ -115,6 +115,9 @@ class Binding(Frame):
             return
         self.effects.wide = True
         at, added = self.linked(sites), contents.shallower(indirect(added))
+        if contents.ANYWHERE in at:  # what the program knows of them is that they hold anything
+            at = frozenset(s for s in at if s != contents.ANYWHERE and not contents.is_told(s))
+            added, key = UNKNOWN, contents.ANY_KEY
         added = contents.anything_in(added, at)  # what holds itself has no finite depth
         self._own()
         _grow_all(self.env, at, added, key)
@@ -139,23 +142,40 @@ class Binding(Frame):
         self, sites: contents.Sites
     ) -> tuple[contents.Sites, tuple[tuple[str, frozenset[str]], ...]]:
         """Return the sites, and what the answers of the program were that they follow from."""
-        found, todo = set(sites), list(sites)
+        found, closed = set(sites), set[Site]()
         asked: list[tuple[str, frozenset[str]]] = []
-        seen: set[int] = set()  # sites of one class of objects have one answer
+        todo = list(sites)
         while todo:
             one = todo.pop()
-            if isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites:
-                continue  # which of the objects that have such an attribute is known
+            if self._ends(one, sites):
+                continue
             new: set[Site] = self.links.get(one, _NO_SITES) - found
-            if isinstance(one, str) and one[0] != ".":
+            if isinstance(one, str) and one[0] != "." and one not in closed:
                 others = self.world.joined_to(one)
                 asked.append((one, others))
-                if id(others) not in seen:
-                    seen.add(id(others))
-                    new |= others - found
+                closed |= others
+                new |= others - found
             todo += new
             found |= new
         return frozenset(found), tuple(asked)
+
+    def linked_here(self, sites: contents.Sites) -> contents.Sites:
+        """Return the sites whose containers this unit makes those of some sites."""
+        found, todo = set(sites), list(sites)
+        while todo:
+            one = todo.pop()
+            if not self._ends(one, sites):
+                new = self.links.get(one, _NO_SITES) - found
+                todo += new
+                found |= new
+        return frozenset(found)
+
+    def _ends(self, one: Site, sites: contents.Sites) -> bool:
+        """Return whether what is joined to a site says nothing of the containers of ``sites``."""
+        if one == contents.ANYWHERE:
+            return True  # each of them was made to hold anything when it was joined
+        # which of the objects that have such an attribute is known
+        return isinstance(one, str) and one[0] == "." and contents.of_unknown(one) not in sites
 
     def link(self, value: Kind, name: str) -> None:
         """Note that what has a name of its own outside of the unit holds this value from now on."""
@@ -168,15 +188,25 @@ class Binding(Frame):
 
         One that may hold itself holds whatever there is.
         """
+        site, other = self._group(site), self._group(other)
         known = self.links.get(site, set())
         around = frozenset(s for s in known if contents.is_around(s, other))
         if around:
             self.grow(around | {site, other}, anything)
-        elif other != site and other not in known:
+            return
+        if other != site and other not in known:
             self.links.setdefault(site, set()).add(other)
             self.links.setdefault(other, set()).add(site)
             self.joined.append((site, other))
             self.effects.links.append((site, other))
+        if contents.ANYWHERE in self.linked(both := frozenset((site, other))):
+            self.grow(both, UNKNOWN)
+
+    def _group(self, site: Site) -> Site:
+        """Return the site that stands for the one of an attribute or a global in a large group."""
+        if isinstance(site, str) and contents.is_told(site):
+            return contents.ANYWHERE if contents.ANYWHERE in self.world.joined_to(site) else site
+        return site
 
     def _put_item(self, target: ast.Subscript, value: Kind) -> None:
         """``d["a"] = x``: what is put into a list or dictionary belongs to its elements."""

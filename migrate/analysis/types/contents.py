@@ -5,6 +5,9 @@ constructor or a call; for what comes from outside of the unit, of the parameter
 attribute holds ".name", whatever the object, and "@name@class" for the classes that the object may
 be of; for what a global holds "=path:name". Two containers may be one only if they share a site.
 What is put in at a site of a class or a global is a cell of the whole program (`Told`).
+
+Sites of attributes and globals that may hold one container are joined. A group of joined sites that
+grows beyond `MANY` is one site, ANYWHERE: its containers hold whatever there is, for good.
 """
 
 from __future__ import annotations
@@ -34,6 +37,9 @@ ANY_KEY = "?"
 Sites = frozenset[Site]
 More = Mapping[int, tuple[Kind, frozenset[str]]]  # by depth: what was put in, under which keys
 NO_SITES: Sites = frozenset()
+ANYWHERE = "~"  # the site of all containers whose group is too large
+EVERYWHERE: frozenset[str] = frozenset((ANYWHERE,))
+MANY = 64
 
 
 def is_container(atom: Atom) -> bool:
@@ -143,6 +149,11 @@ def of_attribute(name: str, holder: Kind) -> list[str]:
     """Return the sites of what an attribute of an object holds."""
     classes = {a.name if "::" in a.name else "" for a in holder if a.kind != "None"}
     return [f".{name}", *(f"@{name}@{key}" for key in sorted(classes))]
+
+
+def is_told(site: Site) -> bool:
+    """Return whether the whole program knows what is put in at a site: of a class, or a global."""
+    return isinstance(site, str) and (site[0] == "@" or ":" in site)
 
 
 def of_unknown(site: str) -> str:

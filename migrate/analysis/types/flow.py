@@ -190,14 +190,15 @@ class Flow(Evaluator):
     def kept(self) -> set[tuple[Site, str]]:
         """Arguments, with the attributes and globals that alias them at the exit."""
         given = (s for s in self.links if is_given(s))
-        return {(g, s) for g in given for s in self.linked(frozenset((g,))) if isinstance(s, str)}
+        linked = ((g, self.linked_here(frozenset((g,)))) for g in given)
+        return {(g, s) for g, sites in linked for s in sites if isinstance(s, str)}
 
     @property
     def joined_outside(self) -> dict[str, frozenset[str]]:
         """The sites of attributes and globals, with those that hold the same from then on."""
         found = {}
         for site in (s for s in self.links if isinstance(s, str) and s[0] != "."):
-            others = (s for s in self.linked(frozenset((site,))) if isinstance(s, str))
+            others = (s for s in self.linked_here(frozenset((site,))) if isinstance(s, str))
             if joined := frozenset(s for s in others if s[0] != "." and s != site):
                 found[site] = joined
         return found

@@ -558,7 +558,7 @@ _STARTS: Mapping[str, Callable[[], object]] = {
     **dict.fromkeys(("bases", "torch bases", "above", "outside", "set by any name"), tuple),
     **dict.fromkeys(("overriding", "classes", "holders", "rivals", "results"), tuple),
     **dict.fromkeys(("effects", "unseen"), Effects),
-    "joined": frozenset,
+    **dict.fromkeys(("joined", "joined by units"), frozenset),
     **dict.fromkeys(("is module", "only modules", "held", "modules"), bool),
 }
 _COMPUTE: Mapping[str, Callable[..., object]] = {

@@ -41,7 +41,7 @@ NOT_WALKED = Outcome()
 
 def combined(cell: Cell, old: object, new: object) -> object:
     """Join two values of a cell."""
-    if cell[0] in ("kept", "joined"):
+    if cell[0] in ("kept", "joined", "joined by units"):
         return old | new  # type: ignore[operator]
     if isinstance(old, frozenset) and isinstance(new, frozenset):
         return join(old, new)
@@ -68,7 +68,7 @@ def combined(cell: Cell, old: object, new: object) -> object:
 
 def widened(cell: Cell, value: object) -> object:
     """What a cell is that does not settle: unknown."""
-    if cell[0] in ("kept", "joined"):
+    if cell[0] in ("kept", "joined", "joined by units"):
         return value
     if isinstance(value, frozenset):
         return UNKNOWN

@@ -10,11 +10,21 @@ from typing import TypeVar, cast
 from migrate.analysis.program import Class, Function, Program
 from migrate.analysis.summaries import Changes, Effects, Summaries
 from migrate.analysis.types import changes, class_texts
-from migrate.analysis.types.contents import More, anything_in, bare, level
+from migrate.analysis.types.contents import (
+    ANY_KEY,
+    ANYWHERE,
+    EVERYWHERE,
+    MANY,
+    More,
+    anything_in,
+    bare,
+    is_told,
+    level,
+)
 from migrate.analysis.types.elimination import Elimination
 from migrate.analysis.types.fixpoint import Cell, Fixpoint
 from migrate.analysis.types.flow import Flow
-from migrate.analysis.types.kinds import NOTHING, Kind, Site, join
+from migrate.analysis.types.kinds import NOTHING, UNKNOWN, Kind, Site, join
 from migrate.analysis.types.outcome import Outcome
 from migrate.analysis.types.parametric import SHARED
 from migrate.analysis.types.units import Unit
@@ -34,6 +44,9 @@ class Shared:
     putting: dict[Unit, Mapping[str, Put]] = field(default_factory=dict)
     joins: dict[str, dict[Unit, frozenset[str]]] = field(default_factory=dict)
     joining: dict[Unit, frozenset[str]] = field(default_factory=dict)
+    anywhere: set[str] = field(
+        default_factory=lambda: {ANYWHERE}
+    )  # the sites whose group is too large
 
 
 class Told:
@@ -126,10 +139,32 @@ class Told:
         return self._ask(("joined", site), frozenset)
 
     def _joined_to(self, site: str) -> frozenset[str]:
-        some = (
-            others for s in self._of_kin(site) for others in self._shared.joins.get(s, {}).values()
-        )
+        """Return the closure over what units join; EVERYWHERE for a group that is too large."""
+        found, todo = {site}, [site]
+        while todo and len(found) <= MANY and found.isdisjoint(self._shared.anywhere):
+            new = self._ask(("joined by units", todo.pop()), frozenset) - found
+            found |= new
+            todo += new
+        if not todo:
+            return frozenset(found)
+        self._widen(found)
+        return EVERYWHERE
+
+    def _joined_by_units(self, site: str) -> frozenset[str]:
+        joins = self._shared.joins
+        some = (others for s in self._of_kin(site) for others in joins.get(s, {}).values())
         return frozenset().union(*some)
+
+    def _widen(self, group: Collection[str]) -> None:
+        """Have the containers of a group of sites hold whatever there is, for good."""
+        kin = {k for s in group for k in self._of_kin(s) if is_told(s)}
+        for site in sorted(kin - self._shared.anywhere):
+            self._shared.anywhere.add(site)
+            name, place = _place(site)
+            known = self._shared.puts.setdefault(name, {})
+            known[ANYWHERE] = {**known.get(ANYWHERE, {}), place: (UNKNOWN, frozenset((ANY_KEY,)))}
+            self.invalidate("put", name)
+            self.invalidate("joined", site)
 
     def _of_kin(self, site: str) -> list[str]:
         """Return the sites of the same attribute of all that one object may be of."""
@@ -143,11 +178,9 @@ class Told:
         """Replace what a unit puts into what others see by what its walk has found."""
         found: dict[str, dict[tuple[str, int], tuple[Kind, frozenset[str]]]] = {}
         for site, (added, keys) in flow.grown.items():
-            if isinstance(site, str) and (site[0] == "@" or ":" in site):
+            if isinstance(site, str) and is_told(site):
                 base = site.rstrip("[]")
-                depth = (len(site) - len(base)) // 2
-                attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")
-                name = f"@{attribute}" if base[0] == "@" else base
+                name, (key, depth) = _place(site)
                 around = frozenset(level(base, d) for d in range(depth + 1))
                 found.setdefault(name, {})[key, depth] = bare(anything_in(added, around)), keys
         for name in {**found, **self._shared.putting.get(unit, {})}:
@@ -162,7 +195,7 @@ class Told:
             if others.get(unit) != joined.get(site):
                 others[unit] = joined.get(site, frozenset())
                 for one in self._of_kin(site):
-                    self.invalidate("joined", one)
+                    self.invalidate("joined by units", one)
         self._shared.joining[unit] = frozenset(joined)
 
     def _untold(self, units: Collection[Unit]) -> None:
@@ -198,6 +231,14 @@ class Told:
         return self._ask(("kept", function), frozenset)
 
 
+def _place(site: str) -> tuple[str, tuple[str, int]]:
+    """Return by which name the contents of a site are told, and the class and depth there."""
+    base = site.rstrip("[]")
+    depth = (len(site) - len(base)) // 2
+    attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")
+    return (f"@{attribute}" if base[0] == "@" else base), (key, depth)
+
+
 TOLD: Mapping[str, Callable[..., object]] = {
     "overriding": lambda told, function: told.summaries.graph.overriding(function),
     "effects": lambda told, function: told.summaries.of(function),
@@ -207,6 +248,7 @@ TOLD: Mapping[str, Callable[..., object]] = {
     "grown": Told._grown,
     "put": Told._put,
     "joined": Told._joined_to,
+    "joined by units": Told._joined_by_units,
     "put into": lambda told, function, site: told.grown(function).get(site, (NOTHING,))[0],
     "put into given": lambda told, function: dict(told.found(function).put_into_given),
     "kept": lambda told, function: frozenset(told.found(function).kept),
