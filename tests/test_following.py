@@ -11,7 +11,7 @@ from migrate.mapping.table import load
 from migrate.records.outcomes import Outcome
 from migrate.syntax.source import read
 from migrate.vendoring.follow import Followed, follow
-from migrate.vendoring.installed import find
+from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
 from migrate.workspace import outputs
 from migrate.workspace.assembly import Conversion

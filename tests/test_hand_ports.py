@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Side, Weight
-from migrate.parity.hand.mapping import read, text
-from migrate.parity.hand.matching import layouts, match
+from migrate.parity.hand.matching import Part, layouts, match, read, text
 from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.request import VerifyRequest, is_address, parse_address
 from migrate.parity.session import Sides, opened_sides

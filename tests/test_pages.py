@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    from migrate.explain.browse import browse
+    from migrate.explain.page import browse
 
     return browse(load())
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrate.parity.remedies import call_changes, cell_changes
+from migrate.parity.ms_remedies import call_changes, cell_changes
 
 
 def tried(torch, given):

@@ -27,7 +27,7 @@ from migrate.records.result import (
     Verification,
     counted,
 )
-from migrate.report import coverage, ledger
+from migrate.report import ledger
 from migrate.report.diff import blocks, changed, markup, tokens
 from migrate.report.headline import headline
 from migrate.report.heatmap import heat, heat_map
@@ -322,7 +322,7 @@ def test_headline_never_claims_more_than_was_shown(
     verification: Verification | None, tone: str, badge: str
 ) -> None:
     record = make_record(files=make_record().files[:1])
-    found = headline(record, verification, coverage.coverage(record, verification))
+    found = headline(record, verification, ledger.coverage(record, verification))
     assert (found.tone, found.badge) == (tone, badge)
 
 
@@ -332,9 +332,9 @@ def test_headline_is_good_only_when_all_classes_match_and_nothing_is_flagged() -
     change = {"entries": clean, "ledger": counted(clean)}
     record = make_record(files=(make_record().files[0].model_copy(update=change),))
     verification = make_verification(*checks)
-    assert headline(record, verification, coverage.coverage(record, verification)).tone == "good"
+    assert headline(record, verification, ledger.coverage(record, verification)).tone == "good"
     failed = make_record()
-    assert headline(failed, verification, coverage.coverage(failed, verification)).tone == "bad"
+    assert headline(failed, verification, ledger.coverage(failed, verification)).tone == "bad"
 
 
 def test_coverage_counts_classes_and_references_apart() -> None:
@@ -342,7 +342,7 @@ def test_coverage_counts_classes_and_references_apart() -> None:
         make_check(torch_class="pkg.net.Net", local=1.0, verdict=Verdict.DIVERGED),
         make_check(),
     )
-    seen = coverage.coverage(make_record(), make_verification(*checks))
+    seen = ledger.coverage(make_record(), make_verification(*checks))
     assert (len(seen.classes), seen.classes_executed, seen.classes_matched) == (2, 1, 0)
     assert (seen.inside, seen.executed, seen.matched) == (4, 3, 0)
     assert (seen.checks, seen.checks_matched, seen.elements) == (2, 1, 8)

@@ -10,7 +10,7 @@ from test_report import make_check, make_record, make_verification, read, trees
 from migrate import report
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check, Curve, Guilty, Rung, Side, Spread, Verification
-from migrate.report import coverage
+from migrate.report import ledger
 from migrate.report.headline import cautions, headline
 from migrate.report.heatmap import heat_map, histogram
 from migrate.report.models import NONE, tensors
@@ -165,7 +165,7 @@ def test_an_interrupted_run_is_never_verified(trees: tuple[Path, Path]) -> None:
     record = make_record(files=make_record().files[:1])
     whole = make(make_check(torch_class="Net"), make_check(torch_class="Unused"))
     partial = whole.model_copy(update={"partial": True})
-    found = headline(record, partial, coverage.coverage(record, partial))
+    found = headline(record, partial, ledger.coverage(record, partial))
     assert (found.tone, "interrupted" in found.text) == ("warn", True)
     assert "Partial. Verification was interrupted" in read(
         report.render(record, partial, *trees)

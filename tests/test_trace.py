@@ -14,7 +14,7 @@ from migrate.analysis.types.kinds import MODULE, STR, TENSOR, UNKNOWN, kind
 from migrate.analysis.types.recorded import Recorded, Seen, merged, place_of
 from migrate.engine import rewrite
 from migrate.mapping import table
-from migrate.parity import seeing
+from migrate.parity import torch_trace
 from migrate.syntax.source import read
 
 NET = """import torch
@@ -61,7 +61,7 @@ def observed() -> Any:
     """Runs code with its receivers observed; gives its names and the (text, type) pairs seen."""
 
     def run(text: str) -> tuple[dict[str, Any], list[tuple[str, type]]]:
-        code, places = seeing.compiled(text.encode(), "x.py", 5)
+        code, places = torch_trace.compiled(text.encode(), "x.py", 5)
         seen: list[tuple[str, type]] = []
 
         def see(number: int, value: Any) -> Any:
@@ -71,12 +71,12 @@ def observed() -> Any:
             seen.append((line[start:end].decode(), type(value)))
             return value
 
-        setattr(builtins, seeing.OBSERVER, see)
+        setattr(builtins, torch_trace.OBSERVER, see)
         try:
             names: dict[str, Any] = {"__name__": "x"}
             exec(code, names)
         finally:
-            delattr(builtins, seeing.OBSERVER)
+            delattr(builtins, torch_trace.OBSERVER)
         return names, seen
 
     return run

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from parity_pairs import write_pair
 
+from migrate.parity.diagnose import parting, relation
 from migrate.parity.exchange import ArrayStore
-from migrate.parity.first_call import parting, relation
 from migrate.parity.inner_calls import OBSERVER, watched
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from migrate.parity.checkpoint import Conversion, convert_checkpoint, direction
-from migrate.parity.checkpoint_plan import (
+from migrate.parity.checkpoint import (
     Account,
+    Conversion,
     Job,
     as_dict,
+    convert_checkpoint,
+    direction,
     entries,
     packed,
     renamed_tree,

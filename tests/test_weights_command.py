@@ -11,8 +11,7 @@ import pytest
 
 from migrate.cli.app import main
 from migrate.cli.weights import chosen, lines
-from migrate.parity.checkpoint import Converted
-from migrate.parity.checkpoint_plan import Account
+from migrate.parity.checkpoint import Account, Converted
 from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict
 from migrate.records.result import ModelResult, Verification

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from migrate.parity.written import pages
-from migrate.parity.written.copies import copies
-from migrate.parity.written.pages import Case, NotOurs, RungTests
+from migrate.parity.written.pages import Case, NotOurs, RungTests, copies
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from migrate.records.errors import Problem
-from migrate.vendoring.installed import find
+from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
 from migrate.workspace import settings
 from migrate.workspace.project import Request

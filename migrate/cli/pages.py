@@ -15,7 +15,7 @@ MARKER = "<!-- Made by `torch2ms table docs -o docs`; change the program, not th
 
 def pages(rows: Table, commands: Any) -> Mapping[str, str]:
     """Every page: the browsable table, and the commands with their options."""
-    from migrate.explain.browse import browse
+    from migrate.explain.page import browse
 
     return {TABLE: browse(rows), COMMANDS: commands_page(commands)}
 

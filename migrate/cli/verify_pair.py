@@ -54,7 +54,7 @@ def verified(
 
 
 def _pair(torch: str, mindspore: str, map: Path | None, first: Sequence[Path]) -> Pair:
-    from migrate.parity.hand.mapping import Fixed, read
+    from migrate.parity.hand.matching import Fixed, read
     from migrate.parity.hand.port import Pair
     from migrate.parity.request import parse_address
 

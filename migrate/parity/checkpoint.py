@@ -1,32 +1,280 @@
 """In: a checkpoint of torch or MindSpore and a verified model. Out: the other framework's file.
 
 The names are those that `verify` proved by copying every tensor and comparing hashes, so a
-checkpoint is converted without guessing.
+checkpoint is converted without guessing, and every tensor of the file is accounted for. Trees are
+descriptions of `exchange`. A state dict lies in a .ckpt file by its own names. Of anything else
+the structure is stored along as JSON, as the converted program's ``save`` and ``load``
+(migrate/helpers/checkpoint.py) do it.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from migrate.parity.checkpoint_plan import (
-    Account,
-    Job,
-    packed,
-    renamed_tree,
-    states,
-    tensors,
-    unpacked,
-    unstorable,
-    unwrapped,
-)
 from migrate.parity.exchange import ArrayStore, Spec, as_dict, entries, leaves
+from migrate.parity.layout import apply_layout, undo_layout
+from migrate.parity.optimizer_state import (
+    Held,
+    Moments,
+    to_mindspore_moments,
+    to_torch_moments,
+)
 from migrate.parity.request import VerifyError
 from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
 from migrate.records.result import ModelResult
+
+WRAPPERS = ("module.", "_orig_mod.", "_backbone.", "_network.", "network.")
+_NO_PARTNER = "MindSpore keeps no such number"
+_ELSEWHERE = "the other optimizer keeps no such number, or has it as it starts"
+
+
+@dataclass
+class Account:
+    """What became of every tensor of the file: ``copied`` has the new name or, of an optimizer,
+    the new place; ``dropped`` and ``unknown`` the reason. ``absent``: in the model only.
+    """
+
+    copied: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return len(self.copied) + len(self.dropped) + len(self.unknown)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One conversion: the model, the arrays, and which way. ``base``: a state dict of torch that
+    gives what MindSpore's file lacks; ``weights``: the first state dict of torch's file.
+    """
+
+    model: ModelResult
+    store: ArrayStore
+    to_torch: bool
+    account: Account
+    base: Mapping[str, Spec] = field(default_factory=dict)
+    weights: Mapping[str, Spec] = field(default_factory=dict)
+
+
+def unwrapped(keys: list[str]) -> dict[str, str]:
+    """The model's names of keys -> keys; what wraps the model stands in front of every key."""
+    cut = ""
+    while prefix := next((w for w in WRAPPERS if _all_have(keys, cut + w)), ""):
+        cut += prefix
+    return {key.removeprefix(cut): key for key in keys}
+
+
+def _all_have(keys: list[str], prefix: str) -> bool:
+    return bool(keys) and all(key.startswith(prefix) for key in keys)
+
+
+def tensors(spec: Spec, path: str = "") -> Iterator[tuple[str, Spec]]:
+    """Everything in a tree but plain values, by its dotted path."""
+    if "items" not in spec:
+        if spec["t"] != "value":
+            yield path, spec
+        return
+    for key, one in zip(spec.get("keys", range(len(spec["items"]))), spec["items"], strict=True):
+        yield from tensors(one, f"{path}.{key}" if path else str(key))
+
+
+def states(spec: Spec, known: frozenset[str], path: str = "") -> Iterator[tuple[str, Spec]]:
+    """Every dictionary of a tree that holds tensors of the model, with its path."""
+    held = entries(spec)
+    names = [key for key, one in held.items() if one["t"] == "tensor"]
+    if known & unwrapped(names).keys():
+        yield path, spec
+        return
+    for key, one in held.items():
+        yield from states(one, known, f"{path}.{key}" if path else key)
+
+
+def renamed_tree(spec: Spec, job: Job, path: str = "") -> Spec:
+    """The tree with every state dict and optimizer renamed; all else stays as it is."""
+    names = job.model.weight_names
+    known = frozenset(names.values()) - {""} if job.to_torch else frozenset(names)
+    held = entries(spec)
+    named = [key for key, one in held.items() if one["t"] == "tensor"]
+    if known & unwrapped(named).keys():
+        return _state(held, job, path)
+    if {"state", "param_groups"} == held.keys():
+        return _moments(spec, job, path)
+    if spec["t"] not in ("dict", "list", "tuple"):
+        return _leaf(spec, job, path)
+    keys = spec.get("keys", range(len(spec["items"])))
+    pairs = [(key, renamed_tree(one, job, f"{path}.{key}" if path else str(key)))
+             for key, one in zip(keys, spec["items"], strict=True)]  # fmt: skip
+    kept = [(key, one) for key, one in pairs if one["t"] != "opaque"]
+    changed = {**spec, "items": [one for _, one in kept]}
+    return {**changed, "keys": [key for key, _ in kept]} if "keys" in spec else changed
+
+
+def _leaf(spec: Spec, job: Job, path: str) -> Spec:
+    if spec["t"] == "opaque":
+        job.account.dropped[path] = spec["why"]
+    elif spec["t"] == "tensor":
+        job.account.copied[path] = "as it is"
+    return spec
+
+
+def _moments(spec: Spec, job: Job, path: str) -> Spec:
+    change = to_torch_moments if job.to_torch else to_mindspore_moments
+    done: Moments = change(spec, Held(job.model, job.store, job.weights))
+    held = [place for place, leaf in tensors(spec) if leaf["t"] == "tensor"]
+    front = f"{path}." if path else ""
+    if done.tree is None:
+        job.account.dropped |= dict.fromkeys((front + place for place in held), done.why)
+        job.account.notes.append(f"{path or 'optimizer'}: not converted, {done.why}")
+        return {"t": "opaque", "why": done.why}
+    for place in held:
+        new = done.places.get(place.removeprefix("state."))
+        book = job.account.copied if new else job.account.dropped
+        book[front + place] = new or _ELSEWHERE
+    job.account.notes += [f"{path}: {note}" for note in done.notes]
+    return done.tree
+
+
+def _state(held: dict[str, Spec], job: Job, path: str) -> Spec:
+    front = f"{path}." if path else ""
+    named = {key: one for key, one in held.items() if one["t"] == "tensor"}
+    for key in held.keys() - named.keys():
+        job.account.dropped[front + key] = "it is no tensor"
+    keys = unwrapped(list(named))
+    mine = {name: named[key] for name, key in keys.items()}
+    change = _state_to_torch if job.to_torch else _state_to_mindspore
+    return as_dict(change(mine, job, front))
+
+
+def _state_to_mindspore(mine: dict[str, Spec], job: Job, front: str) -> dict[str, Spec]:
+    names, layouts, account = job.model.weight_names, job.model.weight_layouts, job.account
+    made: dict[str, Spec] = {}
+    for key, spec in mine.items():
+        name = names.get(key)
+        if name is None:
+            account.unknown[front + key] = "the model has no such tensor"
+        elif not name:
+            account.dropped[front + key] = _NO_PARTNER
+        elif name in made and not _equal(_laid(spec, layouts.get(key, ""), job), made[name], job):
+            account.unknown[front + key] = f"it shares {name} with another, but not its numbers"
+        else:
+            account.copied[front + key] = name
+            made.setdefault(name, _laid(spec, layouts.get(key, ""), job))
+    lost = [key for key, name in names.items() if name and name not in made]
+    account.absent += [front + key for key in lost]
+    return made
+
+
+def _state_to_torch(mine: dict[str, Spec], job: Job, front: str) -> dict[str, Spec]:
+    account, made = job.account, {}
+    known = set(job.model.weight_names.values())
+    for key, name in job.model.weight_names.items():
+        spec = mine.get(name) if name else None
+        if spec is not None:
+            made[key] = _laid(spec, job.model.weight_layouts.get(key, ""), job, undo=True)
+            account.copied[front + name] = key
+        elif key in job.base:
+            made[key] = job.base[key]
+        elif name:
+            account.absent.append(front + key)
+        else:
+            account.notes.append(f"{front}{key}: not written, {_NO_PARTNER}")
+    lost = {front + name: "the model has no such tensor" for name in mine.keys() - known}
+    account.unknown |= lost
+    return made
+
+
+def _laid(spec: Spec, layout: str, job: Job, undo: bool = False) -> Spec:
+    """The tensor in the other framework's shape."""
+    if not layout:
+        return spec
+    array = (undo_layout if undo else apply_layout)(job.store.get(spec["key"]), layout)
+    return {**spec, "key": job.store.put(array), "shape": list(array.shape)}
+
+
+def _equal(one: Spec, other: Spec, job: Job) -> bool:
+    first, second = job.store.get(one["key"]), job.store.get(other["key"])
+    return bool(one["dtype"] == other["dtype"] and first.tobytes() == second.tobytes())
+
+
+STRUCTURE = "structure"
+STORED = frozenset(
+    "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64"
+    .split()
+)  # fmt: skip
+
+
+def unstorable(spec: Spec) -> str:
+    """Why a .ckpt file cannot hold a tensor; empty when it can."""
+    if 0 in spec["shape"]:
+        return "a .ckpt file holds no tensor without elements"
+    if spec["dtype"] not in STORED:
+        return f"a .ckpt file holds no {spec['dtype']}"
+    return ""
+
+
+def packed(tree: Spec) -> Spec:
+    """The entries to write: a dictionary of tensors and, where needed, the structure."""
+    if tree["t"] == "dict" and all(
+        isinstance(key, str) and key != STRUCTURE and one["t"] == "tensor"
+        for key, one in zip(tree["keys"], tree["items"], strict=True)
+    ):
+        return tree
+    found: dict[str, Spec] = {}
+    text = json.dumps(_as_json(tree, found, "obj"))
+    items = [*found.values(), {"t": "value", "v": text}]
+    return {"t": "dict", "keys": [*found, STRUCTURE], "items": items}
+
+
+def _as_json(spec: Spec, found: dict[str, Spec], place: str) -> Any:
+    if spec["t"] == "tensor":
+        found[place] = spec
+        return {"tensor": place}
+    if spec["t"] == "dict":
+        return {"dict": [
+            [key, _as_json(one, found, f"{place}.{key}")]
+            for key, one in zip(spec["keys"], spec["items"], strict=True)
+        ]}  # fmt: skip
+    if spec["t"] in ("list", "tuple"):
+        return {spec["t"]: [_as_json(one, found, f"{place}.{n}")
+                            for n, one in enumerate(spec["items"])]}  # fmt: skip
+    if spec["t"] == "value":
+        return spec["v"]
+    raise ValueError(f"{place}: {spec.get('why', spec['t'])} cannot be stored")
+
+
+def unpacked(entries: Spec) -> Spec:
+    """The tree that `packed` or the converted program stored. Raises ValueError for other text."""
+    held = dict(zip(entries["keys"], entries["items"], strict=True))
+    structure = held.pop(STRUCTURE, None)
+    if structure is None or structure["t"] != "value":
+        return entries
+    return _from_json(json.loads(structure["v"]), held)
+
+
+def _from_json(value: Any, held: dict[str, Spec]) -> Spec:
+    if not isinstance(value, dict):
+        return {"t": "value", "v": value}
+    kind, inner = next(iter(value.items()))
+    if kind == "tensor":
+        if inner not in held:
+            raise ValueError(f"its structure names {inner}, which is not there: it is damaged")
+        return held[inner]
+    if kind in ("dict", "OrderedDict"):
+        items = [_from_json(one, held) for _, one in inner]
+        return {"t": "dict", "keys": [key for key, _ in inner], "items": items}
+    if kind in ("list", "tuple"):
+        return {"t": kind, "items": [_from_json(one, held) for one in inner]}
+    return {"t": "opaque", "why": f"a {kind} of the converted program"}
+
 
 CKPT = ".ckpt"
 SAFE = ".safetensors"

@@ -1,10 +1,14 @@
-"""Name the first guilty Cell of a model, with both source lines and a cause."""
+"""Name the first guilty Cell of a model, the first wrong call in it, a cause, and what cures it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from migrate.parity.checks import (
     CHECKPOINT,
@@ -15,10 +19,209 @@ from migrate.parity.checks import (
     START,
     TRAINING,
 )
-from migrate.parity.first_call import examined
+from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.hand.partners import NO, aligned
 from migrate.parity.reproduction import write_reproduction
-from migrate.parity.worker import Payload
+from migrate.parity.session import Session
+from migrate.parity.tolerance import relative_error
+from migrate.parity.worker import Payload, WorkerError, WorkerLost
 from migrate.records.result import Check, Guilty
+
+CLOSE = 1e-5
+SIZES = 4096  # a number of values that a variance may be over
+
+
+def relation(torch: Array, mindspore: Array, call: str = "") -> str:
+    """The first known relation that holds, or nothing; ``call`` is the text of torch's call."""
+    if min(torch.size, mindspore.size) < 2 or torch.dtype.kind not in "f":
+        return ""
+    wanted, found = torch.astype(np.float64), mindspore.astype(np.float64)
+    if not (np.isfinite(wanted).all() and np.isfinite(found).all()):
+        return ""
+    return next(
+        (text for text, value in _known(wanted, found, call) if _equal_arrays(value, found)), ""
+    )
+
+
+def _equal_arrays(value: Array, found: Array) -> bool:
+    return value.shape == found.shape and relative_error(value, found) <= CLOSE
+
+
+def _known(wanted: Array, found: Array, call: str) -> Iterator[tuple[str, Array]]:
+    if wanted.shape != found.shape:
+        if sorted(wanted.shape) == sorted(found.shape) and wanted.ndim == 2:
+            yield "torch's, transposed", wanted.T
+        elif wanted.size == found.size:
+            yield "torch's in another shape", wanted.reshape(found.shape)
+        return
+    if wanted.ndim > 1 and wanted.shape[-1] == wanted.shape[-2]:
+        yield "torch's with its last two axes exchanged", np.swapaxes(wanted, -1, -2)
+    norm = float(np.vdot(wanted, wanted))
+    factor = float(np.vdot(wanted, found)) / norm if norm else 0.0
+    yield _factor(factor, call), wanted * factor
+    yield "torch's plus a constant", wanted + (found - wanted).mean()
+    for axis in range(wanted.ndim):
+        yield f"torch's in the opposite order along axis {axis}", np.flip(wanted, axis)
+
+
+def _factor(factor: float, call: str) -> str:
+    """What a constant factor says: n / (n - 1) is the other kind of variance."""
+    for name, root in (("variance", 1), ("std, the standard deviation", 2)):
+        if name[:3] not in call:
+            continue
+        for ratio, which in ((factor**root, "without"), (factor**-root if factor else 0.0, "with")):
+            size = round(1 / (1 - ratio)) if 0 < ratio < 1 else 0
+            if 1 < size <= SIZES and abs(ratio - (size - 1) / size) < CLOSE / size:
+                sense = f"the {name} {which} Bessel's correction (ddof) over {size} values"
+                return f"torch's times {factor:.6g}: {sense}"
+    return f"torch's times {factor:.6g}"
+
+
+LEAST = 2e-6
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """Where the two part: ``net.py:12: x.var(1)`` on each side, and how the numbers relate."""
+
+    torch: str = ""
+    mindspore: str = ""
+    relation: str = ""
+
+    @property
+    def told(self) -> str:
+        return f"MindSpore's numbers are {self.relation}" if self.relation else ""
+
+
+def examined(
+    session: Session[Any], check: Check, pair: tuple[str, str] | None = None,
+    rewritten: bool = False,
+) -> tuple[FirstCall, str]:  # fmt: skip
+    """Watch a failing forward check on both sides: the first call that differs, and what cures it.
+
+    Both are empty where nothing is learnt: other rungs, a worker that was lost. ``pair`` is the
+    Module and its Cell, if not those of the check; ``rewritten``: see `parting`.
+    """
+    path, cell = pair or (check.torch_path, check.mindspore_path)
+    inner = FirstCall()
+    if not check.rung.startswith("forward"):
+        return inner, ""
+    with contextlib.suppress(WorkerError, WorkerLost):
+        folder = session.recorded(check.rung == "forward train")
+        asked = {"folder": str(folder), "path": path, "call": 0, "cell": cell}
+        with contextlib.suppress(WorkerError):
+            inner = _first_call(session, asked, check.limit or 0.0, rewritten) or inner
+        if check.mode == "pynative":
+            return inner, _cure(session, asked, inner)
+    return inner, ""
+
+
+def _first_call(
+    session: Session[Any], asked: Spec, limit: float, rewritten: bool
+) -> FirstCall | None:
+    rows: list[list[Spec]] = []
+    stores: list[ArrayStore] = []
+    for worker in (session.sides.torch, session.sides.mindspore):
+        into = session.folder / f"calls_{worker.side}"
+        into.mkdir(exist_ok=True)
+        rows.append(session.ask(worker, "inner_calls", {**asked, "into": str(into)})["rows"])
+        stores.append(ArrayStore(into))
+    return parting(rows[0], rows[1], stores[0], stores[1], max(4 * limit, LEAST), rewritten)
+
+
+def _cure(session: Session[Any], asked: Spec, inner: FirstCall) -> str:
+    """Return the change with which the guilty Cell passes; "" where none is known."""
+    module = session.modules.get(asked["path"], {})
+    answer = session.ask(session.sides.mindspore, "remedy", {
+        **asked, "torch": inner.torch, "mindspore": inner.mindspore,
+        "settings": module.get("settings", {}), "strictness": session.strictness,
+    })  # fmt: skip
+    return str(answer["text"])
+
+
+def parting(
+    torch: Sequence[Spec], mindspore: Sequence[Spec], one: ArrayStore, other: ArrayStore,
+    limit: float, rewritten: bool = False,
+) -> FirstCall | None:  # fmt: skip
+    """The first result of torch that MindSpore lacks, and what stands there; None: it has all.
+
+    A result that is only part of an expression whose value is right was computed in another way.
+    ``rewritten``: so was all that comes before a right one, as the code is another.
+    """
+    wanted = [one.get(row["key"]) for row in torch]
+    found = [other.get(row["key"]) for row in mindspore]
+    same = [[_same(value, mine, limit) for mine in found] for value in wanted]
+    partner = _aligned(same)
+    right = [row["place"] for row, at in zip(torch, partner, strict=True) if at >= 0]
+    start = max((n for n, at in enumerate(partner) if at >= 0), default=-1) if rewritten else -1
+    wrong = next(
+        (n for n, at in enumerate(partner)
+         if n > start and at < 0 and not _within(torch[n]["place"], right)), -1
+    )  # fmt: skip
+    if wrong < 0:
+        return None
+    after = max(partner[:wrong], default=-1) + 1
+    known = {n for line, at in zip(same, partner, strict=True) if at >= 0
+             for n, equal in enumerate(line) if equal}  # fmt: skip
+    left = [row for n, row in enumerate(mindspore) if n >= after and n not in known
+            and not (rewritten and _is_one_number(found[n]))]  # fmt: skip
+    place = torch[wrong]["place"]
+    mine = _counterpart(torch[wrong], left)
+    if mine is None:
+        return FirstCall(place)
+    return FirstCall(place, mine["place"], relation(
+        wanted[wrong], other.get(mine["key"]), place
+    ))  # fmt: skip
+
+
+def _aligned(same: Sequence[Sequence[bool]]) -> list[int]:
+    """For each result of torch its partner among MindSpore's, -1 for none, in the same order.
+
+    Of equal numbers those pair that lie equally far in the code.
+    A result without a partner of its own, like that of a dropout in eval mode, shares one.
+    """
+    rows, columns = len(same), len(same[0]) if same else 0
+    scores = [
+        [3 - abs(i / rows - j / columns) if equal else NO for j, equal in enumerate(line)]
+        for i, line in enumerate(same)
+    ]
+    partner = aligned(scores)
+    for i, at in enumerate(partner):
+        if at < 0:
+            first = max(partner[:i], default=-1)
+            last = min((n for n in partner[i + 1 :] if n >= 0), default=columns - 1)
+            shared = (n for n in range(max(first, 0), last + 1) if same[i][n])
+            partner[i] = next(shared, -1)
+    return partner
+
+
+def _within(place: str, right: Sequence[str]) -> bool:
+    """Whether a call is part of a larger expression in its line that is right."""
+    head, _, text = place.partition(": ")
+    return any(one != place and one.startswith(f"{head}: ") and text in one for one in right)
+
+
+def _is_one_number(value: Array) -> bool:
+    """Zeros to start from, as a loop has them that stands for a layer, are no counterpart."""
+    return bool(value.size and (value == value.flat[0]).all())
+
+
+def _counterpart(wrong: Spec, left: Sequence[Spec]) -> Spec | None:
+    """What MindSpore computes instead: in the same function, of the same shape, if there is one."""
+    name = "construct" if wrong["within"] == "forward" else wrong["within"]
+    own = [row for row in left if row["within"] == name]
+    shaped = [row for row in own if row["shape"] == wrong["shape"]]
+    return next(iter(shaped or own or left), None)
+
+
+def _same(wanted: Array, value: Array, limit: float) -> bool:
+    if wanted.size != value.size or wanted.dtype.kind == "c":
+        return False
+    value = value.reshape(wanted.shape)
+    if wanted.dtype.kind in "biu":
+        return bool((wanted == value).all())
+    return relative_error(value.astype("float64"), wanted) <= limit
+
 
 if TYPE_CHECKING:
     from migrate.parity.recorded import Recorded

@@ -1,10 +1,13 @@
 """In: an expression that runs torch code. Out: the types that its receivers had meanwhile.
 
 Runs as a process of its own, in the user's torch environment: needs torch and numpy only.
+Receivers are what attributes are asked of: ``x`` in ``x.view(2)``. Places are as ast counts them:
+(first line, column in bytes, last line, column).
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import sys
@@ -18,12 +21,81 @@ from typing import Any
 import numpy as np
 import torch
 
-from migrate.parity import importing, seeing
+from migrate.parity import importing
 from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.importing import Tree
 from migrate.parity.request import parse_input
 from migrate.parity.torch_inputs import FAILURES, find_inputs
 from migrate.parity.torch_values import change, tensors
+
+OBSERVER = "__torch2ms_seen__"  # among the builtins of the process
+
+Place = tuple[int, int, int, int]
+
+
+class Observed(ast.NodeTransformer):
+    """``x.view(2)`` becomes ``__torch2ms_seen__(17, x).view(2)``; ``places[17]`` is that of x."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.places: list[Place] = []
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        value = node.value
+        place = (value.lineno, value.col_offset, value.end_lineno or 0, value.end_col_offset or 0)
+        self.generic_visit(node)
+        if (
+            not isinstance(node.ctx, ast.Load)
+            or isinstance(value, ast.Constant)
+            or _is_super(value)
+        ):
+            return node
+        number = self.start + len(self.places)
+        self.places.append(place)
+        args: list[ast.expr] = [ast.Constant(number), node.value]
+        call = ast.Call(ast.Name(OBSERVER, ast.Load()), args, [])
+        node.value = ast.copy_location(call, value)
+        ast.copy_location(call.func, value)
+        ast.copy_location(args[0], value)
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node  # before Python 3.12 the places in it are not those in the file
+
+    def visit_MatchValue(self, node: ast.AST) -> ast.AST:
+        return node  # a pattern admits no call
+
+    visit_MatchClass = visit_MatchMapping = visit_MatchValue
+
+    # Annotations are read by others (dataclasses, torch.jit), not run for what they do.
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        returns, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.returns = returns
+        return node
+
+
+def _is_super(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
+
+
+def compiled(data: bytes, path: str, start: int) -> tuple[CodeType, list[Place]]:
+    """The code of a file, observed; its places are numbered from ``start``."""
+    tree = ast.parse(data, path)
+    observed = Observed(start)
+    code = compile(observed.visit(tree), path, "exec", dont_inherit=True)
+    return code, observed.places
+
 
 _PYTHON = frozenset(getattr(sys, "stdlib_module_names", ("builtins", "collections")))
 _NAMES = {torch.Size: "Size", torch.dtype: "dtype", torch.device: "device"}
@@ -35,7 +107,7 @@ class Observer:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.counts: Counter[tuple[int, type]] = Counter()
-        self.places: list[tuple[str, seeing.Place]] = []
+        self.places: list[tuple[str, Place]] = []
 
     def see(self, number: int, value: Any) -> Any:
         self.counts[number, type(value)] += 1
@@ -46,7 +118,7 @@ class Observer:
         file = Path(path)
         if not file.is_relative_to(self.root) or "site-packages" in file.parts:
             return None
-        code, places = seeing.compiled(data, path, len(self.places))
+        code, places = compiled(data, path, len(self.places))
         relative = file.relative_to(self.root).as_posix()
         self.places += [(relative, place) for place in places]
         return code
@@ -120,7 +192,7 @@ def _observe(observer: Observer) -> None:
         return plain(loader, data, path, **options) if code is None else code
 
     SourceFileLoader.source_to_code = source_to_code  # type: ignore[method-assign, assignment]
-    setattr(builtins, seeing.OBSERVER, observer.see)
+    setattr(builtins, OBSERVER, observer.see)
     # what was compiled before, without the observer, must not be taken
     sys.pycache_prefix = tempfile.mkdtemp(prefix="torch2ms_trace", dir=".")
 

@@ -13,9 +13,8 @@ from xml.etree import ElementTree as xml
 
 from migrate.records.outcomes import Verdict
 from migrate.records.result import SCHEMA_VERSION, Check, Frozen, ModelResult, Record, Verification
-from migrate.report.coverage import FINE
 from migrate.report.headline import cautions
-from migrate.report.ledger import flag_groups, topic
+from migrate.report.ledger import FINE, flag_groups, topic
 
 
 class Document(Frozen):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Ledger, Record, Verification
-from migrate.report.coverage import FINE, Coverage
+from migrate.report.ledger import FINE, Coverage
 
 TESTED = "CPU"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check, ModelResult, Side, Spread
-from migrate.report.coverage import FINE
+from migrate.report.ledger import FINE
 
 _WORST_LAST = {verdict: place for place, verdict in enumerate(Verdict)}
 # upper ends of log10(error / limit) for the colours 0 to 6; above the last it is 7

@@ -10,7 +10,7 @@ from shlex import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from migrate.records.result import FileResult, ModelResult, Record, Verification
-from migrate.report import coverage, headline, ledger
+from migrate.report import headline, ledger
 from migrate.report.diff import Block, blocks, texts
 from migrate.report.models import model_views, size
 
@@ -43,7 +43,7 @@ def page(
     record: Record, verification: Verification | None, source_root: Path, output_root: Path
 ) -> str:
     """The page: no network, no file beside it. Never raises for missing or odd files."""
-    seen = coverage.coverage(record, verification)
+    seen = ledger.coverage(record, verification)
     models = tuple(model_views(record, verification, source_root, output_root))
     room = min(DIFF_BUDGET, ROOM - size(models))
     files = tuple(_file_views(record, source_root, output_root, room))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from migrate.records.result import Record, Verification
-from migrate.report import coverage, headline, ledger
+from migrate.report import headline, ledger
 from migrate.report.headline import cautions
 
 MOST_FLAGS = 50
@@ -13,7 +13,7 @@ MOST_FLAGS = 50
 
 def to_markdown(record: Record, verification: Verification | None) -> str:
     """Summary, flags, parity and ledger; text of the user is escaped."""
-    seen = coverage.coverage(record, verification)
+    seen = ledger.coverage(record, verification)
     top = headline.headline(record, verification, seen)
     parts = [
         f"# {top.badge}: `{record.source_root}`",
@@ -101,7 +101,7 @@ def _parity(verification: Verification | None) -> str:
         (
             f"`{model.build}`",
             model.verdict.value,
-            f"{sum(c.verdict in coverage.MATCHED for c in model.checks)} of {len(model.checks)}",
+            f"{sum(c.verdict in ledger.MATCHED for c in model.checks)} of {len(model.checks)}",
             escape(f"{model.guilty.torch}: {model.guilty.cause}") if model.guilty else "",
         )
         for model in verification.models

@@ -11,8 +11,7 @@ from migrate.mapping.table import Table, is_pattern
 from migrate.records.outcomes import Span
 from migrate.syntax.source import Source, read
 from migrate.vendoring.closure import Closure
-from migrate.vendoring.installed import Installed, find
-from migrate.vendoring.library import Library
+from migrate.vendoring.library import Installed, Library, find
 from migrate.vendoring.policy import Policy, Wish, answered, is_below, policies
 from migrate.vendoring.reduced import reduced
 

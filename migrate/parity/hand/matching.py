@@ -1,20 +1,210 @@
-"""Pair the tensors of two models: the cheapest assignment, and where others are near.
+"""Pair the tensors of two models: the cheapest assignment, pieces of one another, a mapping file.
 
 The cost of a pair adds up: kinds of layer that differ, roles that differ, names that are not alike,
 and the distance between the times at which the layers run. Shapes that do not fit cannot pair.
+Query, key and value are one matrix on one side and three layers on the other; so are the gates of a
+recurrent layer. Such pieces lie along the first axis, in torch's order, or are stacked along a new
+one. The mapping file is TOML: ``[cells]`` maps module paths to Cell paths, ``[weights]`` torch's
+tensors to ``"place"``, ``{to, layout, torch_rows, rows, axis}``, or a list of such parts.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from migrate.parity.hand.fusing import Part, fuse, fuse_named
-from migrate.parity.hand.inventory import Shape, Side, Weight, likeness
+from migrate.parity.hand.inventory import Shape, Side, Weight, likeness, words
+from migrate.records.errors import Problem
+
+PIECES = (2, 3, 4)
+ORDERED = ("q", "k", "v")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows ``torch_rows`` of a torch tensor, after ``layout``, are ``rows`` of ``place``.
+
+    ``axis`` is that of ``rows``; None stands for all of it. ``adds``: to what another part puts
+    there.
+    """
+
+    key: str
+    place: str
+    layout: str = ""
+    torch_rows: tuple[int, int] | None = None
+    rows: tuple[int, int] | None = None
+    axis: int = 0
+    adds: bool = False
+
+
+@dataclass(frozen=True)
+class Fused:
+    parts: tuple[Part, ...]
+    torch_left: tuple[Weight, ...]
+    mindspore_left: tuple[Weight, ...]
+
+
+def fuse_named(torch: Sequence[Weight], mindspore: Sequence[Weight]) -> Fused:
+    """The pieces that are called q, k and v, where as many wholes are on the other side.
+
+    They go before all else: each by itself has the shape of many a layer.
+    """
+    parts: list[Part] = []
+    for wholes, pieces, join in ((torch, mindspore, False), (mindspore, torch, True)):
+        for shape in dict.fromkeys(whole.shape for whole in wholes):
+            wanted = [whole for whole in wholes if whole.shape == shape]
+            known = sum(weight.shape == shape for weight in pieces)
+            size = _piece_shape(shape, len(ORDERED), False, join)
+            fitting = [weight for weight in pieces if size and weight.shape == size]
+            groups = [g for g in _groups(fitting, len(ORDERED)) if all(_letter(w) for w in g)]
+            if known or len(groups) != len(wanted):
+                continue
+            groups.sort(key=lambda group: group[0].rank)
+            for whole, group in zip(sorted(wanted, key=lambda w: w.rank), groups, strict=True):
+                rows = whole.shape[0] // len(ORDERED)
+                found = tuple(_Piece(weight, rows) for weight in group)
+                parts += _join(whole, found) if join else _split(whole, found)
+    keys, places = {part.key for part in parts}, {part.place for part in parts}
+    return Fused(
+        tuple(parts), tuple(w for w in torch if w.place not in keys),
+        tuple(w for w in mindspore if w.place not in places),
+    )  # fmt: skip
+
+
+def fuse(torch: Sequence[Weight], mindspore: Sequence[Weight]) -> Fused:
+    """Find wholes on either side whose pieces lie on the other."""
+    parts: list[Part] = []
+    used: set[str] = set()
+    for whole in torch:
+        pieces = _pieces(whole, [w for w in mindspore if f"m{w.place}" not in used], False)
+        if pieces:
+            parts += _split(whole, pieces)
+            used |= {f"t{whole.place}", *(f"m{piece.weight.place}" for piece in pieces)}
+    for whole in mindspore:
+        if f"m{whole.place}" in used:
+            continue
+        pieces = _pieces(whole, [w for w in torch if f"t{w.place}" not in used], True)
+        if pieces:
+            parts += _join(whole, pieces)
+            used |= {f"m{whole.place}", *(f"t{piece.weight.place}" for piece in pieces)}
+    return Fused(
+        tuple(parts), tuple(w for w in torch if f"t{w.place}" not in used),
+        tuple(w for w in mindspore if f"m{w.place}" not in used),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A tensor that is ``rows`` of a whole along its first axis (the second if ``turned``)."""
+
+    weight: Weight
+    rows: int
+    layout: str = ""
+    turned: bool = False
+
+
+Group = tuple[_Piece, ...]
+
+
+def _pieces(whole: Weight, candidates: Sequence[Weight], join: bool) -> Group:
+    """The nearest group of tensors of one role that make up the whole."""
+    groups = list(_equal(whole, candidates, join))
+    groups = groups or list(_unequal(whole, candidates)) or list(_stacked(whole, candidates, join))
+    return min(groups, key=lambda group: _group_cost(whole, group)) if groups else ()
+
+
+def _group_cost(whole: Weight, group: Group) -> float:
+    first = group[0]
+    cost = 10 * min(abs(piece.weight.rank - whole.rank) for piece in group) + 2 * first.turned
+    return cost + 3 * (1 - likeness(whole.owner, first.weight.owner.rpartition(".")[0]))
+
+
+def _equal(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterator[Group]:
+    for count, turned in itertools.product(PIECES, (False, True)):
+        wanted = _piece_shape(whole.shape, count, turned, join)
+        fitting = [w for w in candidates if w.shape == wanted] if wanted else []
+        for group in _groups(fitting, count):
+            rows = whole.shape[1 if turned and join else 0] // count
+            yield tuple(_Piece(w, rows, "t()" if turned else "", turned) for w in group)
+
+
+def _unequal(whole: Weight, candidates: Sequence[Weight]) -> Iterator[Group]:
+    """Neighbours of other sizes, as two heads that are one layer on the other side."""
+    same = len(whole.shape), whole.shape[1:]
+    fitting = [w for w in candidates if w.shape and (len(w.shape), w.shape[1:]) == same]
+    for count in PIECES:
+        for group in _groups(fitting, count):
+            if sum(w.shape[0] for w in group) == whole.shape[0]:
+                yield tuple(_Piece(w, w.shape[0]) for w in group)
+
+
+def _stacked(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterator[Group]:
+    """As many tensors as the whole has rows, each of the shape of a row."""
+    shape = whole.shape[1:]
+    fitting = [w for w in candidates if w.shape == shape]
+    if len(whole.shape) > 1 and whole.shape[0] > 1:
+        layout = f"reshape{(1, *shape)}" if join else f"reshape({', '.join(map(str, shape))})"
+        for group in _groups(fitting, whole.shape[0]):
+            yield tuple(_Piece(w, 1, layout) for w in group)
+
+
+def _piece_shape(whole: Shape, count: int, turned: bool, join: bool) -> Shape:
+    """The shape of one of ``count`` pieces; empty where the whole does not divide."""
+    axis = 1 if turned and join else 0
+    if len(whole) <= axis or whole[axis] % count or (turned and len(whole) != 2):
+        return ()
+    piece = tuple(size // count if i == axis else size for i, size in enumerate(whole))
+    return piece[::-1] if turned else piece
+
+
+def _groups(fitting: Sequence[Weight], count: int) -> Iterator[tuple[Weight, ...]]:
+    """Neighbours in registration with one parent and one role; q, k, v in that order."""
+    keyed: dict[tuple[str, str], list[Weight]] = {}
+    for weight in fitting:
+        parent = weight.owner.rpartition(".")[0]
+        role = weight.role if weight.role in ("weight", "bias") else ""
+        keyed.setdefault((parent, role), []).append(weight)
+    for members in keyed.values():
+        named = [weight for weight in members if _letter(weight)]
+        members = named if len(named) == count else members
+        for start in range(len(members) - count + 1):
+            yield tuple(sorted(members[start : start + count], key=_letter_order))
+
+
+def _letter(weight: Weight) -> str:
+    found = words(weight.place)[-3:]
+    return next((x for x in ORDERED for w in found if w in (x, f"w{x}", f"{x}w", f"b{x}")), "")
+
+
+def _letter_order(weight: Weight) -> int:
+    letter = _letter(weight)
+    return ORDERED.index(letter) if letter else len(ORDERED)
+
+
+def _split(whole: Weight, pieces: Group) -> Iterator[Part]:
+    for piece, rows in zip(pieces, _rows(pieces), strict=True):
+        yield Part(whole.place, piece.weight.place, piece.layout, torch_rows=rows)
+
+
+def _join(whole: Weight, pieces: Group) -> Iterator[Part]:
+    """A turned whole holds its pieces side by side."""
+    axis = 1 if pieces[0].turned else 0
+    for piece, rows in zip(pieces, _rows(pieces), strict=True):
+        yield Part(piece.weight.place, whole.place, piece.layout, rows=rows, axis=axis)
+
+
+def _rows(pieces: Group) -> Iterator[tuple[int, int]]:
+    ends = list(itertools.accumulate(piece.rows for piece in pieces))
+    return zip([0, *ends], ends, strict=False)
 
 
 def layouts(torch: Weight, mindspore: Weight, native: bool) -> tuple[str, ...]:
@@ -292,3 +482,81 @@ def _choices(matches: Sequence[Match], unsure: Sequence[Match]) -> list[Mapping[
 def with_choice(matching: Matching, change: Mapping[str, Part]) -> tuple[Part, ...]:
     """The parts with some of them exchanged."""
     return tuple(change.get(part.key, part) for part in matching.parts)
+
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+HEAD = """\
+# Which Cell and which tensor stands for which, as torch2ms verify found it. Edit it, and give it
+# back with --map: what stands here is taken as it is, what does not is looked for.
+"""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What a mapping file says."""
+
+    cells: Mapping[str, str]
+    parts: tuple[Part, ...]
+
+
+def text(
+    cells: Mapping[str, str], parts: Sequence[Part],
+    ambiguous: Sequence[tuple[str, tuple[str, ...]]],
+) -> str:  # fmt: skip
+    """The file; tensors with other plausible partners are marked."""
+    unsure = dict(ambiguous)
+    lines = [HEAD, "[cells]"]
+    lines += [f"{json.dumps(path)} = {json.dumps(cell)}" for path, cell in cells.items() if path]
+    lines += ["", "[weights]"]
+    for key in dict.fromkeys(part.key for part in parts):
+        mine = [part for part in parts if part.key == key]
+        value = _part(mine[0]) if len(mine) == 1 else f"[{', '.join(_part(p) for p in mine)}]"
+        note = f"  # unsure: or {', '.join(unsure[key])}" if key in unsure else ""
+        lines.append(f"{json.dumps(key)} = {value}{note}")
+    return "\n".join(lines) + "\n"
+
+
+def _part(part: Part) -> str:
+    more = [f"layout = {json.dumps(part.layout)}"] if part.layout else []
+    more += [f"torch_rows = {list(part.torch_rows)}"] if part.torch_rows else []
+    more += [f"rows = {list(part.rows)}"] if part.rows else []
+    more += [f"axis = {part.axis}"] if part.axis else []
+    more += ["adds = true"] if part.adds else []
+    place = json.dumps(part.place)
+    return f"{{ {', '.join([f'to = {place}', *more])} }}" if more else place
+
+
+def read(path: Path) -> Fixed:
+    """Read a mapping file. Raises Problem that names the line or key."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        cells = {str(path): str(cell) for path, cell in data.get("cells", {}).items()}
+        parts = [
+            part for key, value in data.get("weights", {}).items()
+            for part in _parts(key, value)
+        ]  # fmt: skip
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise Problem(
+            str(path), "not a mapping file", f"{type(error).__name__}: {error}",
+            "give a file that torch2ms verify wrote, or a new name",
+        ) from error  # fmt: skip
+    return Fixed(cells, tuple(parts))
+
+
+def _parts(key: str, value: Any) -> list[Part]:
+    found = []
+    for item in value if isinstance(value, list) else [value]:
+        row = {"to": item} if isinstance(item, str) else item
+        known = {"to", "layout", "torch_rows", "rows", "axis", "adds"}
+        if not isinstance(row, dict) or not set(row) <= known:
+            raise ValueError(f"{key}: a part has the keys {', '.join(sorted(known))}")
+        pairs = [tuple(row[name]) if name in row else None for name in ("torch_rows", "rows")]
+        found.append(Part(
+            key, row["to"], row.get("layout", ""), pairs[0], pairs[1], row.get("axis", 0),
+            bool(row.get("adds", False)),
+        ))  # fmt: skip
+    return found

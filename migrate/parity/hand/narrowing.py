@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from migrate.parity.checks import FINE, PARAMETERS
-from migrate.parity.diagnose import cause_of, first_failing, line_of, place_of, setting_differences
+from migrate.parity.diagnose import (
+    cause_of,
+    examined,
+    first_failing,
+    line_of,
+    place_of,
+    setting_differences,
+)
 from migrate.parity.exchange import read_index
-from migrate.parity.first_call import examined
 from migrate.parity.hand.inventory import kind_of
 from migrate.parity.worker import Payload
 from migrate.records.outcomes import Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import Call, Side, family, likeness
+from migrate.parity.hand.matching import Part
 
 NO = -1e9
 FIXED, KIND, FAMILY, NAME, SHAPE = 20.0, 2.0, 0.8, 1.0, 0.7

@@ -31,11 +31,9 @@ from migrate.parity.checks import (
 from migrate.parity.climb import Found, Progress, climb
 from migrate.parity.compare import Measure, merge, worst
 from migrate.parity.exchange import ArrayStore, read_index
-from migrate.parity.hand.fusing import Part
 from migrate.parity.hand.inventory import kind_of, mindspore_side, torch_side
-from migrate.parity.hand.mapping import Fixed
-from migrate.parity.hand.mapping import text as mapping_text
-from migrate.parity.hand.matching import Matching, match, with_choice, with_sums
+from migrate.parity.hand.matching import Fixed, Matching, Part, match, with_choice, with_sums
+from migrate.parity.hand.matching import text as mapping_text
 from migrate.parity.hand.narrowing import MEANT, first_guilty
 from migrate.parity.hand.partners import pair_cells
 from migrate.parity.journal import Journal

@@ -1,5 +1,4 @@
 """In: a verified model. Out: pytest files that verify it again, where this tool is not installed.
 
-Import order inside this folder: support and torch_check (copied beside the tests), copies,
-fixtures, pages.
+support and torch_check are copied beside the tests that `pages` writes.
 """

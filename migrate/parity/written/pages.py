@@ -1,21 +1,30 @@
-"""In: a session and its checks. Out: a pytest file, its fixtures, and what it imports."""
+"""In: a session and its checks. Out: a pytest file, its fixtures, and what it imports.
+
+The tests judge by the very code that verify judged by, copied beside them; only its imports become
+relative. In the fixtures model.json says what to build and which Cell is whose partner; each rung
+has a folder with index.json and arrays.safetensors (complex numbers, which that format lacks, as
+.npy).
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from safetensors.numpy import save_file
 
 from migrate import __version__
+from migrate.parity.discover import without_mode
+from migrate.parity.exchange import PACK, ArrayStore, Spec, read_index
 from migrate.parity.recorded import Recorded
-from migrate.parity.written.copies import PACKAGE, copies
-from migrate.parity.written.fixtures import write_fixtures
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check
 
@@ -145,3 +154,149 @@ def _text(value: Any) -> str:
     """A Python string literal with double quotes, as formatters write it."""
     literal = repr(str(value))
     return literal if '"' in literal else f'"{literal[1:-1]}"'
+
+
+FOLDERS = {"forward eval": "eval", "forward train": "train"}
+
+
+def write_fixtures(session: Recorded, checks: Sequence[Check], folder: Path) -> None:
+    """Write all that the tests of one model read. Raises WorkerError and WorkerLost."""
+    folder.mkdir(parents=True)
+    model = _model(session)
+    text = json.dumps(model, indent=1) + "\n"
+    (folder / "model.json").write_text(text, encoding="utf-8")
+    weights = {
+        "tensors": [{"t": "tensor", "key": row["array"]} for row in session.torch["tensors"]]
+    }
+    _pack(session.folder / "weights", folder / "weights", weights)
+    rungs = {check.rung for check in checks}
+    for rung, name in FOLDERS.items():
+        if rung in rungs:
+            source = session.recorded(training=rung == "forward train")
+            _pack(source, folder / name, _trimmed(read_index(source), rung, checks))
+    if "gradients" in rungs:
+        source = session.differentiated(local=False)
+        _pack(source, folder / "gradients", read_index(source))
+    if "loss" in rungs:
+        source = session.trained()
+        _pack(source, folder / "training", read_index(source))
+
+
+def _model(session: Recorded) -> Spec:
+    target, request = session.target, session.request
+    rows = {row["key"]: row for row in session.torch["tensors"]}
+    return {
+        "package": target.ms_package, "file": target.output, "build": without_mode(target.build),
+        "seed": request.seed,
+        "strictness": session.strictness,
+        "loss": request.loss[-1] if request.loss else "",
+        "optimizer": request.optimizer[-1] if request.optimizer else "",
+        "paths": session.paths,
+        "missing": [f"{key}: {why}" for key, why in session.pairing.missing],
+        "pairs": [
+            {"key": pair.key, "place": pair.place, "layout": pair.layout,
+             "array": rows[pair.key]["array"], "start": "", "spread": None}
+            for pair in session.pairing.pairs if pair.place
+        ],
+        "torch": {
+            "package": target.package, "file": target.source, "build": target.build,
+            "tensors": [{"key": key, "array": row["array"]} for key, row in rows.items()],
+        },
+    }  # fmt: skip
+
+
+def _trimmed(index: Spec, rung: str, checks: Sequence[Check]) -> Spec:
+    """Only the calls that a test makes, and of them what each Cell gives by itself."""
+    wanted = {c.torch_path for c in checks if c.rung == rung and c.verdict is not Verdict.NOT_RUN}
+    calls = [
+        {name: part for name, part in call.items() if name != "cumulative"}
+        for call in index["calls"] if call["path"] in wanted | {""}
+    ]  # fmt: skip
+    return {"training": index["training"], "calls": calls}
+
+
+def _pack(source: Path, target: Path, index: Spec) -> None:
+    """The index, and of the arrays those that it names."""
+    target.mkdir()
+    store = ArrayStore(source)
+    arrays = {key: store.get(key) for key in dict.fromkeys(_keys(index))}
+    plain = {key: array.copy(order="C") for key, array in arrays.items() if array.dtype.kind != "c"}
+    save_file(plain, target / PACK)
+    for key in arrays.keys() - plain.keys():
+        (target / f"{key}.npy").write_bytes((source / f"{key}.npy").read_bytes())
+    (target / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+
+
+def _keys(part: Any) -> Iterator[str]:
+    """The keys of all arrays that a description names, wherever they stand."""
+    if isinstance(part, dict):
+        if part.get("t") == "tensor":
+            yield part["key"]
+        inner: Sequence[Any] = list(part.values())
+    else:
+        inner = part if isinstance(part, list) else ()
+    for item in inner:
+        yield from _keys(item)
+
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "torch2ms_parity"
+FIRST = ("migrate.parity.written.support", "migrate.parity.written.torch_check")
+NOTICE = (
+    f"# Copied from torch2mindspore {__version__} (Apache-2.0); changes are lost when tests are "
+)
+NOTICE += "written again.\n"
+INIT = '''"""What the parity tests beside this folder stand on."""
+'''
+
+
+def copies() -> dict[str, str]:
+    """Every file that the tests import, directly or not: name -> text."""
+    waiting = list(FIRST)
+    texts: dict[str, str] = {}
+    origins: dict[str, str] = {}
+    while waiting:
+        module = waiting.pop()
+        name = f"{_short(module)}.py"
+        if origins.setdefault(name, module) != module:
+            raise ValueError(f"{module} and {origins[name]} would both become {name}")
+        if name in texts:
+            continue
+        text = _path(module).read_text(encoding="utf-8")
+        texts[name] = NOTICE + _relative(text, module)
+        waiting += [found for _, found in _imports(text, module)]
+    return {"__init__.py": NOTICE + INIT, **dict(sorted(texts.items()))}
+
+
+def _short(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def _path(module: str) -> Path:
+    return ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
+
+
+def _imports(text: str, module: str) -> Iterator[tuple[ast.ImportFrom, str]]:
+    """Imports of this package, each with the module it needs. Raises ValueError for other forms."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import) and any(a.name.startswith("migrate") for a in node.names):
+            raise ValueError(f"{module}:{node.lineno}: import the names that are needed")
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("migrate"):
+            continue
+        source = node.module or ""
+        if _path(source).is_file():
+            yield node, source
+        for alias in node.names if not _path(source).is_file() else ():
+            yield node, f"{source}.{alias.name}"
+
+
+def _relative(text: str, module: str) -> str:
+    """The text with ``from migrate.a.b import c`` as ``from .b import c``."""
+    lines = text.splitlines(keepends=True)
+    for node, needed in _imports(text, module):
+        old = f"from {node.module} import"
+        new = f"from .{_short(needed)} import" if needed == node.module else "from . import"
+        number = node.lineno - 1
+        if old in lines[number]:
+            lines[number] = lines[number].replace(old, new, 1)
+    return "".join(lines)
