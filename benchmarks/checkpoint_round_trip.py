@@ -24,9 +24,10 @@ from typing import Any
 
 from migrate.parity.checkpoint import Conversion, convert_with
 from migrate.parity.ladder import verify_with
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides, open_sides
 from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.records.errors import Problem
 from migrate.records.result import ModelResult
 from migrate.workspace import outputs, record
 from migrate.workspace.outputs import Output
@@ -155,7 +156,7 @@ def run(models: list[dict[str, Any]], also: list[str], work: Path) -> Iterator[t
 def _tried(sides: Sides, output: Path, file: str, scratch: Path) -> str:
     try:
         return round_trip(sides, output, file, "made()", scratch)
-    except (VerifyError, WorkerError, WorkerLost) as error:
+    except (Problem, WorkerError, WorkerLost) as error:
         return f"FAILED {error}"
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import migrate.parity.ladder as ladder
 from migrate.parity.compare import worst
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
+from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict
 from migrate.records.result import ModelResult, Verification
 from migrate.workspace.record import locate, read_verification
@@ -137,7 +138,7 @@ def test_the_result_lies_beside_the_record_and_where_asked(
 
 def test_an_error_of_the_engine_is_a_message(run, out: Path, monkeypatch) -> None:
     def verify(request: VerifyRequest, progress: object) -> Verification:
-        raise VerifyError("torch", "cannot be imported", "not installed", "install it")
+        raise Problem("torch", "cannot be imported", "not installed", "install it")
 
     monkeypatch.setattr(ladder, "verify", verify)
     done = run("verify", out)

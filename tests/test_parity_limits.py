@@ -9,9 +9,10 @@ import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.parity.ladder import verify
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker, WorkerLost, this_python
+from migrate.records.errors import Problem
 
 pytestmark = [
     pytest.mark.skipif(
@@ -45,5 +46,5 @@ def test_both_sides_get_the_limit(tmp_path: Path) -> None:
 
 def test_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
     record = write_pair(tmp_path, LENET, LENET_MS)
-    with pytest.raises(VerifyError, match=r"--device: MindSpore cannot use Ascend: .*Next: leave"):
+    with pytest.raises(Problem, match=r"--device: MindSpore cannot use Ascend: .*; leave"):
         verify(VerifyRequest(record, record.parent, device="Ascend"), lambda line: None)

@@ -12,8 +12,9 @@ import pytest
 from parity_pairs import BLOCK, BLOCK_MS, LENET, LENET_MS, TAGGER, TAGGER_MS, write_pair
 
 from migrate.parity.ladder import verify_with
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
+from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict
 
 pytestmark = [
@@ -309,11 +310,11 @@ def test_source_and_output_are_not_written_to(verified, tmp_path):
 
 
 def test_no_record_no_model_and_a_bad_input_are_errors(verified, tmp_path):
-    with pytest.raises(VerifyError, match="Next: run torch2ms convert first"):
+    with pytest.raises(Problem, match="; run torch2ms convert first"):
         verify_with((), VerifyRequest(tmp_path / "none.json", tmp_path), print)
-    with pytest.raises(VerifyError, match="no model was found"):
+    with pytest.raises(Problem, match="no model was found"):
         verified("import torch\n", "import mindspore\n")
-    with pytest.raises(VerifyError, match="flot32"):
+    with pytest.raises(Problem, match="flot32"):
         verified(PLAIN, MISSING, inputs=("2x3:flot32",))
 
 
@@ -325,7 +326,7 @@ def test_a_missing_framework_says_how_to_install_it(tmp_path):
     request = VerifyRequest(record, record.parent, torch_python=python)
     pair = open_sides(request, tmp_path / "workers", 0)
     try:
-        with pytest.raises(VerifyError, match="torch2mindspore\\[verify\\]"):
+        with pytest.raises(Problem, match="torch2mindspore\\[verify\\]"):
             verify_with((pair,), request, print)
     finally:
         pair.stop()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
+from migrate.records.errors import Problem
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="needs the extra [cluster]"
@@ -132,7 +133,7 @@ def test_no_cluster_there_is_said(tmp_path: Path) -> None:
 
     request = VerifyRequest(tmp_path / "r.json", tmp_path, cluster="no such place")
     with (
-        pytest.raises(VerifyError, match=r"no cluster at no such place.*Next: start one"),
+        pytest.raises(Problem, match=r"no cluster at no such place.*; start one"),
         cluster.open_cluster(request),
     ):
         pass
@@ -150,7 +151,7 @@ def test_a_machine_that_sees_other_files_is_refused(tmp_path: Path) -> None:
         def run(self, function: object, path: Path) -> dict[str, tuple[str, str]]:
             return {"tcp://here:1": own, "tcp://there:1": (own[0], "FileNotFoundError")}
 
-    with pytest.raises(VerifyError, match="tcp://there:1: sees other files"):
+    with pytest.raises(Problem, match="tcp://there:1: sees other files"):
         cluster._checked(Client(), VerifyRequest(record, tmp_path))
 
 

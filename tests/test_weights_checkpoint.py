@@ -24,7 +24,7 @@ from migrate.parity.checkpoint import (
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.layout import apply_layout, undo_layout
 from migrate.parity.optimizer_state import Held, to_mindspore_moments, to_torch_moments
-from migrate.parity.request import VerifyError
+from migrate.records.errors import Problem
 from migrate.records.result import ModelResult
 
 NAMES = {
@@ -234,5 +234,5 @@ def test_a_moment_must_have_the_shape_of_its_weight(store: ArrayStore) -> None:
 
 def test_a_model_without_names_is_refused(tmp_path: Path) -> None:
     blank = MODEL.model_copy(update={"weight_names": {}})
-    with pytest.raises(VerifyError, match="run torch2ms verify first"):
+    with pytest.raises(Problem, match="run torch2ms verify first"):
         convert_checkpoint(Conversion(tmp_path / "a.pth", tmp_path / "a.ckpt", blank), tmp_path)

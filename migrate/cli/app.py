@@ -10,8 +10,6 @@ import typer
 
 from migrate import __version__
 from migrate.cli import options as o
-from migrate.cli.table_app import table_app
-from migrate.cli.weights_app import weights_app
 from migrate.records.errors import Problem
 
 app = typer.Typer(
@@ -25,14 +23,14 @@ app = typer.Typer(
     epilog="Exit codes: 0 clean; 1 something is flagged, or parity fails; 2 usage or unreadable "
     "input; 3 an internal error.",
 )
+table_app = typer.Typer(no_args_is_help=True, help="The mapping table: facts, lints, evidence.")
+weights_app = typer.Typer(no_args_is_help=True, help="Checkpoints: torch and MindSpore.")
 app.add_typer(table_app, name="table")
 app.add_typer(weights_app, name="weights")
 
 
 @app.callback()
-def torch2ms(
-    version: o.Version = False,
-) -> None:
+def torch2ms(version: o.Version = False) -> None:
     """Moves PyTorch code to MindSpore and proves the move, Cell by Cell."""
 
 
@@ -161,19 +159,22 @@ def verify(
       torch2ms verify out/net.py --steps 3 --loss 'nn.CrossEntropyLoss()' --target '4:int64<10'
       torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
     """
-    from migrate.cli.verify import Given, run
+    from migrate.cli import verify as one
+    from migrate.cli import verify_pair as pair
+    from migrate.workspace.settings import VerifySettings
 
-    given = Given(
-        tuple(build or ()), tuple(input or ()), mode,
-        jobs, timeout, k, rtol, atol, torch_python,
-        steps, tuple(loss or ()), tuple(target or ()), tuple(optimizer or ()), write_tests,
-        device, memory, cluster, tuple(magnitude or ()),
+    given = VerifySettings(
+        build=tuple(build or ()), input=tuple(input or ()), mode=mode, jobs=jobs, timeout=timeout,
+        k=k, rtol=rtol, atol=atol, torch_python=torch_python, steps=steps, loss=tuple(loss or ()),
+        target=tuple(target or ()), optimizer=tuple(optimizer or ()), device=device,
+        memory=memory, cluster=cluster, magnitudes=tuple(magnitude or ()),
     )  # fmt: skip
-    if other is not None:
-        from migrate.cli.verify_pair import run as run_pair
-
-        raise typer.Exit(run_pair(out, other, given, json, map))
-    raise typer.Exit(run(Path(out), given, json))
+    if other is None:
+        raise typer.Exit(one.run(Path(out), given, json, write_tests))
+    if write_tests:
+        raise Problem("--write-tests", "not for a pair", "only converted code has a record",
+                      "write a test with assert_parity (docs/verify.md)")  # fmt: skip
+    raise typer.Exit(pair.run(out, other, given, json, map))
 
 
 @app.command()
@@ -221,13 +222,124 @@ def explain(
 
 
 @app.command()
-def doctor(
-    version: o.Version = False,
-) -> None:
+def doctor(version: o.Version = False) -> None:
     """Look at Python, torch, MindSpore, numpy and the processor, and advise."""
     from migrate.cli.questions import doctor as run
 
     raise typer.Exit(run())
+
+
+@table_app.callback()
+def table(version: o.Version = False) -> None:
+    """The mapping table: facts, lints, evidence."""
+
+
+@table_app.command("list")
+def list_rows(
+    names: o.Parts = None,
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """List the rows: torch name, target, state of the evidence."""
+    from migrate.cli.own import given
+    from migrate.cli.table import show
+
+    raise typer.Exit(show(tuple(names or ()), given(Path.cwd(), None, mappings).mappings))
+
+
+@table_app.command()
+def lint(
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """Check the rows and cases without running them."""
+    from migrate.cli.own import given
+    from migrate.cli.table import lint as run
+
+    raise typer.Exit(run(given(Path.cwd(), None, mappings).mappings))
+
+
+@table_app.command()
+def docs(
+    context: typer.Context,
+    out: o.Pages,
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """Write the table as one searchable page (table.html), and the pages made from the program."""
+    from migrate.cli.own import given
+    from migrate.cli.table import docs as run
+
+    whole = context.find_root().command
+    raise typer.Exit(run(out, whole, given(Path.cwd(), None, mappings).mappings))
+
+
+@table_app.command()
+def facts(version: o.Version = False) -> None:
+    """Write mappings/facts again from the installed torch and MindSpore."""
+    from migrate.cli.table import facts as run
+
+    raise typer.Exit(run())
+
+
+@table_app.command("verify")
+def verify_rows(
+    names: o.Keys = None,
+    changed: o.Changed = False,
+    mappings: o.Mappings = None,
+    jobs: o.Pairs = 2,
+    version: o.Version = False,
+) -> None:
+    """Run the cases of rows on both frameworks and write mappings/evidence.
+
+    Rows of your own alone, where there are any and no row is named; their evidence goes into the
+    folder evidence beside them.
+    """
+    from migrate.cli.own import given
+    from migrate.cli.table import verify as run
+
+    own = given(Path.cwd(), None, mappings).mappings
+    raise typer.Exit(run(tuple(names or ()), changed, jobs, own))
+
+
+@weights_app.callback()
+def weights(version: o.Version = False) -> None:
+    """Checkpoints: from torch to MindSpore and back."""
+
+
+@weights_app.command("convert")
+def convert_weights(
+    source: o.Checkpoint,
+    target: o.CheckpointOut,
+    record: o.Recorded,
+    build: o.BuildOne = None,
+    to: o.Side = None,
+    base: o.Base = None,
+    only_weights: o.OnlyWeights = False,
+    partial: o.Partial = False,
+    shard_size: o.ShardSize = 0,
+    force: o.Replace = False,
+    torch_python: o.TorchPython = None,
+    version: o.Version = False,
+) -> None:
+    """Convert a checkpoint between torch and MindSpore by the names of the conversion.
+
+    The ending of OUT says what is written. Every tensor is accounted for: if one has no partner,
+    or one of the model's is not in the file, nothing is written and the exit code is 1. An
+    optimizer's state, the epoch and other plain values come along. No code in a file is run.
+
+    \b
+    Examples:
+      torch2ms weights convert net.pth net.ckpt --record out/net.py --build 'Net(10)'
+      torch2ms weights convert model.safetensors.index.json net.ckpt --record out
+      torch2ms weights convert net.ckpt net.pth --record out --base first.pth
+    """
+    from migrate.cli.weights import Wanted, run
+
+    wanted = Wanted(
+        to, build, base, only_weights, partial, shard_size * 10**6, force, torch_python
+    )  # fmt: skip
+    raise typer.Exit(run(source, target, record, wanted))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

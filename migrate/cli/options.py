@@ -206,6 +206,22 @@ Recorded = Annotated[
 BuildOne = Annotated[
     str | None, typer.Option(metavar="EXPR", help="Which verified model, if there are several.")
 ]
+Side = Annotated[
+    Literal["torch", "mindspore"] | None,
+    typer.Option(help="Whose file to write; default: as names and endings say."),
+]
+Base = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A file of torch that gives what MindSpore does not keep."),
+]
+OnlyWeights = Annotated[
+    bool, typer.Option("--only-weights", help="The state dict alone: no optimizer, no epoch.")
+]
+Partial = Annotated[bool, typer.Option("--partial", help="Write although tensors have no partner.")]
+ShardSize = Annotated[
+    int, typer.Option(metavar="MB", min=0, help="Several files of this size and an index.")
+]
+Replace = Annotated[bool, typer.Option("--force", help="Replace OUT.")]
 
 # scan
 ScanFormat = Annotated[Literal["text", "json", "md"], typer.Option(help="Of what is printed.")]

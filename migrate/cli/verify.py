@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,32 +30,13 @@ JOURNAL = ".partial"
 REPRODUCTIONS = "torch2ms_reproductions"
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the command line says; None: not given, then pyproject.toml and the defaults count."""
+def run(
+    out: Path, given: VerifySettings, json: Path | None = None, tests: Path | None = None
+) -> int:
+    """Verify, print, write torch2ms.verify.json. Gives the exit code; raises Problem.
 
-    build: tuple[str, ...] = ()
-    input: tuple[str, ...] = ()
-    mode: str | None = None
-    jobs: int | None = None
-    timeout: float | None = None
-    k: float | None = None
-    rtol: float | None = None
-    atol: float | None = None
-    torch_python: Path | None = None
-    steps: int | None = None
-    loss: tuple[str, ...] = ()
-    target: tuple[str, ...] = ()
-    optimizer: tuple[str, ...] = ()
-    tests: Path | None = None
-    device: str | None = None
-    memory: float | None = None
-    cluster: str | None = None
-    magnitudes: tuple[float, ...] = ()
-
-
-def run(out: Path, given: Given, json: Path | None) -> int:
-    """Verify, print, write torch2ms.verify.json. Gives the exit code; raises Problem."""
+    What ``given`` leaves out is taken from pyproject.toml.
+    """
     located = record.locate(out)
     need("numpy", "mindspore")
     from migrate.parity.journal import close_journal
@@ -63,7 +44,7 @@ def run(out: Path, given: Given, json: Path | None) -> int:
     found = settings.nearest(located.root, Path.cwd()).verify
     if given.cluster or found.cluster:
         need("distributed", extra="cluster")
-    requests = tuple(_requests(located, given, found))
+    requests = [replace(one, tests=tests) for one in _requests(located, given, found)]
     if not any(request.journal and request.journal.exists() for request in requests):
         shutil.rmtree(located.root / REPRODUCTIONS, ignore_errors=True)  # of an earlier run
     result = _verify(requests)
@@ -80,7 +61,7 @@ def run(out: Path, given: Given, json: Path | None) -> int:
     return 1 if _ORDER.index(result.verdict) >= _PASSED else 0
 
 
-def verified(out: Path, given: Given) -> Verification:
+def verified(out: Path, given: VerifySettings) -> Verification:
     """What verify finds, with the settings of the nearest pyproject.toml; nothing is written."""
     located = record.locate(out)
     need("numpy", "mindspore")
@@ -89,13 +70,15 @@ def verified(out: Path, given: Given) -> Verification:
     return _verify([replace(one, journal=None, reproductions=None) for one in requests])
 
 
-def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator[VerifyRequest]:
+def _requests(
+    located: Located, given: VerifySettings, found: VerifySettings
+) -> Iterator[VerifyRequest]:
     """One request for what the command line asks, else one for each model of the settings."""
     from migrate.parity.request import VerifyRequest
 
     kept = located.verification.with_name(located.verification.name + JOURNAL)
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
-    common = replace(common, reproductions=located.root / REPRODUCTIONS, tests=given.tests)
+    common = replace(common, reproductions=located.root / REPRODUCTIONS)
     common = applied(common, given, found, "jobs cluster seed steps")
     common = replace(
         common, loss=given.loss or found.loss, targets=given.target or found.target,
@@ -114,12 +97,12 @@ def _requests(located: Located, given: Given, found: VerifySettings) -> Iterator
 
 
 def applied(
-    request: VerifyRequest, given: Given, found: VerifySettings, more: str = ""
+    request: VerifyRequest, given: VerifySettings, found: VerifySettings, more: str = ""
 ) -> VerifyRequest:
     """Return the request with what the command line says, or else the settings, of these names."""
     changed: dict[str, Any] = {}
     for name in f"timeout k rtol atol torch_python device memory {more}".split():
-        own = getattr(given, name, None)
+        own = getattr(given, name)
         value = getattr(found, name) if own is None else own
         changed |= {} if value is None else {name: value}
     mode = given.mode or found.mode or "both"
@@ -131,15 +114,12 @@ def applied(
 
 def _verify(requests: Sequence[VerifyRequest]) -> Verification:
     from migrate.parity.ladder import Interrupted, verify
-    from migrate.parity.request import VerifyError
 
     try:
         first, *more = requests
         return verify(first, lambda line: print(line, file=sys.stderr), *more)
     except Interrupted as interrupted:
         return interrupted.found
-    except VerifyError as error:
-        raise Problem(error.where, error.what, error.why, error.next_step) from error
     except ValueError as error:
         raise Problem(
             "--input", "not an input", str(error), "see torch2ms verify --help"

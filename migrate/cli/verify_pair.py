@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.cli.terminal import need
-from migrate.cli.verify import Given, applied
+from migrate.cli.verify import applied
 from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict
 from migrate.records.result import PairResult
 from migrate.workspace import settings
 from migrate.workspace.outputs import write_atomically
+from migrate.workspace.settings import VerifySettings
 
 if TYPE_CHECKING:
     from migrate.parity.hand.port import Pair
@@ -26,7 +27,9 @@ _LISTED = 8
 MAP = ".map.toml"
 
 
-def run(torch: str, mindspore: str, given: Given, json: Path | None, map: Path | None) -> int:
+def run(
+    torch: str, mindspore: str, given: VerifySettings, json: Path | None, map: Path | None
+) -> int:
     """Verify a pair, print, write the result and the mapping. Gives the exit code."""
     result, text = verified(torch, mindspore, given, map)
     target = map or (json.with_suffix(MAP) if json else None)
@@ -41,7 +44,11 @@ def run(torch: str, mindspore: str, given: Given, json: Path | None, map: Path |
 
 
 def verified(
-    torch: str, mindspore: str, given: Given, map: Path | None = None, folders: Sequence[Path] = ()
+    torch: str,
+    mindspore: str,
+    given: VerifySettings,
+    map: Path | None = None,
+    folders: Sequence[Path] = (),
 ) -> tuple[PairResult, str]:
     """The result of a pair and the text of its mapping; modules are looked for in folders first."""
     need("numpy", "mindspore")
@@ -71,7 +78,7 @@ def _pair(torch: str, mindspore: str, map: Path | None, first: Sequence[Path]) -
     return Pair(*sides, folders, fixed)
 
 
-def _request(given: Given) -> VerifyRequest:
+def _request(given: VerifySettings) -> VerifyRequest:
     from migrate.parity.request import VerifyRequest, parse_input
 
     if given.build:
@@ -80,9 +87,6 @@ def _request(given: Given) -> VerifyRequest:
     if given.steps or given.loss or given.target or given.optimizer:
         raise Problem("--steps", "not for a pair", "only converted code is trained on both sides",
                       "leave out --steps, --loss, --target and --optimizer")  # fmt: skip
-    if given.tests:
-        raise Problem("--write-tests", "not for a pair", "only converted code has a record",
-                      "write a test with assert_parity (docs/verify.md)")  # fmt: skip
     for text in given.input:
         try:
             parse_input(text)

@@ -46,7 +46,6 @@ def run(source: Path, target: Path, out: Path, wanted: Wanted) -> int:
     need("numpy", "mindspore")
     model = _model(record.locate(out), out, wanted)
     from migrate.parity.checkpoint import Conversion, convert_checkpoint
-    from migrate.parity.request import VerifyError
 
     asked = Conversion(
         source, target, model, None if wanted.to is None else wanted.to == "torch",
@@ -54,10 +53,7 @@ def run(source: Path, target: Path, out: Path, wanted: Wanted) -> int:
     )  # fmt: skip
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".torch2ms-", dir=target.parent) as folder:
-        try:
-            done = convert_checkpoint(asked, Path(folder))
-        except VerifyError as error:
-            raise Problem(error.where, error.what, error.why, error.next_step) from error
+        done = convert_checkpoint(asked, Path(folder))
         for line in lines(done, target):
             print(line)
         _placed(Path(folder), done.files, target, wanted.force)
@@ -122,17 +118,14 @@ def _model(located: Located, out: Path, wanted: Wanted) -> ModelResult:
 def _paired(located: Located, wanted: Wanted) -> Verification:
     """Build the models on both sides and copy the weights; nothing is run."""
     from migrate.parity.ladder import verify
-    from migrate.parity.request import VerifyError, VerifyRequest
+    from migrate.parity.request import VerifyRequest
 
     found = settings.nearest(located.root, Path.cwd()).verify
     python = wanted.torch_python or found.torch_python
     request = VerifyRequest(located.path, located.root, file=located.file, modes=())
     builds = (wanted.build,) if wanted.build else tuple(m.build for m in found.model)
-    try:
-        asked = replace(request, builds=builds, torch_python=python)
-        return verify(asked, lambda line: print(line, file=sys.stderr))
-    except VerifyError as error:
-        raise Problem(error.where, error.what, error.why, error.next_step) from error
+    asked = replace(request, builds=builds, torch_python=python)
+    return verify(asked, lambda line: print(line, file=sys.stderr))
 
 
 def chosen(found: Verification, build: str | None, out: Path) -> ModelResult:

@@ -15,17 +15,14 @@ from typing import Any
 
 from migrate.mapping.facts import FORMAT
 from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, mappings_folder
+from migrate.records.errors import Problem
 
 FILES = {"torch": TORCH_FACTS, "mindspore": MINDSPORE_FACTS}
 TIMEOUT = 600.0
 
 
-class FactsRunError(RuntimeError):
-    """A framework that could not be surveyed: says which, why, and what to do."""
-
-
 def write(folder: Path | None = None, progress: Callable[[str], None] = print) -> tuple[Path, ...]:
-    """Write the facts of torch and MindSpore; gives the paths. Raises FactsRunError."""
+    """Write the facts of torch and MindSpore; gives the paths. Raises Problem."""
     folder = folder or mappings_folder() / "facts"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -41,10 +38,10 @@ def write(folder: Path | None = None, progress: Callable[[str], None] = print) -
         )
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise FactsRunError(
-                f"facts of {framework}: the survey failed: {last}; "
-                'install both frameworks with: pip install "torch2mindspore[verify]"'
-            )
+            raise Problem(
+                f"facts of {framework}", "cannot be surveyed", last,
+                'install both frameworks with: pip install "torch2mindspore[verify]"',
+            )  # fmt: skip
         written.append(path)
     return tuple(written)
 

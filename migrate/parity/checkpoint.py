@@ -24,9 +24,9 @@ from migrate.parity.optimizer_state import (
     to_mindspore_moments,
     to_torch_moments,
 )
-from migrate.parity.request import VerifyError
 from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
+from migrate.records.errors import Problem
 from migrate.records.result import ModelResult
 
 WRAPPERS = ("module.", "_orig_mod.", "_backbone.", "_network.", "network.")
@@ -331,7 +331,7 @@ def direction(source: Path, target: Path, asked: bool | None) -> bool | None:
 def convert_checkpoint(asked: Conversion, folder: Path) -> Converted:
     """Write the other framework's file, named as the target, into a folder.
 
-    Raises VerifyError when the source cannot be read, holds none of the model's tensors, or the
+    Raises Problem when the source cannot be read, holds none of the model's tensors, or the
     model was never verified.
     """
     with tempfile.TemporaryDirectory(prefix="torch2ms_") as scratch:
@@ -346,13 +346,13 @@ def convert_checkpoint(asked: Conversion, folder: Path) -> Converted:
 def convert_with(sides: Sides, asked: Conversion, folder: Path) -> Converted:
     """`convert_checkpoint` with workers that outlive it."""
     if not asked.model.weight_names:
-        raise VerifyError(asked.model.build, "its weight names are not known", "verify did not "
+        raise Problem(asked.model.build, "its weight names are not known", "verify did not "
                           "get to copy its weights", "run torch2ms verify first")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="checkpoint", dir=sides.scratch) as scratch:
         try:
             return _Work(asked, sides.torch, sides.mindspore, Path(scratch)).convert(folder)
         except (WorkerError, WorkerLost, ValueError) as error:
-            raise VerifyError(
+            raise Problem(
                 str(asked.source), "the checkpoint cannot be converted", _reason(error),
                 "give a whole file of tensors and plain values, as torch.save(model.state_dict(), "
                 "FILE) writes it",
@@ -400,7 +400,7 @@ class _Work:
         if found:
             return found
         some = ", ".join(name for name, one in list(tensors(tree))[:3] if one["t"] == "tensor")
-        raise VerifyError(
+        raise Problem(
             str(self.asked.source), f"none of its tensors belongs to {model.build}",
             f"it holds {some or 'no tensor at all'}",
             "verify the model that this checkpoint was saved from",
@@ -447,7 +447,7 @@ def _of_mindspore(tree: Spec, model: ModelResult, source: str) -> bool:
     held = set(unwrapped(list(entries(tree))))
     theirs, ours = held & set(model.weight_names), held & set(model.weight_names.values())
     if len(theirs) == len(ours):
-        raise VerifyError(
+        raise Problem(
             source, "it may be torch's file or MindSpore's", "the names of its tensors fit both",
             "say which one to write: --to torch or --to mindspore",
         )  # fmt: skip

@@ -35,10 +35,11 @@ from migrate.parity.compare import Measure
 from migrate.parity.exchange import read_index
 from migrate.parity.journal import Journal, Kept, Page
 from migrate.parity.recorded import Recorded
-from migrate.parity.request import Size, VerifyError, VerifyRequest, has_floats
+from migrate.parity.request import Size, VerifyRequest, has_floats
 from migrate.parity.session import LOST, Killed, Mode, Session, Sides
 from migrate.parity.worker import WorkerLost
 from migrate.parity.written.pages import NotOurs, write_tests
+from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict, Why
 from migrate.records.result import Check, ModelResult, Rung
 
@@ -239,7 +240,7 @@ def round_trip(session: Recorded) -> Trip:
         paths = {"file": str(folder / "there.ckpt"), "to": str(folder / "saved.ckpt")}
         loaded = session.ask(sides.mindspore, "reload", paths)
         home = _converted(session, model, folder / "saved.ckpt", folder / "back.pt")
-    except VerifyError as error:
+    except Problem as error:
         if isinstance(error.__cause__, WorkerLost):  # with all that it held: the files say nothing
             raise session.what_ended(error.__cause__) from error
         return Trip(note=f"{error.what}: {error.why}")

@@ -26,8 +26,9 @@ from migrate import __version__
 from migrate.parity.climb import Progress
 from migrate.parity.ladder import Work
 from migrate.parity.recorded import Target
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
 from migrate.parity.session import SCRATCH, Sides, open_sides
+from migrate.records.errors import Problem
 from migrate.records.result import ModelResult
 
 LOCAL = "local"
@@ -120,7 +121,7 @@ def _pass_on(there: Future[ModelResult], here: Future[ModelResult], target: Targ
 def open_cluster(request: VerifyRequest) -> Iterator[tuple[Any, VerifyRequest]]:
     """A client of ``request.cluster``, and the request as its machines need it.
 
-    Raises VerifyError where there is no cluster, or one that sees other files or another version.
+    Raises Problem where there is no cluster, or one that sees other files or another version.
     """
     kind, _, count = request.cluster.partition(":")
     if kind == LOCAL:
@@ -138,7 +139,7 @@ def open_cluster(request: VerifyRequest) -> Iterator[tuple[Any, VerifyRequest]]:
     try:
         client = Client(request.cluster, timeout=CONNECT)
     except (OSError, ValueError) as error:
-        raise VerifyError(
+        raise Problem(
             "--cluster", f"no cluster at {request.cluster}", str(error).split("\n")[0],
             "start one (dask scheduler, dask worker), or use local:2",
         ) from error  # fmt: skip
@@ -147,15 +148,15 @@ def open_cluster(request: VerifyRequest) -> Iterator[tuple[Any, VerifyRequest]]:
 
 
 def _checked(client: Any, request: VerifyRequest) -> VerifyRequest:
-    """The request with as many jobs as one machine gets. Raises VerifyError."""
+    """The request with as many jobs as one machine gets. Raises Problem."""
     told = client.run(sight, request.record)
     if not told:
-        raise VerifyError("--cluster", "it has no worker", request.cluster, "start dask worker")
+        raise Problem("--cluster", "it has no worker", request.cluster, "start dask worker")
     own = sight(request.record)
     for address, seen in sorted(told.items()):
         if seen != own:
             what = "has another version of torch2ms" if seen[0] != own[0] else "sees other files"
-            raise VerifyError(
+            raise Problem(
                 address, what, f"{seen} there, {own} here",
                 "install the same version, and share the folder under the same path",
             )  # fmt: skip

@@ -14,11 +14,12 @@ from migrate.parity.climb import Progress, climb
 from migrate.parity.compare import worst
 from migrate.parity.journal import Journal, Page, open_journal
 from migrate.parity.recorded import Recorded, Target
-from migrate.parity.request import VerifyError, VerifyRequest, parse_input
+from migrate.parity.request import VerifyRequest, parse_input
 from migrate.parity.session import Sides, opened_sides, stateless
 from migrate.parity.targets import source_of, targets_of
 from migrate.parity.weights import Names
 from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.records.errors import Problem
 from migrate.records.outcomes import Verdict
 from migrate.records.result import ModelResult, Record, Verification
 
@@ -39,7 +40,7 @@ def verify(request: VerifyRequest, progress: Progress, *more: VerifyRequest) -> 
 
     ``more`` asks for other models of the same record: it differs in builds, inputs and file only.
     ``progress`` is called with one line of text now and then, from several threads when jobs > 1.
-    Raises VerifyError when nothing at all can be verified (no record, a framework is missing).
+    Raises Problem when nothing at all can be verified (no record, a framework is missing).
     """
     with opened_sides(request, 1 if request.cluster else max(1, request.jobs)) as pool:
         return verify_with(pool, request, progress, *more)
@@ -93,7 +94,7 @@ def _checked_input(text: str) -> None:
     try:
         parse_input(text)
     except ValueError as error:
-        raise VerifyError("--input or --target", "cannot be read", str(error),
+        raise Problem("--input or --target", "cannot be read", str(error),
                           "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
 
 
@@ -101,13 +102,13 @@ def _record(path: Path) -> Record:
     try:
         return Record.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:
-        raise VerifyError(
+        raise Problem(
             str(path), "the record of the conversion is missing", "convert writes it",
             "run torch2ms convert first, and verify its output folder",
         ) from error  # fmt: skip
     except (ValueError, OSError) as error:
         first = str(error).splitlines()[0]
-        raise VerifyError(str(path), "this is no record of a conversion", first,
+        raise Problem(str(path), "this is no record of a conversion", first,
                           "run torch2ms convert again") from error  # fmt: skip
 
 
@@ -121,11 +122,11 @@ def _environment(sides: Sides, request: VerifyRequest) -> dict[str, str]:
         except (WorkerLost, WorkerError) as error:
             why = error.why if isinstance(error, WorkerLost) else str(error)
             if name == "mindspore" and request.device != "CPU":
-                raise VerifyError(
+                raise Problem(
                     "--device", f"MindSpore cannot use {request.device}", why.splitlines()[0],
                     "leave it out for CPU, or run where this MindSpore has such a device",
                 ) from error  # fmt: skip
-            raise VerifyError(
+            raise Problem(
                 str(worker.python), f"{name} cannot be imported", why,
                 f"{INSTALL} (Python 3.10 to 3.12, numpy below 2), or give --torch-python for "
                 "torch in another environment; torch2ms doctor says more",

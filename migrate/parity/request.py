@@ -84,17 +84,6 @@ def arguments(request: VerifyRequest) -> tuple[str, ...]:
     return tuple(found)
 
 
-class VerifyError(Exception):
-    """Nothing at all can be verified: where it went wrong, what, why, and what to do next."""
-
-    def __init__(self, where: str, what: str, why: str, next_step: str) -> None:
-        super().__init__(f"{where}: {what}: {why}. Next: {next_step}")
-        self.where = where
-        self.what = what
-        self.why = why
-        self.next_step = next_step
-
-
 @dataclass(frozen=True)
 class InputSpec:
     """One input: a tensor (shape, dtype, whole numbers below ``high``) or a Python literal."""

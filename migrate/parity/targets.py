@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from migrate.parity.recorded import Target, find
-from migrate.parity.request import VerifyError, VerifyRequest
+from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides
 from migrate.parity.worker import WorkerError, WorkerLost
+from migrate.records.errors import Problem
 from migrate.records.result import FileResult, ModelResult, Record
 
 Progress = Callable[[str], None]
@@ -21,7 +22,7 @@ def targets_of(
     """The models to verify, and results for those that cannot be tried, with the reason."""
     files = [file for file in record.files if _wanted(file, request)]
     if request.file and not files:
-        raise VerifyError(request.file, "no such file in the record", str(request.record),
+        raise Problem(request.file, "no such file in the record", str(request.record),
                           f"one of {', '.join(f.source for f in record.files[:8])}")  # fmt: skip
     if request.builds:
         return _given(request, record, files)
@@ -44,7 +45,7 @@ def targets_of(
             else:
                 targets.append(target)
     if not targets and not refused:
-        raise VerifyError(
+        raise Problem(
             str(request.record), "no model was found", "no converted file defines a Module class",
             "name one with --build 'Net(10)'",
         )  # fmt: skip

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from migrate.cli import verify, verify_pair
-from migrate.cli.verify import Given
 from migrate.records.outcomes import Verdict
+from migrate.workspace.settings import VerifySettings
 
 if TYPE_CHECKING:
     from migrate.records.result import PairResult, Verification
@@ -36,7 +36,7 @@ def assert_parity(
         AssertionError: a Cell differs, or nothing was compared; its text is that of the command.
         migrate.errors.Problem: there is no record, a framework is missing, or an option is wrong.
     """
-    given = Given(
+    given = VerifySettings(
         build=_several(build), input=_several(input), mode=mode, timeout=timeout, k=k, rtol=rtol,
         atol=atol, torch_python=torch_python, steps=steps, loss=_several(loss),
         target=_several(target), optimizer=_several(optimizer), magnitudes=tuple(magnitudes),
