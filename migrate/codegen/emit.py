@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from migrate.codegen.grouping import binds_like, grouped, is_loose, is_split, shape_of, slot_of
-from migrate.records.outcomes import Edit, Piece, Span
+from migrate.records.outcomes import Edit, Piece, Span, Wrap
 from migrate.syntax.source import Source
 from migrate.syntax.trees import children, within
 
@@ -59,10 +59,12 @@ def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
     """Those that change text, from first to last, an outer one before those inside it."""
-    return sorted(
-        (e for e in edits if e.parts is not None),
-        key=lambda e: (e.site.span.start, e.site.span.end > e.site.span.start, -e.site.span.end),
-    )
+
+    def key(edit: Edit) -> tuple[int, bool, int, bool]:
+        start, end = edit.site.span
+        return start, end > start, -end, not isinstance(edit, Wrap)
+
+    return sorted((e for e in edits if e.parts is not None), key=key)
 
 
 class Writer:
@@ -75,6 +77,7 @@ class Writer:
         self.source = source
         self.order = in_order(edits)
         self.starts = [e.site.span.start for e in self.order]
+        self.rank = {id(e): rank for rank, e in enumerate(self.order)}
         self._restart()
 
     def _restart(self) -> None:
@@ -106,12 +109,15 @@ class Writer:
                 continue
             if not whole and place.start == place.end and place.start in (span.start, span.end):
                 continue
-            if outer is not None and place == outer.site.span:
+            if outer is not None and place == outer.site.span and not self._wraps(outer, edit):
                 continue
             self._copy(position, place.start)
             self._edit(edit, (outer is None or place != span) and self._is_loose(edit))
             position = place.end
         self._copy(position, span.end)
+
+    def _wraps(self, outer: Edit, edit: Edit) -> bool:
+        return isinstance(outer, Wrap) and self.rank[id(outer)] < self.rank[id(edit)]
 
     def _from(self, start: int, end: int) -> Iterator[Edit]:
         """The edits that begin between two offsets, both included."""

@@ -490,7 +490,15 @@ def _name(scene: Scene, mark: Mark) -> Iterator[Edit]:
     yield Binding(site, Outcome.FLAGGED, (f"{bound} = {made}",), needs=needs, alias=alias)
     for use in scene.file.loads.get(bound, ()):
         if scene.in_annotation(use):  # annotations decide nothing at run time
-            yield _edit(scene, mark, _dotted(scene, use), "object", "")
+            named = [b.place for b in scene.facts.reach(use).bindings]
+            if (named or _importing(scene, bound))[0] is alias:  # several imports may bind it
+                yield _edit(scene, mark, _dotted(scene, use), "object", "")
+
+
+def _importing(scene: Scene, bound: str) -> list[ast.AST]:
+    """Return the imports of a file that bind a name."""
+    names = [alias for node in scene.file.imports for alias in node.names]
+    return [a for a in names if (a.asname or a.name.partition(".")[0]) == bound]
 
 
 _FORMS = {

@@ -103,6 +103,11 @@ class Removal(Edit):
 
 
 @dataclass(frozen=True)
+class Wrap(Edit):
+    """A call around an expression, whatever else becomes of the expression and of its place."""
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A site that is not converted: a stable code, the reason, and what to do next.
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from migrate.analysis.cfg import Role, Why
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import above
+from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span, Wrap
 from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented
 from migrate.rules.leaking import enters_quiet, handed_through, leaks
@@ -299,9 +300,9 @@ def _wrapped(
     scene: Scene, value: ast.expr, before: str, after: str, by: str = _CUT
 ) -> Iterator[Edit]:
     text, root = scene.spelling.local(by)
-    span, needs = scene.source.span(value), frozenset((root,))
-    yield _silent(scene, value, Span(span.start, span.start), (before.format(text),), needs)
-    yield _silent(scene, value, Span(span.end, span.end), (after.format(text),), needs)
+    site = scene.site("torch.no_grad", value)
+    parts = (before.format(text), piece(scene.source, value), after)
+    yield Wrap(site, Outcome.CONVERTED, parts, needs=frozenset((root,)))
 
 
 # -- what containers hold ------------------------------------------------------------------------

@@ -328,6 +328,9 @@ def _unpacks(scene: Scene, call: ast.Call) -> bool:
     return isinstance(parent, ast.Subscript) and parent.value is call
 
 
+_MODULES = ("ref", "foreign", "project", "class")
+
+
 def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
     """Return what is a Tensor where an expression is one, and can be evaluated twice."""
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
@@ -342,6 +345,8 @@ def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
         of_tensors = scene.table.has(name) and scene.inference.results.of_call(name) == TENSOR
         if is_written(name) or node.func.attr in scene.inference.program.holders:
             return None
+        if any(a.kind in _MODULES for a in scene.kind(node.func.value)):
+            return None  # torch.unique(x) has no receiver
         return _deciding(scene, node.func.value, depth - 1) if of_tensors else None
     return node if all(isinstance(n, _ASKED) for n in ast.walk(node)) else None
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import having, is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Wrap
 from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.type"
@@ -96,11 +96,9 @@ def texts(scene: Scene) -> Iterator[Edit]:
     for node, value in _made_texts(scene):
         if _may_be_dtype(scene, value) and not _is_shown(scene, node):
             text, root = scene.spelling.local("helpers.dtype_text")
-            site, span = scene.site("torch.dtype.__str__", value), scene.source.span(value)
-            start, end = Span(span.start, span.start), Span(span.end, span.end)
-            needs = frozenset((root,))
-            yield Edit(replace(site, span=start), Outcome.HELPER, (f"{text}(",), site.name, needs)
-            yield Edit(replace(site, span=end), Outcome.HELPER, (")",), site.name, needs)
+            site = scene.site("torch.dtype.__str__", value)
+            parts = (f"{text}(", piece(scene.source, value), ")")
+            yield Wrap(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "repr":
                 place = replace(site, span=scene.source.span(node.func))
                 yield Edit(place, Outcome.CONVERTED, ("str",), site.name)

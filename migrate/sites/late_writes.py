@@ -39,6 +39,17 @@ def late_child(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     return name if _concerns(scene, owner, value, name, node) else ""
 
 
+def registered_child(scene: Scene, node: ast.Attribute) -> str:
+    """CHILD for ``model._modules[name] = layer``, GONE for ``del model._modules[name]``."""
+    item = scene.parent(node)
+    if node.attr != "_modules" or not isinstance(item, ast.Subscript) or item.value is not node:
+        return ""
+    atoms = without_none(scene.kind(node.value))
+    if isinstance(item.ctx, ast.Load) or any(a.kind not in ("Module", "unknown") for a in atoms):
+        return ""
+    return GONE if isinstance(item.ctx, ast.Del) else CHILD
+
+
 def _concerns(
     scene: Scene, owner: ast.expr, value: ast.expr | None, name: str, node: ast.AST
 ) -> bool:
@@ -89,13 +100,17 @@ def as_call(scene: Scene, node: ast.AST, name: str, helper: str) -> Edit | None:
     if isinstance(node, ast.Call):
         return Edit(scene.site(name, node.func), Outcome.HELPER, (local,), "", needs)
     assert isinstance(node, ast.Attribute)
-    statement = scene.statement(node)
-    alone = [node] == getattr(statement, "targets", None)
+    statement, item = scene.statement(node), scene.parent(node)
+    entry = isinstance(item, ast.Subscript) and not isinstance(item.ctx, ast.Load)
+    alone = [item if entry else node] == getattr(statement, "targets", None)
     if not alone or not isinstance(statement, (ast.Assign, ast.Delete)):
         return None
     site = scene.site(name, statement)
     held = piece(scene.source, node.value)
-    head: tuple[str | Piece, ...] = (f"{local}(", held, f', "{node.attr}"')
+    name = f'"{node.attr}"'
+    if isinstance(item, ast.Subscript) and entry:  # m._modules[name]
+        name = piece(scene.source, item.slice)
+    head: tuple[str | Piece, ...] = (f"{local}(", held, ", ", name)
     if isinstance(statement, ast.Delete):
         return Edit(site, Outcome.HELPER, (*head, ")"), "", needs)
     value = piece(scene.source, statement.value)

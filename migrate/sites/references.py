@@ -12,7 +12,7 @@ from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import Atom, having, ordered, without_none
 from migrate.analysis.types.own_names import chooses_modes, own_names
 from migrate.sites import forward_names, module_members, operator_names, packages, unknown_receivers
-from migrate.sites.late_writes import late_setting
+from migrate.sites.late_writes import late_setting, registered_child
 from migrate.sites.module_members import RENAMED, is_own
 from migrate.sites.packages import followed_name, follows
 from migrate.sites.scene import Scene
@@ -174,6 +174,8 @@ def direct_name(scene: Scene, node: ast.AST) -> str | None:
 
 
 def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
+    if child := registered_child(scene, node):
+        return [Reference(node, child, Form.LATE)]
     atoms = having(scene.kind(node.value), node.attr)
     forms = [_member(scene, atom, node.attr) for atom in atoms]
     if any(a.kind == "unknown" for a in atoms):  # what no class of torch has is of another object

@@ -101,18 +101,15 @@ def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
 
 
 def of_modules(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
-    """Return the full name of a method that Modules have and Tensors have not, where it is called.
+    """Return the full name of what Modules have and Tensors have not: methods that are called.
 
     Only of what may be a Module: in a file with torch, where nothing at all is known.
     """
     full, call = f"{OF_MODULES}{node.attr}", scene.parent(node)
-    if (
-        not isinstance(call, ast.Call)
-        or call.func is not node
-        or any(a.kind != "unknown" for a in atoms)
-    ):
+    called = isinstance(call, ast.Call) and call.func is node
+    if not (called or node.attr == "_modules") or any(a.kind != "unknown" for a in atoms):
         return ""
-    if scene.table.kind(full) != "method" or scene.table.kind(f"torch.Tensor.{node.attr}"):
+    if scene.table.kind(full) != "method" * called or scene.table.kind(f"torch.Tensor.{node.attr}"):
         return ""
     here = any(name.partition(".")[0] == "torch" for name in scene.file.imported)
     return full if here and scene.inference.has_modules() and scene.table.rows(full) else ""
