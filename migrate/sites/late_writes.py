@@ -107,10 +107,10 @@ def as_call(scene: Scene, node: ast.AST, name: str, helper: str) -> Edit | None:
         return None
     site = scene.site(name, statement)
     held = piece(scene.source, node.value)
-    name = f'"{node.attr}"'
-    if isinstance(item, ast.Subscript) and entry:  # m._modules[name]
-        name = piece(scene.source, item.slice)
-    head: tuple[str | Piece, ...] = (f"{local}(", held, ", ", name)
+    child: str | Piece = f'"{node.attr}"'
+    if isinstance(item, ast.Subscript) and entry:
+        child = piece(scene.source, item.slice)
+    head: tuple[str | Piece, ...] = (f"{local}(", held, ", ", child)
     if isinstance(statement, ast.Delete):
         return Edit(site, Outcome.HELPER, (*head, ")"), "", needs)
     value = piece(scene.source, statement.value)
