@@ -33,16 +33,18 @@ def overwrite(tensor, value):
     return tensor.copy_(value)
 
 
-def drawn(tensor, distribution):
-    """Fills ``tensor`` with numbers of a MindSpore Initializer."""
-    return overwrite(tensor, initializer(distribution, tensor.shape, ms.float32).init_data())
+def drawn(tensor, distribution, shift=0.0):
+    """Fills ``tensor`` with numbers of a MindSpore Initializer; one without elements stays."""
+    if 0 in tensor.shape:
+        return tensor
+    values = initializer(distribution, tensor.shape, ms.float32).init_data()
+    return overwrite(tensor, values + shift)
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Reproduces torch.nn.init.uniform_: U(a, b)."""
     half = (b - a) / 2
-    values = initializer(Uniform(half), tensor.shape, ms.float32).init_data()
-    return overwrite(tensor, values + (a + half))
+    return drawn(tensor, Uniform(half), a + half)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):

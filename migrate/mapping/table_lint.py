@@ -347,8 +347,9 @@ def _name(table: Table, row: Row) -> Iterator[Finding]:
             yield Finding("decides for many names", why, "flag, or write a row for each")
         return
     written = "signature" in table.raw[row.key]
-    # the facts do not list what objects such as torch.backends.cuda.matmul hold
-    held = table.kind(row.name.rpartition(".")[0]) == "constant"
+    # the facts do not list what objects hold, such as torch.backends.cuda.matmul and Modules
+    owner, _, last = row.name.rpartition(".")
+    held = table.kind(owner) == "constant" or (owner == "torch.nn.Module" and last[0] == "_")
     if root == "torch" and not table.kind(row.name) and not (written or held):
         near = table.suggest(row.name)
         hint = f"did you mean {near}?" if near else "give its signature = ..."
