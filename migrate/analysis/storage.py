@@ -232,11 +232,15 @@ class State:
             if known is not None:
                 found |= known
                 continue
-            if holder.region[0] in ("new", "old"):
-                found |= self.inside.get((holder.region, ELEMENTS), NO_REFS)
-                if name == ELEMENTS:
-                    continue
-            found |= self._first_seen(holder, name)
+            made = holder.region[0] in ("new", "old")
+            given = self.inside.get((holder.region, ELEMENTS), NO_REFS) if made else NO_REFS
+            found |= given
+            if name == ELEMENTS and made:
+                continue
+            first = self._first_seen(holder, name)
+            found |= first
+            if given:  # both are found again
+                self.inside[(holder.region, name)] = first | given
         return frozenset(found)
 
     def held(self, modules: Refs, layers: bool) -> Refs:

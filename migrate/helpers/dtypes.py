@@ -32,9 +32,20 @@ def dtype_size(dtype):
 def as_beside(value, other):
     """A Tensor as torch takes it beside another: without dimensions, in the dtype of that."""
     floats = value.is_floating_point() == other.is_floating_point()
-    return value.astype(other.dtype) if value.ndim == 0 and other.ndim and floats else value
+    flags = (value.dtype == ms.bool_) == (other.dtype == ms.bool_)
+    number = value.ndim == 0 and other.ndim and floats and flags
+    return value.astype(other.dtype) if number else value
+
+
+class DtypeText(str):
+    """The text of a dtype, which is the same by ``repr``."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def dtype_text(value):
     """The text of a dtype as torch writes it, "torch.float32"; what is none stays as it is."""
-    return f"torch.{repr(value).rpartition('.')[2]}" if isinstance(value, ms.Type) else value
+    if not isinstance(value, ms.Type):
+        return value
+    return DtypeText(f"torch.{repr(value).rpartition('.')[2]}")

@@ -7,6 +7,16 @@ from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.functional import vector_norm
 
 
+def of_elements(function):
+    """A function of numpy that gives a Tensor where it is given one, as it does for torch's."""
+
+    def computed(*args, **kwargs):
+        result = function(*args, **kwargs)
+        return ms.Tensor(result) if any(isinstance(a, ms.Tensor) for a in args) else result
+
+    return computed
+
+
 def sqrt(input):
     """torch.sqrt."""
     return ops.sqrt(input)

@@ -68,7 +68,7 @@ class Summary:
     length; ``tied``: two parts of what is given back may share storage.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``: see `Findings`.
+    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``, ``kept``: see `Findings`.
     """
 
     back: Back = field(default_factory=Back)
@@ -81,6 +81,7 @@ class Summary:
     added_to: frozenset[Path] = frozenset()
     asked: frozenset[Path] = frozenset()
     items: frozenset[str] = frozenset()
+    kept: frozenset[tuple[Path, str, str, int]] = frozenset()
 
 
 class Calls(Writes):
@@ -470,6 +471,9 @@ class Calls(Writes):
         """Return what a callee, or a place of the tuple that it gives, shares with the caller."""
         found = self._fields(receiver, back)
         for name, how in back.shares.items():
+            if function.owner is not None and name == function.parameters[0].arg:
+                found |= made_as(receiver, how)  # the object itself
+                continue
             found |= made_as(self.state.reach(passed.get(name, NO_REFS)), how)
         inner = function.parent is not None and id(function.parent.node) == id(self._unit())
         for name, how in back.outer.items():
@@ -501,6 +505,8 @@ class Calls(Writes):
             self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
+        for path, name, kept, how in sorted(summary.kept):
+            self.state.put(self._at(path, passed), name, made_as(passed.get(kept, NO_REFS), how))
         if summary.back.added:
             self.found.added.add(id(node))
 

@@ -48,7 +48,8 @@ class Findings:
     read again, ``returned`` storages given back, ``places`` those at each place of a tuple (None:
     there are other results as well); ``tied``: two of these are one. ``unseen`` are
     writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
-    are brought up to date behind it.
+    are brought up to date behind it. ``kept``: (what is reached from a parameter, the attribute or
+    element of it, the other parameter that is put there, how).
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Findings:
     added: set[int] = field(default_factory=set)
     unfolded: set[int] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
+    kept: set[tuple[Path, str, str, int]] = field(default_factory=set)
     unseen: set[int] = field(default_factory=set)
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole

@@ -26,6 +26,7 @@ from migrate.analysis.storage import (
     State,
     joined,
     made_as,
+    path_of,
     regions,
     root,
 )
@@ -128,6 +129,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.added_to),
         frozenset(p for p in found.asked if p[-1] in registered(scene)),
         frozenset(found.items),
+        frozenset(found.kept),
     )
 
 
@@ -149,7 +151,9 @@ def _given_back(found: Findings, returned: Refs, own: str) -> Back:
         if top[0] == "outer":
             how = ref.how if ref.region == top else max(ref.how, VIEW)
             outer[str(place)] = min(how, outer.get(str(place), MAYBE))
-        if top == ("param", own):
+        if ref.region == ("param", own):
+            shares[own] = min(ref.how, shares.get(own, MAYBE))
+        elif top == ("param", own):
             name = _field(ref.region)
             fields[name] = min(max(ref.how, VIEW), fields.get(name, MAYBE))
         elif top[0] == "param":
@@ -298,6 +302,18 @@ class _Walk(Calls, Forward[State]):
     def _leave(self) -> None:
         """Whoever holds it after the function reads it; a module's names are read by importers."""
         self.read("what holds it after the function", self.state.escaping())
+        for (region, name), refs in self.state.inside.items():
+            if holder := path_of(region):
+                self.found.kept |= {
+                    (
+                        holder,
+                        name,
+                        str(root(r.region)[1]),
+                        r.how if r.region[0] == "param" else VIEW,
+                    )
+                    for r in refs
+                    if root(r.region)[0] == "param" and root(r.region) != root(region)
+                }
         if self.function is None:
             for name, refs in self.state.names.items():
                 self.read(f"{name} of the module", refs)
@@ -417,7 +433,7 @@ class _Walk(Calls, Forward[State]):
         if item.value is None:
             return
         refs = self.value(item.value)
-        self.found.returned |= self.state.reach(refs)
+        self.found.returned |= self._given(refs)
         shown = isinstance(item.value, (ast.Tuple, ast.List))
         elts = [e for e in getattr(item.value, "elts", ()) if not isinstance(e, ast.Starred)]
         parts = [self.state.reach(self.value(e)) for e in elts] if shown else []
@@ -427,6 +443,19 @@ class _Walk(Calls, Forward[State]):
         elif not self._tensor(item.value):
             self.found.tied |= any(r.region[0] != "param" for r in refs)
         self._returns(parts if len(parts) == len(getattr(item.value, "elts", ())) else [])
+
+    def _given(self, refs: Refs) -> Refs:
+        """Return what a function gives: of ``self`` the object, whose members a caller follows."""
+        reached = self.state.reach(refs)
+        own = ("param", owner_parameter(self.function) if self.function is not None else "")
+        if regions(refs) != {own}:
+            return reached
+        sums = self.found.sums
+        return frozenset(
+            r
+            for r in reached
+            if r.region == own or (root(r.region) != own and root(r.region)[1] not in sums)
+        )
 
     def _returns(self, parts: list[Refs]) -> None:
         """Note what each place of a returned tuple holds; nothing where lengths differ."""

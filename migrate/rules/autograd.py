@@ -13,8 +13,17 @@ from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span, Wrap
 from migrate.rules import data_attribute, decorators
 from migrate.rules.dedent import dedented
-from migrate.rules.leaking import enters_quiet, handed_through, leaks
+from migrate.rules.leaking import (
+    enters_quiet,
+    handed_through,
+    leaks,
+    loses_itself,
+    refused,
+    switched,
+    switched_function,
+)
 from migrate.rules.own_values import (
+    CASTS,
     evaluated,
     handed,
     is_computed,
@@ -34,26 +43,26 @@ _COLLECTING = frozenset("append extend insert add update appendleft setdefault".
 def no_grad(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """As a context or decorator: removed; MindSpore differentiates only what it is asked to."""
+    """As a context or decorator: removed, with what it computes cut off from the gradient.
+
+    Where that is not all that it does, it becomes PyNative's own switch for gradients, which graph
+    mode refuses as a context and passes over as a decorator.
+    """
     parent = scene.parent(call)
     if isinstance(parent, ast.withitem):
         statement = scene.parent(parent)
         if isinstance(statement, ast.With) and all(
             quiet(scene, item.context_expr) for item in statement.items
         ):
-            if why := leaks(scene, statement):
-                return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
-            return _header(scene, site, statement, chosen)
-    if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if quiet(scene, call) in STOPPING and (why := handed_through(scene, parent)):
-            return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
-        return decorators.dropped(scene, site, call, chosen.row)
-    return Refusal(
-        site,
-        "LOP301",
-        "contexts of torch have no counterpart as objects",
-        "use it as a with-statement or decorator",
-    )
+            if not leaks(scene, statement):
+                return _header(scene, site, statement, chosen)
+            if why := loses_itself(scene, statement):
+                return refused(site, why)
+    elif isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        name = quiet(scene, call)
+        kept = switched_function(scene, site, call, name) if name else None
+        return kept or decorators.dropped(scene, site, call, chosen.row)
+    return switched(scene, site, call)
 
 
 def autocast(
@@ -96,6 +105,7 @@ def contexts(scene: Scene) -> Iterator[Edit]:
             yield from _cut_names(scene, node)
     for function in scene.file.of(ast.FunctionDef):
         stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
+        stopping = stopping and not handed_through(scene, function)
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
             yield from _cut_held(scene, function)
@@ -179,9 +189,6 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
     yield from behind
 
 
-_CASTS = frozenset("to type type_as float double half bfloat16".split())
-
-
 def _cast_of(scene: Scene, target: ast.Name) -> str:
     """Return the variable that ``y = x.float()`` takes another dtype of: it may be x itself."""
     item = scene.parent(target)
@@ -191,7 +198,7 @@ def _cast_of(scene: Scene, target: ast.Name) -> str:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return ""
     held = call.func.value
-    named = call.func.attr in _CASTS and isinstance(held, ast.Name) and held.id != target.id
+    named = call.func.attr in CASTS and isinstance(held, ast.Name) and held.id != target.id
     tensors = named and is_all(scene.kind(held), "Tensor") and is_all(scene.kind(target), "Tensor")
     return held.id if tensors and isinstance(held, ast.Name) else ""
 
@@ -290,9 +297,11 @@ def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
                 continue
             values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
             for value in values:
-                if is_all(scene.kind(value), "Tensor") and (
-                    not isinstance(value, ast.Name) or is_computed(scene, value, block)
-                ):
+                if not is_all(scene.kind(value), "Tensor"):
+                    continue
+                if not isinstance(value, ast.Name) and handed(scene, value):
+                    yield from _cut_parts(scene, value, block)
+                elif not isinstance(value, ast.Name) or is_computed(scene, value, block):
                     yield from _wrapped(scene, value, "{}(", ")")
 
 

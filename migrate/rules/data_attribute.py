@@ -363,6 +363,46 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     return _bound_anew(site, name)
 
 
+def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
+    """Refuse a ``state_dict()`` that is kept while the memory of a weight is bound anew."""
+    if not any(_stores_data(n) for f in scene.inference.program.files.values() for n in f.nodes):
+        return None
+    holder = scene.parent(call)
+    while isinstance(holder, (ast.Attribute, ast.Call, ast.comprehension)) or (
+        isinstance(holder, (*_DISPLAYS, ast.SetComp)) and not _copies(holder)
+    ):
+        if isinstance(holder, ast.Call):
+            called = getattr(holder.func, "attr", getattr(holder.func, "id", ""))
+            if called not in _SHALLOW:
+                return None
+        holder = scene.parent(holder)
+    if not isinstance(holder, ast.Assign):
+        return None
+    if all(isinstance(t, ast.Name) for t in holder.targets) and not any(
+        _stores_data(n) or _rebinds(scene, n)
+        for part in evaluated_behind(scene, holder)
+        for n in ast.walk(part)
+    ):
+        return None
+    return _bound_anew(site, ast.unparse(call))
+
+
+_SHALLOW = frozenset("items values copy dict list tuple OrderedDict".split())
+
+
+def _copies(made: ast.AST) -> bool:
+    """Return whether a comprehension holds what a call makes of each value."""
+    held = getattr(made, "value", None) or getattr(made, "elt", None)
+    return isinstance(held, (ast.Call, ast.BinOp))
+
+
+def _rebinds(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a call runs a function of the program that binds ``.data`` anew."""
+    atoms = scene.kind(node.func) if isinstance(node, ast.Call) else ()
+    functions = (scene.inference.program.functions.get(a.name) for a in atoms)
+    return any(f is not None and any(map(_stores_data, f.nodes)) for f in functions)
+
+
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
 
 

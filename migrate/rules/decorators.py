@@ -8,7 +8,8 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ordered
 from migrate.mapping.table import Row
-from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.rules.leaking import switched_function
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import line_begin, next_line
 from migrate.syntax.trees import is_super, within
@@ -146,11 +147,13 @@ BARE = ("torch.no_grad", "torch.inference_mode", "torch.enable_grad",
         "torch.autograd.enable_grad")  # fmt: skip
 
 
-def decide(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | None:
+def decide(scene: Scene, site: Site, node: ast.expr, name: str) -> Edit | Refusal | None:
     """``@torch.jit.script``, ``@torch.compile(...)`` go; None where the place is no decorator."""
     if not is_decorator(scene, node):
         return None
     bare = name in BARE and not isinstance(node, ast.Call)
+    if bare and (kept := switched_function(scene, site, node, name)) is not None:
+        return kept
     row = next((row for row in scene.table.rows(name) if bare or _returns_it(row)), None)
     return dropped(scene, site, node, row) if row is not None else None
 

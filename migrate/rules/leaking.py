@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import data_attribute
 from migrate.rules.called_from import call_sites, scene_of
-from migrate.rules.own_values import CHOOSING, HANDING, evaluated, is_computed
+from migrate.rules.own_values import CASTS, CHOOSING, HANDING, evaluated, is_computed
 from migrate.rules.stopped import QUIET, STOPPING, is_stopped, meant, mode
 from migrate.sites.buffer_gradients import NUMBERS, carries
 from migrate.sites.references import direct_name
@@ -26,22 +29,162 @@ def leaks(scene: Scene, block: ast.With) -> str:
     return ""
 
 
+def switched(scene: Scene, site: Site, context: ast.expr) -> Edit:
+    """Return the switch of the same name, or no context for a label or a choice of kernels."""
+    func = context.func if isinstance(context, ast.Call) else context
+    name = direct_name(scene, func) or ""
+    if name in QUIET[:8]:
+        text, root = scene.spelling.local(f"helpers.{name.rpartition('.')[2]}")
+        place = replace(site, span=scene.source.span(func))
+        made = text if func is not context else f"{text}()"
+        return Edit(place, Outcome.HELPER, (made,), name, frozenset((root,)))
+    text, root = scene.spelling.local("contextlib.nullcontext")
+    place = replace(site, span=scene.source.span(context))
+    return Edit(place, Outcome.CONVERTED, (f"{text}()",), name, frozenset((root,)))
+
+
+def switched_function(
+    scene: Scene, site: Site, decorator: ast.expr, name: str
+) -> Edit | Refusal | None:
+    """Return what becomes of a decorator; None where cutting off what is returned says it all."""
+    function = scene.parent(decorator)
+    why = handed_through(scene, function) if name in STOPPING and function is not None else ""
+    if not why or function is None:
+        return None
+    lost = loses_itself(scene, function)
+    if lost or data_attribute.compiled(scene, function.body[0]):  # type: ignore[attr-defined]
+        return refused(site, lost or why)
+    return switched(scene, site, decorator)
+
+
+def refused(site: Site, why: str) -> Refusal:
+    return Refusal(site, "LOP301", why, "cut off with .detach() what needs no gradient")
+
+
 def handed_through(scene: Scene, block: ast.AST) -> str:
     """Return why what a block computes may have a gradient: a call may give what it is passed."""
     function = scene.function(getattr(block, "body", [block])[0])
     if function is None or not data_attribute.records(scene, function):
         return ""
+    compiled = data_attribute.compiled(scene, getattr(block, "body", [block])[0])
     sites = call_sites(scene, function)  # an initializer is called for what it does
-    if sites and all(isinstance(f.parents.get(id(c)), ast.Expr) for f, c, _ in sites):
+    if compiled and sites and all(isinstance(f.parents.get(id(c)), ast.Expr) for f, c, _ in sites):
         return ""
-    for call in evaluated(block):
-        if isinstance(call, ast.Call) and not _is_computed_with(scene.parent(call)):
-            given = [*call.args, *(k.value for k in call.keywords)]
+    if not compiled and not _leaves(scene, block):
+        return ""
+    for node in evaluated(block) if compiled else _everything(block):
+        if isinstance(node, ast.With) and node is not block and not compiled:
+            calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
+            if any(direct_name(scene, call.func) in QUIET[4:8] for call in calls):
+                return "gradients are recorded again inside"
+        if isinstance(node, ast.Call) and not _is_computed_with(scene.parent(node)):
+            given = [*node.args, *(k.value for k in node.keywords)]
+            if not compiled and _is_self(scene, node) and isinstance(node.func, ast.Attribute):
+                given.append(node.func.value)
             own = [one for one in given if not is_computed(scene, one, block)]
             passed = any(carries(scene, one, function.node, frozenset()) for one in own)
-            if passed and _gives_back(scene, call, frozenset()):
-                return f"{ast.unparse(call.func)} may give what it is passed, gradient and all"
+            if passed and _gives_back(scene, node, frozenset(), not compiled):
+                return f"{ast.unparse(node.func)} may give what it is passed, gradient and all"
+            if not compiled and _records_again(scene, node, frozenset()):
+                return f"{ast.unparse(node.func)} records gradients again"
     return ""
+
+
+def loses_itself(scene: Scene, block: ast.AST) -> str:
+    """Return what gives a Tensor itself in torch and a new one here, where a switch is off."""
+    function = scene.function(getattr(block, "body", [block])[0])
+    inside = function.node if function is not None else scene.source.tree
+    for node in _everything(block):
+        if isinstance(node, ast.Call) and _is_self(scene, node, _KEPT):
+            func = node.func
+            given = [*node.args, func.value] if isinstance(func, ast.Attribute) else node.args
+            for one in given:
+                own = is_computed(scene, one, block) and not (
+                    isinstance(one, ast.Call) and _gives_back(scene, one, frozenset(), True)
+                )
+                if not own and carries(scene, one, inside, frozenset()):
+                    return f"{ast.unparse(func)} may give the Tensor itself, gradient and all"
+    return ""
+
+
+def _records_again(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
+    """Return whether a function of the program that a call runs switches gradients on."""
+    program = scene.inference.program
+    if not program.mentions(b"enable_grad") and not program.mentions(b"set_grad_enabled"):
+        return False
+    for atom in scene.kind(call.func):
+        key = atom.name
+        if atom.kind == "Module" and "::" in key:
+            key = next((m.name for m in scene.inference.member(key, "forward")), "")
+        function = program.functions.get(key)
+        if function is not None and key not in seen:
+            there = scene_of(scene, program.files[function.path])
+            for node in function.nodes:
+                if isinstance(node, ast.Call) and (
+                    direct_name(there, node.func) in QUIET[4:8]
+                    or _records_again(there, node, seen | {key})
+                ):
+                    return True
+    return False
+
+
+def _leaves(scene: Scene, block: ast.AST) -> bool:
+    """Return whether a block may hand on what is no number: no evaluation that only prints does."""
+    for node in _everything(block):
+        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)):
+            return True
+        if isinstance(node, ast.Return) and node.value is not None:
+            if not is_all(scene.kind(node.value), *NUMBERS, "None"):
+                return True
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            if getattr(node.value.func, "id", "") not in ("print", "len"):
+                return True
+        elif isinstance(getattr(node, "ctx", None), ast.Store):
+            if not isinstance(node, ast.Name):
+                if isinstance(node, (ast.Attribute, ast.Subscript)):
+                    return True
+                continue
+            number = is_all(scene.kind(node), *NUMBERS)
+            if not number and isinstance(block, ast.With) and (
+                scene.facts.read_after(node.id, block)
+            ):  # fmt: skip
+                return True
+    return False
+
+
+def _everything(block: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is evaluated as part of a block, its comprehensions among it."""
+    for node in evaluated(block):
+        yield node
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            yield from (n for part in ast.iter_child_nodes(node) for n in _everything(part))
+
+
+_SELF = frozenset(
+    """
+    adjoint alpha_dropout as_tensor asarray atleast_1d atleast_2d atleast_3d bfloat16
+    broadcast_tensors cartesian_prod conj conj_physical dequantize double dropout dropout2d
+    feature_alpha_dropout flatten float half sum_to_size to to_dense type type_as
+    """.split()
+)
+_KEPT = _SELF - {"as_tensor", "asarray"}  # here it is another Tensor
+
+
+def _is_self(scene: Scene, call: ast.Call, names: frozenset[str] = frozenset()) -> bool:
+    """Return whether an operator of torch gives a Tensor itself where it is as it is asked for.
+
+    Where a variable is bound to what a cast gives, the test is written out behind that.
+    """
+    func = call.func
+    name = getattr(func, "attr", getattr(func, "id", ""))
+    kinds = scene.kind(func)
+    if not any("torch." in a.name or a.kind == "unknown" for a in kinds):
+        return False
+    if names:
+        return name in names
+    holder = scene.parent(call)
+    bound = isinstance(holder, ast.Assign) and all(isinstance(t, ast.Name) for t in holder.targets)
+    return name in (_SELF - CASTS if bound else _SELF)
 
 
 def _is_computed_with(user: ast.AST | None) -> bool:
@@ -56,8 +199,10 @@ _KEEPING = ("torch.nn.Identity", "torch.nn.Dropout", "torch.nn.functional.dropou
             "torch.nn.functional.feature_alpha_dropout")  # fmt: skip
 
 
-def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
-    """Return whether a call of the program may give one of its arguments as it is."""
+def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str], unsure: bool) -> bool:
+    """Return whether a call may give one of its arguments as it is; ``unsure``: if unknown, too."""
+    if unsure and (_is_self(scene, call) or _is_unknown(scene, call.func)):
+        return True
     for atom in scene.kind(call.func):
         key = atom.name
         if atom.kind == "Module" and "::" in key:
@@ -67,12 +212,25 @@ def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
         function = scene.inference.program.functions.get(key)
         if function is not None and key not in seen:
             there = scene_of(scene, scene.inference.program.files[function.path])
-            if any(_is_given(there, v, function, seen | {key}) for v in function.returned if v):
+            given = (v for v in function.returned if v)
+            if any(_is_given(there, v, function, seen | {key}, unsure) for v in given):
                 return True
     return False
 
 
-def _is_given(scene: Scene, value: ast.expr, function: Function, seen: frozenset[str]) -> bool:
+def _is_unknown(scene: Scene, func: ast.expr) -> bool:
+    """Return whether a call may run what nothing tells: not a method of a list, say."""
+    atoms = scene.kind(func)
+    if any(a.kind == "unknown" or (a.kind == "Module" and not a.name) for a in atoms):
+        return True
+    return not atoms and not (
+        isinstance(func, ast.Attribute) and scene.kind_names(func.value) - {"unknown"}
+    )
+
+
+def _is_given(
+    scene: Scene, value: ast.expr, function: Function, seen: frozenset[str], unsure: bool
+) -> bool:
     """Return whether an expression may be an argument of its function, as it is."""
     if is_all(scene.kind(value), *NUMBERS):
         return False
@@ -95,10 +253,10 @@ def _is_given(scene: Scene, value: ast.expr, function: Function, seen: frozenset
         if isinstance(func, ast.Attribute) and func.attr in HANDING and len(value.args) < 2:
             parts = [func.value]
         else:
-            parts = value.args if not torchs and _gives_back(scene, value, seen) else []
+            parts = value.args if not torchs and _gives_back(scene, value, seen, unsure) else []
     else:
         parts = []
-    return any(_is_given(scene, part, function, seen) for part in parts)
+    return any(_is_given(scene, part, function, seen, unsure) for part in parts)
 
 
 def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
@@ -117,7 +275,9 @@ def _leak(scene: Scene, call: ast.Call, block: ast.With) -> str:
             return "no gradient is recorded in the code either that takes what is yielded"
         if yields and _is_context(function) and not _only_entered(scene, function):
             return "no gradient is recorded in the code either that enters this context"
-    elif _called_quietly(scene, function, frozenset()):
+    elif not data_attribute.compiled(scene, block) or (
+        _called_quietly(scene, function, frozenset())
+    ):
         return "gradients are recorded again in what is called where they are not"
     return ""
 

@@ -64,6 +64,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
             return ordered
+        if name == checkpoints.STATE and (lent := data_attribute.kept_state(scene, site, parent)):
+            return lent
         if name == BUFFER and len(parent.args) > 1:
             value, function = parent.args[1], scene.function(node)
             built = function is None or function.name == "__init__"

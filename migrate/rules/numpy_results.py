@@ -8,25 +8,28 @@ from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.analysis.types.python_results import is_of_elements
-from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece
 from migrate.sites.scene import Scene
 
 
 def wrapped(scene: Scene) -> Iterator[Edit]:
-    """Yield ``ms.Tensor(np.sin(x))`` for ``np.sin(x)`` of a Tensor; what may be one is asked."""
+    """Yield ``ms.Tensor(np.sin(x))`` for ``np.sin(x)`` of a Tensor.
+
+    Where nothing tells whether it is one, ``of_elements(np.sin)(x)`` asks.
+    """
     for call in scene.file.of(ast.Call):
         names = [a.name for a in scene.kind(call.func) if a.kind == "foreign"]
         if not names or not all(map(is_of_elements, names)):
             continue
         tensors = [arg for arg in call.args if "Tensor" in scene.kind_names(arg)]
-        sure = any(is_all(scene.kind(arg), "Tensor") for arg in tensors)
-        if not tensors or not (sure or isinstance(tensors[0], (ast.Name, ast.Attribute))):
+        if not tensors:
             continue
-        text, root = scene.spelling.local("mindspore.Tensor")
         site, span = scene.site("torch.Tensor.__array_wrap__", call), scene.source.span(call)
-        parts: tuple[str | Piece, ...] = (f"{text}(", Piece(span), ")")
-        if not sure:
-            asked = piece(scene.source, tensors[0])
-            parts = ("(", *parts, " if isinstance(", asked, f", {text}) else ", Piece(span), ")")
-        yield Edit(replace(site, span=span), Outcome.CONVERTED, parts, needs=frozenset((root,)))
+        if any(is_all(scene.kind(arg), "Tensor") for arg in tensors):
+            text, root = scene.spelling.local("mindspore.Tensor")
+            outcome = Outcome.CONVERTED
+        else:
+            text, root = scene.spelling.local("helpers.of_elements")
+            outcome, span = Outcome.HELPER, scene.source.span(call.func)
+        parts = (f"{text}(", Piece(span), ")")
+        yield Edit(replace(site, span=span), outcome, parts, needs=frozenset((root,)))

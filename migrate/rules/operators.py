@@ -60,7 +60,7 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):
         return _of_complex(scene, site, node)
-    if isinstance(node, ast.BinOp) and short.endswith(":number"):
+    if isinstance(node, (ast.BinOp, ast.Call)) and short.endswith(":number"):
         return _beside(scene, site, node)
     if isinstance(node, ast.BinOp) and short in _ROWS:
         return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
@@ -136,11 +136,11 @@ def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
     return Edit(site, Outcome.HELPER, parts, needs=frozenset((root, helper)))
 
 
-def _beside(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
+def _beside(scene: Scene, site: Site, node: ast.BinOp | ast.Call) -> Edit:
     """``x + n.double()`` is ``x + as_beside(n.double(), x)``: n, without dimensions, has no say."""
-    side = wide_number(scene, node)
-    assert side is not None
-    other = node.right if side is node.left else node.left
+    found = wide_number(scene, node)
+    assert found is not None
+    side, other = found
     text, root = scene.spelling.local("helpers.as_beside")
     place = Site(site.name, scene.source.span(side), site.line, site.column)
     parts = (f"{text}(", piece(scene.source, side), ", ", piece(scene.source, other), ")")

@@ -20,6 +20,9 @@ _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.L
 HANDING = frozenset("contiguous cpu cuda real positive resolve_conj resolve_neg".split())
 
 
+CASTS = frozenset("to type type_as float double half bfloat16".split())
+
+
 CHOOSING = frozenset("max min next getattr get pop setdefault popleft".split())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from migrate.analysis.types.kinds import having, is_all
 from migrate.codegen.substitution import piece
@@ -93,15 +92,13 @@ def texts(scene: Scene) -> Iterator[Edit]:
 
     MindSpore's is "Float32". Where it is only shown it stays.
     """
-    for node, value in _made_texts(scene):
+    made = ((node, part) for node, value in _made_texts(scene) for part in _shown_parts(value))
+    for node, value in made:
         if _may_be_dtype(scene, value) and not _is_shown(scene, node):
             text, root = scene.spelling.local("helpers.dtype_text")
             site = scene.site("torch.dtype.__str__", value)
             parts = (f"{text}(", piece(scene.source, value), ")")
             yield Wrap(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "repr":
-                place = replace(site, span=scene.source.span(node.func))
-                yield Edit(place, Outcome.CONVERTED, ("str",), site.name)
 
 
 def _made_texts(scene: Scene) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -113,11 +110,19 @@ def _made_texts(scene: Scene) -> Iterator[tuple[ast.AST, ast.expr]]:
             yield from ((call, arg) for arg in (*call.args, *(k.value for k in call.keywords)))
         elif isinstance(func, ast.Name) and func.id in ("str", "repr", "format") and call.args:
             yield call, call.args[0]
-    yield from ((n, n.value) for n in scene.file.of(ast.FormattedValue) if n.conversion != ord("r"))
+    yield from ((n, n.value) for n in scene.file.of(ast.FormattedValue))
     for item in scene.file.of(ast.BinOp):
         if isinstance(item.op, ast.Mod) and is_all(scene.kind(item.left), "str"):
             given = item.right.elts if isinstance(item.right, ast.Tuple) else [item.right]
             yield from ((item, value) for value in given)
+
+
+def _shown_parts(value: ast.expr) -> Iterator[ast.expr]:
+    """Yield a value, or those that a list or tuple written there holds."""
+    for part in value.elts if isinstance(value, (ast.List, ast.Tuple)) else ():
+        yield from _shown_parts(part)
+    if not isinstance(value, (ast.List, ast.Tuple)):
+        yield value
 
 
 def _may_be_dtype(scene: Scene, value: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from string import Formatter
 
 from migrate.analysis.types.kinds import is_all, without_none
@@ -43,6 +44,8 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         names = [(one, _as_number(scene, one)) for one in _formatted(node)]
         found += [(o, n if sure or not n else "__format__:maybe") for o, n in names]
         found += [(one, "__format__:dict") for one in _formatted_members(scene, node)]
+        if isinstance(node, ast.Call) and wide_number(scene, node) is not None:
+            found.append((node, "__add__:number"))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id" and node.args:
             found.append((node, "__is__" if _is_recast(scene, node.args[0]) else ""))
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -102,36 +105,79 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
 
 _PROMOTING = (ast.Add, ast.Sub, ast.FloorDiv, ast.Mod, ast.Pow)
 _WIDE = frozenset(("double", "float64"))
+_NARROW = frozenset("short int16 int32 char int8 byte uint8 half float16 bfloat16".split())
+_ONE = frozenset("sum mean max min norm prod argmax argmin squeeze all any".split())
 
 
-def wide_number(scene: Scene, node: ast.BinOp) -> ast.expr | None:
-    """Return the side that is a Tensor of no dimensions in float64, beside a variable.
+_PROMOTED = frozenset(
+    "add sub subtract maximum minimum where pow remainder fmod floor_divide".split()
+)
+
+
+def wide_number(scene: Scene, node: ast.BinOp | ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """Return a Tensor of no dimensions in a wider dtype, and the variable that it is beside.
 
     Torch takes the other's dtype; MindSpore does so for products and quotients alone.
     """
-    for side, other in ((node.left, node.right), (node.right, node.left)):
+    if isinstance(node, ast.Call):
+        held = node.func.value if isinstance(node.func, ast.Attribute) else None
+        method = [held] if held is not None and _tensor(scene, held) else []
+        sides = [*method, *node.args][-2:]
+        if last_name(node.func) not in _PROMOTED or len(sides) < 2:
+            return None
+    else:
+        sides = [node.left, node.right]
+    for side, other in (sides, sides[::-1]):
         if isinstance(other, ast.Name) and _tensor(scene, side) and _tensor(scene, other):
-            values = scene.facts.values(side) if isinstance(side, ast.Name) else (side,)
-            if any(_is_wide_number(scene, v) for v in values if v is not None):
-                return side
+            calls = list(_calls_behind(scene, side))
+            single = any(_is_single(scene, c) for c in calls) or _is_element(scene, side)
+            wide = not _WIDE.isdisjoint(_named(calls))
+            if single and (wide or _is_narrow(scene, other)):
+                return side, other
     return None
 
 
-def _is_wide_number(scene: Scene, value: ast.expr) -> bool:
-    """``torch.tensor(2).double()``, ``x.double().sum()``: one number, in float64."""
-    nodes = list(within(value))
-    names_read = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-    behind = [v for n in names_read for v in scene.facts.values(n) if v is not None]
-    calls = [n for v in (value, *behind) for n in within(v) if isinstance(n, ast.Call)]
-    names = {last_name(call.func) for call in calls}
-    named = {last_name(k.value) for call in calls for k in call.keywords}
-    given = {last_name(arg) for call in calls for arg in call.args}
-    single = any(
-        (last_name(c.func) == "tensor" and c.args and isinstance(c.args[0], ast.Constant))
-        or (last_name(c.func) in ("sum", "mean", "max", "min", "norm", "prod") and not c.args)
-        for c in calls
+def _is_narrow(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a dtype smaller than torch's usual ones is named where a variable is made."""
+    calls = list(_calls_behind(scene, node))
+    own = any(isinstance(c.func, ast.Attribute) and c.func.attr == "int" for c in calls)
+    return own or not _NARROW.isdisjoint(_named(calls))
+
+
+def _calls_behind(scene: Scene, node: ast.expr) -> Iterator[ast.Call]:
+    """Yield the calls of an expression and of what binds the variables in it."""
+    values = [v for v in scene.facts.values(node) if v] if isinstance(node, ast.Name) else [node]
+    for value in values:
+        nodes = list(within(value))
+        reads = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        behind = [v for n in reads for v in scene.facts.values(n) if v is not None]
+        yield from (n for v in (value, *behind) for n in within(v) if isinstance(n, ast.Call))
+
+
+def _named(calls: list[ast.Call]) -> set[str]:
+    """Return the last names of what is called and passed."""
+    return {
+        last_name(one)
+        for call in calls
+        for one in (call.func, *call.args, *(k.value for k in call.keywords))
+    }
+
+
+def _is_single(scene: Scene, call: ast.Call) -> bool:
+    """``torch.tensor(2)``, ``x.double().sum()``: one number."""
+    if last_name(call.func) == "tensor":
+        return bool(call.args) and is_all(scene.kind(call.args[0]), "int", "float", "bool")
+    method = isinstance(call.func, ast.Attribute) and _tensor(scene, call.func.value)
+    return last_name(call.func) in _ONE and len(call.args) == (0 if method else 1)
+
+
+def _is_element(scene: Scene, node: ast.expr) -> bool:
+    """``x[0, 1]``: perhaps one number."""
+    values = scene.facts.values(node) if isinstance(node, ast.Name) else (node,)
+    found = (v for v in values if isinstance(v, ast.Subscript))
+    return any(
+        is_all(scene.kind(i), "int") for v in found for i in getattr(v.slice, "elts", [v.slice])
     )
-    return single and not _WIDE.isdisjoint(names | named | given)
 
 
 def _is_complex_and_real(scene: Scene, node: ast.BinOp) -> bool:

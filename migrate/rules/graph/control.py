@@ -48,7 +48,7 @@ def _removal(scene: Scene, node: ast.stmt) -> Edit:
     return Removal(place, Outcome.CONVERTED, ())
 
 
-def _without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
+def without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
     """``with nullcontext():`` does nothing."""
     for item in node.items:
         call = item.context_expr
@@ -504,7 +504,7 @@ CHECKS: Checks = {
     ast.For: (_loop,),
     ast.While: (_loop,),
     ast.FunctionDef: (_inner_default,),
-    ast.With: (_without_effect,),
+    ast.With: (without_effect,),
     ast.Import: (_import,),
     ast.ImportFrom: (_import,),
     ast.Match: (_match,),

@@ -32,6 +32,8 @@ from migrate.rules.graph import (
     values,
 )
 from migrate.rules.graph.scope import Findings, Found, Rewriting, Silent
+from migrate.rules.leaking import leaks
+from migrate.rules.stopped import quiet
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
 
@@ -338,6 +340,16 @@ def _state(name: str) -> Found:
     return "GRF604", f"self.{name}", why, "return it beside the result"
 
 
+def _context(scene: Scene, node: ast.With) -> Found | None:
+    """Find a context that is entered when it runs: not one that is taken out."""
+    items = [item.context_expr for item in node.items]
+    if all(quiet(scene, one) for one in items) and not leaks(scene, node):
+        return None
+    if control.without_effect(scene, node):
+        return None
+    return "GRF601", "with", "graph mode enters no contexts", "call what it runs before and after"
+
+
 def _always(code: str, name: str, why: str, step: str) -> tuple[scope.Finding, ...]:
     return (lambda scene, node: (code, name, why, step),)
 
@@ -347,6 +359,7 @@ _FINDINGS: Findings = {
     ast.Try: _always("GRF601", "try", "graph mode does not compile try", "check before the call"),
     ast.Nonlocal: _always("GRF601", "nonlocal", "graph mode has no nonlocal", "return the value"),
     ast.Delete: _always("GRF601", "del", "graph mode does not delete", "build what stays"),
+    ast.With: (_context,),
     ast.Match: _always("GRF601", "match", "graph mode does not compile match", "write if and elif"),
     ast.NamedExpr: _always("GRF602", ":=", "graph mode has no :=", "assign in a statement before"),
     ast.Set: _always("GRF602", "set", "graph mode has no sets", "use a tuple"),
