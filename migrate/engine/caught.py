@@ -101,7 +101,7 @@ def _reaching(scene: Scene, raising: Collection[str]) -> Iterator[ast.AST]:
     yield from (n for n in file.of(ast.Attribute) if n.attr in properties)
     taken = any(f.key in keys for f in inference.summaries.graph.indirect)
     for call in file.of(ast.Call) if taken else ():
-        kind = inference.kinds.get(id(call.func), ())
+        kind = inference.kind(call.func)
         if not kind or any(a.kind in _OPEN or _has(a.kind, special) for a in kind):
             yield call
     for place in file.of(ast.Yield) if taken else ():

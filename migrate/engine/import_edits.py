@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from migrate.mapping.names import root_of
 from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
-from migrate.rules.along import along_name
+from migrate.rules.imports import along_name
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, first_start, line_begin, next_line, removed_span

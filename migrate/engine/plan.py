@@ -12,39 +12,31 @@ from migrate.rules import (
     autograd,
     autograd_function,
     bookkeeping,
-    buffer_stores,
     buffers,
     builtin_dtypes,
-    cell_names,
-    class_texts,
+    by_text,
     classes,
     compiled_operators,
     dead_branches,
     dense_layout,
-    each_module,
-    empty_index,
-    fields,
     first_mode,
-    full_slices,
-    global_settings,
+    indexing,
     integers,
     items,
     lambdas,
-    launch,
     members,
     modules,
     numpy_results,
     operators,
     optimizers,
     references,
+    settings,
     shared_storage,
-    strided,
     type_names,
 )
-from migrate.rules.along import advised, decide_along
 from migrate.rules.graph import flags as graph_flags
 from migrate.rules.graph import sequences
-from migrate.rules.imports import decide_import
+from migrate.rules.imports import advised, decide_along, decide_import
 from migrate.rules.inside_text import beside, fitted
 from migrate.sites import packages
 from migrate.sites.buffer_gradients import BUFFER
@@ -133,14 +125,14 @@ def _apart(scene: Scene, reference: Reference) -> Decision | None:
         return packages.decide(scene, reference.node, reference.name)
     if reference.form is Form.LATE and reference.name == BUFFER:
         assert isinstance(reference.node, (ast.Attribute, ast.Call))
-        return buffer_stores.decide(scene, reference.node)
+        return shared_storage.buffer_store(scene, reference.node)
     if reference.form is Form.LATE:
         return decide_late(scene, reference.node, reference.name)
     if reference.form is Form.CLASS_TEXT:
         assert isinstance(reference.node, ast.Constant)
-        return class_texts.decide(scene, reference.node, reference.name)
+        return by_text.class_text(scene, reference.node, reference.name)
     if reference.form is Form.EVALUATED:
-        return class_texts.evaluated(scene, reference.node, reference.name)
+        return by_text.evaluated(scene, reference.node, reference.name)
     if reference.form is not Form.GRAPH:
         return None
     return graph_flags.decide(scene, reference.node, reference.name)
@@ -158,13 +150,13 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         assert isinstance(node, (ast.Call, ast.AugAssign, ast.Subscript))
         return shared_storage.decide(scene, node, name)
     if reference.form is Form.OWN:
-        return cell_names.decide(scene, node, name)
+        return classes.own_name(scene, node, name)
     if reference.form is Form.OPERATOR:
         assert isinstance(node, ast.expr)
         return operators.decide(scene, node, name)
     if reference.form is Form.FIELD:
         assert isinstance(node, ast.Attribute)
-        return fields.decide(scene, node, name)
+        return members.field(scene, node, name)
     if autograd_function.applies(scene, node, name):
         assert isinstance(node, (ast.Name, ast.Attribute))
         return autograd_function.decide(scene, node, name)
@@ -173,10 +165,10 @@ def decide(scene: Scene, reference: Reference) -> Decision:
         return references.decide(scene, node, name)
     assert isinstance(node, ast.Attribute)
     if reference.form is Form.SETTING:
-        return global_settings.decide(scene, node, name)
+        return settings.decide(scene, node, name)
     if reference.form is Form.UNSURE:
         return members.unsure(scene, node, name)
-    loop = each_module.decide(scene, node, name)
+    loop = modules.over_modules(scene, node, name)
     if loop is not None:
         return loop
     if optimizers.applies(scene, node, name):
@@ -200,10 +192,10 @@ _BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
     bookkeeping.calls,
     dead_branches.edits,
     lambdas.named,
-    launch.variables,
-    strided.slices,
-    full_slices.cuts,
-    empty_index.guards,
+    settings.variables,
+    indexing.slices,
+    indexing.cuts,
+    indexing.guards,
     buffers.snapshots,
     numpy_results.wrapped,
     type_names.texts,

@@ -89,7 +89,7 @@ def _all_sites(inference: Inference) -> dict[str, list[CallSite]]:
     forwards: dict[str, str] = {}
     for sites in inference.program.calls.values():
         for file, call, caller in sites:
-            for atom in _reached(inference.kinds.get(id(call.func), ())):
+            for atom in _reached(inference.kind(call.func)):
                 key = atom.name
                 if "::" not in key:
                     continue

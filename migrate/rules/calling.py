@@ -1,8 +1,9 @@
-"""In: a call of a torch function, class or method. Out: the edit its row makes of it."""
+"""Decide calls of torch functions, classes and methods, and names as values, by their rows."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from migrate.codegen import layout
@@ -10,15 +11,82 @@ from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, Rendering
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, ZERO, Chosen, NotChosen, choose
-from migrate.mapping.table import Row
+from migrate.mapping.table import POLICY_DROP, Row, Table
+from migrate.mapping.templates import is_closed, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
-from migrate.rules import by_name, checkpoints, collectives, optimizers
+from migrate.rules import (
+    autograd,
+    checkpoints,
+    collectives,
+    compiled_operators,
+    optimizers,
+    type_names,
+)
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.sites.origins import is_made_whole
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_mask, is_selection
 from migrate.syntax.lines import removed_span
-from migrate.syntax.trees import is_super
+from migrate.syntax.trees import dotted, is_super
+
+Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
+RULES: Mapping[str, Rule] = {
+    "autocast": autograd.autocast,
+    "load_library": compiled_operators.load_library,
+    "no_grad": autograd.no_grad,
+    "registration": compiled_operators.registration,
+    "type_name": type_names.type_name,
+}
+
+
+def run_rule(
+    name: str, scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """Let the rule decide."""
+    return RULES[name](scene, site, call, receiver, chosen)
+
+
+def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
+    """The MindSpore class (or constant) that a torch name stands for as a type.
+
+    Where rows differ that is MindSpore's own: a helper derives from it, and so is one of them.
+    """
+    found = []
+    for row in scene.table.rows(name):
+        template = template_of(scene, row)
+        node = parse(template) if template else None
+        target = dotted(node.func if isinstance(node, ast.Call) else node) if node else ""
+        target = target if target and is_closed(target) else ""
+        if target or row.ref:
+            found.append((target or row.ref, row))
+    return min(found, key=lambda one: one[0].startswith("helpers."), default=None)
+
+
+def constant_target(scene: Scene, row: Row) -> str:
+    """The target of a constant (a dtype, a number): no call and no argument in it."""
+    template = template_of(scene, row)
+    if not template or isinstance(parse(template), ast.Call) or not is_closed(template):
+        return ""
+    return template
+
+
+def same_signature(table: Table, row: Row) -> str:
+    """The target when a template only renames and the target takes torch's very arguments."""
+    if not row.to or row.only or row.rule:
+        return ""
+    node = parse(row.to)
+    if not isinstance(node, ast.Call):
+        return ""
+    target = dotted(node.func)
+    theirs = table.target_signature(target) if target else None
+    if theirs is None or not row.signatures:
+        return ""
+    mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
+    pairs = list(zip(mine, theirs.params, strict=False))
+    same = all(a.name == b.name and a.default == b.default for a, b in pairs)
+    fits = len(mine) <= len(theirs.params) and same
+    extra = all(p.default is not None for p in theirs.params[len(mine) :])
+    return target if fits and extra and not (POLICY_DROP & {p.name for p in mine}) else ""
 
 
 def decide_call(
@@ -37,7 +105,7 @@ def decide_call(
         return saved
     chosen = saved
     if chosen[0].row.rule:
-        return by_name.run(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
+        return run_rule(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
     chosen = [c for c in chosen if not c.row.rule]  # like a flag, a rule counts if it comes first
     if shared := collectives.refusal(scene, site, call):
         return shared

@@ -27,7 +27,7 @@ def leaves(inference: Inference, item: ast.expr) -> bool:
     target = item.func if isinstance(item, ast.Call) else item
     if isinstance(target, ast.Attribute) and target.attr in ("setter", "getter", "deleter"):
         return True
-    kind = inference.kinds.get(id(target), frozenset())
+    kind = inference.kind(target)
     if not kind:
         return isinstance(target, ast.Name) and target.id in _PYTHON
     return all(
@@ -40,7 +40,7 @@ def leaves(inference: Inference, item: ast.expr) -> bool:
 
 def is_wraps(inference: Inference, item: ast.expr) -> bool:
     target = item.func if isinstance(item, ast.Call) else item
-    kind = inference.kinds.get(id(target), frozenset())
+    kind = inference.kind(target)
     return bool(kind) and all(a.kind == "foreign" and a.name == _WRAPS for a in kind)
 
 
@@ -50,7 +50,7 @@ def wrappers_of(
     """Return what a decorator of the project puts around a function; None if that is not known."""
     made = isinstance(item, ast.Call)
     target = item.func if isinstance(item, ast.Call) else item
-    kind = ordered(inference.kinds.get(id(target), frozenset()))
+    kind = ordered(inference.kind(target))
     if len(kind) != 1 or kind[0].kind != "function":
         return None
     decorator = inference.program.functions.get(kind[0].name)

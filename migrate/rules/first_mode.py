@@ -96,9 +96,6 @@ class Modes:
     _asked: set[tuple[object, ...]] = field(default_factory=set)
     _solved: dict[tuple[int, str, bool], dict[int, tuple[bool, bool]]] = field(default_factory=dict)
 
-    def _kind(self, node: ast.AST) -> frozenset[Atom]:
-        return self.inference.kinds.get(id(node), frozenset())
-
     def needs(self, file: File, call: ast.Call, function: Function | None) -> bool:
         """Return whether what a call builds may be run before its mode is set."""
         return self.dependence.depends(file, call) and self._use(file, call, function, 0) is Use.RUN
@@ -300,7 +297,7 @@ class Modes:
         return found
 
     def _called(self, call: ast.Call) -> Iterator[Function]:
-        for atom in without_none(self._kind(call.func)):
+        for atom in without_none(self.inference.kind(call.func)):
             if "::" not in atom.name:
                 continue
             key = {"class": f"{atom.name}.__init__", "Object": f"{atom.name}.__call__"}.get(
@@ -339,7 +336,7 @@ class Modes:
         for file in self.inference.program.files.values():
             for node in file.of(ast.Attribute):
                 if node.attr == attribute and isinstance(node.ctx, ast.Load):
-                    kinds = self._kind(node.value)
+                    kinds = self.inference.kind(node.value)
                     mine = any(a.kind == "Object" and a.name == owner.key for a in kinds)
                     inside_own = isinstance(node.value, ast.Name) and node.value.id == "self"
                     unknown = not kinds or any(a.kind == "unknown" for a in kinds)
@@ -361,14 +358,14 @@ class Modes:
         """What a call does with a Module that it gets."""
         func = call.func
         last = last_name(func)
-        kinds = without_none(self._kind(func))
+        kinds = without_none(self.inference.kind(func))
         if any(a.kind == "ref" and a.name == "torch2ms.evaluating" for a in kinds):
             return Use.SET
         if any(a.kind == "ref" and a.name.startswith("torch2ms.") for a in kinds):
             return self._stepped(file, call, function, depth)
         if last in _WRAPPERS:
             return self._use(file, call, function, depth + 1, same)
-        result = self._kind(call)
+        result = self.inference.kind(call)
         if result and all(a.kind == "Module" for a in result):
             built = all(a.kind in ("class", "ref") for a in kinds)
             if built and kinds and not self._is_loss(kinds):
@@ -447,7 +444,7 @@ class Modes:
     def _of_callers(self, function: Function) -> Use:
         found = False
         for file, call, where in self.inference.program.calls.get(function.name, ()):
-            atoms = without_none(self._kind(call.func))
+            atoms = without_none(self.inference.kind(call.func))
             if atoms and all(a.name != function.key and a.kind != "unknown" for a in atoms):
                 continue
             found = True

@@ -1,4 +1,8 @@
-"""In: an attribute or method of a Tensor, Module or other torch object. Out: its edit."""
+"""In: an attribute or method of a Tensor, Module or other torch object. Out: its edit.
+
+Only Parameters of MindSpore say whether they are trained. What ``forward`` is given, and what it
+computes, has no such mark: a gradient is computed for the Parameters that are named.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,86 @@ from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.rules import asked_gradient, checkpoints, data_attribute, inplace
+from migrate.rules import checkpoints, data_attribute, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
 from migrate.rules.torch_sharing import is_written
 from migrate.sites import unknown_receivers
 from migrate.sites.buffer_gradients import BUFFER
+from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import dotted
+
+
+def field(scene: Scene, node: ast.Attribute, name: str) -> Edit:
+    """MindSpore returns plain tuples; the field becomes its place."""
+    index = name.removeprefix("field ")
+    site = scene.site(f"torch.return_types.{node.attr}", node)
+    return Edit(site, Outcome.CONVERTED, (piece(scene.source, node.value), f"[{index}]"))
+
+
+REQUIRES_GRAD = "torch.Tensor.requires_grad"
+_CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+
+def asked_gradient(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
+    """True where it only chooses whether a checkpoint is made, which changes no number."""
+    around = scene.parent(node)
+    both = (
+        around.values if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And) else []
+    )
+    if any(isinstance(v, ast.Constant) and v.value is False for v in both):
+        return Edit(
+            site, Outcome.CONVERTED, ("False",), REQUIRES_GRAD
+        )  # so it is, whatever this says
+    if not isinstance(node.ctx, ast.Load) or not _is_activation(scene, node.value):
+        return None
+    if _chooses_checkpoint(scene, node):
+        note = "A checkpoint gives the same numbers and gradients: it is always made."
+        return Edit(site, Outcome.CONVERTED, ("True",), REQUIRES_GRAD, note=note)
+    return Refusal(
+        site,
+        "LOP105",
+        "only a Parameter has it: MindSpore differentiates for what it is asked to",
+        "ask for what is meant: self.training, or a setting of the Cell",
+        keep=True,
+    )
+
+
+def _is_activation(scene: Scene, node: ast.expr) -> bool:
+    """Whether a variable is what ``forward`` is given, or what a function computes."""
+    function = scene.function(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return False
+    assigned = [n for n in function.nodes if isinstance(n, ast.Assign)]
+    given = [a.value for a in assigned for t in a.targets if getattr(t, "id", "") == node.id]
+    if not all(_computes(scene, value) for value in given):
+        return False
+    is_given = any(a.arg == node.id for a in function.parameters[1:])
+    return bool(given) or (is_given and function.name == "forward")
+
+
+def _computes(scene: Scene, node: ast.expr) -> bool:
+    """``x + 1``, ``torch.relu(x)``, ``x.view(-1)``: no Parameter, as another call may give one."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.BinOp, ast.UnaryOp))
+    made = direct_name(scene, node.func) or ""
+    if made or not isinstance(node.func, ast.Attribute):
+        return made.startswith("torch.") and not made.endswith("Parameter")
+    return node.func.attr != "requires_grad_" and is_all(scene.kind(node.func.value), "Tensor")
+
+
+def _chooses_checkpoint(scene: Scene, node: ast.AST) -> bool:
+    """Whether the test of an ``if`` asks, behind which a checkpoint is made."""
+    child, parent = node, scene.parent(node)
+    while isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+        child, parent = parent, scene.parent(parent)
+    if not isinstance(parent, (ast.If, ast.IfExp)) or parent.test is not child:
+        return False
+    body = parent.body if isinstance(parent.body, list) else [parent.body]
+    calls = [n for b in body for n in ast.walk(b) if isinstance(n, ast.Call)]
+    return len(body) == 1 and any(direct_name(scene, c.func) in _CHECKPOINTS for c in calls)
+
 
 # what is asked of the device of a Tensor: a Cell runs where the whole program does
 _OF_DEVICE = {"torch.device.type": "'cpu'", "torch.device.index": "None"}
@@ -80,8 +156,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if not isinstance(node.ctx, ast.Load):
         return _store(scene, site, node, name)
     kept = data_attribute.decide(scene, site, node) if name == data_attribute.KEY else None
-    if name == asked_gradient.NAME:
-        kept = asked_gradient.decide(scene, site, node)
+    if name == REQUIRES_GRAD:
+        kept = asked_gradient(scene, site, node)
     if kept is not None:
         return kept
     return _property(scene, site, node, name)

@@ -31,7 +31,7 @@ class Dependence:
 
     def depends(self, file: File, call: ast.Call) -> bool:
         """Return whether what a call builds computes differently in the two modes."""
-        for atom in without_none(self._kind(call.func)):
+        for atom in without_none(self.inference.kind(call.func)):
             if atom.kind == "class" and self._class_depends(atom.name):
                 return True
             if atom.kind == "ref" and self._torch_depends(file, call, atom.name):
@@ -39,9 +39,6 @@ class Dependence:
             if atom.kind not in ("class", "ref"):
                 return True
         return any(self._given_depends(file, a) for a in _given(call))
-
-    def _kind(self, node: ast.AST) -> frozenset[Atom]:
-        return self.inference.kinds.get(id(node), frozenset())
 
     def _torch_depends(self, file: File, call: ast.Call | None, name: str) -> bool:
         last = name.rpartition(".")[2]
@@ -55,7 +52,7 @@ class Dependence:
     def _given_depends(self, file: File, node: ast.expr) -> bool:
         """Whether a Module, a class or a list of them that a constructor gets depends on it."""
         if isinstance(node, ast.Call):
-            kinds = {a.kind for a in self._kind(node)}
+            kinds = {a.kind for a in self.inference.kind(node)}
             if kinds & {"Module"} or "unknown" in kinds:
                 return self.depends(file, node) if "Module" in kinds else _is_container(node)
             return any(self._given_depends(file, a) for a in node.args)
@@ -64,7 +61,7 @@ class Dependence:
             return any(self._given_depends(file, n) for n in parts)
         if isinstance(node, ast.Dict):
             return any(self._given_depends(file, n) for n in node.values)
-        return any(self._atom_depends(file, a) for a in self._kind(node))
+        return any(self._atom_depends(file, a) for a in self.inference.kind(node))
 
     def _atom_depends(self, file: File, atom: Atom) -> bool:
         if atom.kind in ("list", "tuple", "dict"):
@@ -120,15 +117,15 @@ class Dependence:
             if isinstance(node, ast.Attribute) and node.attr == "training":
                 return True
             if isinstance(node, ast.Call):
-                kind = self._kind(node)
+                kind = self.inference.kind(node)
                 own = isinstance(file.parents.get(id(node)), ast.Assign)
                 if own and any(a.kind == "Module" and a.name == "" for a in kind):
                     return True
-                refs = [a for a in self._kind(node.func) if a.kind == "ref"]
+                refs = [a for a in self.inference.kind(node.func) if a.kind == "ref"]
                 if any(self._torch_depends(file, node, a.name) for a in refs):
                     return True
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                for atom in self._kind(node):
+                for atom in self.inference.kind(node):
                     if atom.kind == "ref" and atom.name in _BY_SETTING:
                         continue
                     if atom.kind in ("class", "ref", "function") and self._atom_depends(file, atom):

@@ -1,11 +1,11 @@
-"""In: an attribute of a Module: its forward, its parameters, its settings. Out: the Cell's own."""
+"""Convert attributes of a Module (forward, parameters, settings) and ``for m in net.modules()``."""
 
 from __future__ import annotations
 
 import ast
 
 from migrate.codegen.substitution import Renderer, piece
-from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import laid_out
 from migrate.sites.late_writes import as_call
 from migrate.sites.module_members import ENTRY, RENAMED
@@ -108,3 +108,29 @@ def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
     lead = scene.source.data[whole.start : receiver.start].decode()
     parts = (lead, piece(scene.source, node.value), gap, target)
     return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])
+
+
+NAME = "torch.nn.Module.modules"
+
+
+def over_modules(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
+    """``for _, m in net.cells_and_names()``; None where the call stands elsewhere."""
+    call = scene.parent(node)
+    if name != NAME or not isinstance(call, ast.Call) or call.args or call.keywords:
+        return None
+    loop = scene.parent(call)
+    if not isinstance(loop, (ast.For, ast.comprehension)) or loop.iter is not call:
+        return None
+    if not isinstance(loop.target, ast.Name) or _reads_underscore(scene):
+        return None
+    source = scene.source
+    target, whole = source.span(loop.target), source.span(call)
+    between = Piece(Span(target.end, whole.start))
+    parts = ("_, ", Piece(target), between, piece(source, node.value), ".cells_and_names()")
+    base = scene.site(name, node)
+    site = Site(name, Span(target.start, whole.end), base.line, base.column)
+    return Edit(site, Outcome.CONVERTED, parts, NAME)
+
+
+def _reads_underscore(scene: Scene) -> bool:
+    return "_" in scene.file.loads

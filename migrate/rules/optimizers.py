@@ -117,7 +117,7 @@ def _untrained(scene: Scene, owner: Class, name: str) -> bool:
 
 def _of_another(scene: Scene, owner: Class, holder: ast.expr) -> bool:
     """Return whether an object is surely of a class that has nothing to do with ``owner``."""
-    names = {a.name for a in without_none(scene.inference.kinds.get(id(holder), frozenset()))}
+    names = {a.name for a in without_none(scene.inference.kind(holder))}
     if not names or not all("::" in name for name in names):
         return False
     above = {one.key for one in family(scene, owner.key)}

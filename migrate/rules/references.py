@@ -12,12 +12,19 @@ from migrate.mapping.row import POLICY_REFUSE
 from migrate.mapping.table import Row, Table
 from migrate.mapping.templates import names, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
-from migrate.rules import built_layers, decorators, filled_parts, inplace, signature_questions
+from migrate.rules import by_text, decorators, filled_parts, inplace
+from migrate.rules.by_text import chosen_by_text, spelled_out
 from migrate.rules.callers import fate
-from migrate.rules.calling import decide_call, decide_method, template_of
-from migrate.rules.chosen_by_text import chosen_by_text, spelled_out
-from migrate.rules.targets import class_name, constant_target, same_signature
+from migrate.rules.calling import (
+    class_name,
+    constant_target,
+    decide_call,
+    decide_method,
+    same_signature,
+    template_of,
+)
 from migrate.rules.written import UNPADDING, transposes
+from migrate.sites.module_members import family
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import dotted
@@ -53,7 +60,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     if _is_hasattr(parent, node):
         assert isinstance(parent, ast.Call)
         return _hasattr(scene, site, name, parent)
-    if (answered := signature_questions.decide(scene, node, name)) is not None:
+    if (answered := by_text.takes_argument(scene, node, name)) is not None:
         return answered
     if scene.in_annotation(node):
         return _annotation(scene, site, name, node)
@@ -228,7 +235,7 @@ def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal
         target = row.ref or same_signature(scene.table, row)
         if target:
             edit = _renamed(scene, site, node, target, row)
-            return built_layers.with_reset(scene, node, name, edit)
+            return with_reset(scene, node, name, edit)
     if not rows:
         return _no_row(scene.table, site, name)
     return Refusal(
@@ -343,3 +350,33 @@ def _hasattr(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit:
     answer = bool(scene.table.kind(f"{name}.{call.args[1].value!s}"))
     place = Site(site.name, scene.source.span(call), site.line, site.column)
     return Edit(place, Outcome.CONVERTED, (str(answer),), note="answered as torch 2.13 does")
+
+
+# layers whose constructor ends with self.reset_parameters()
+_RESETTING = frozenset(
+    """
+Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding
+EmbeddingBag RNN LSTM GRU RNNCell LSTMCell GRUCell BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm
+InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm RMSNorm PReLU
+""".split()
+)
+_RESET = "helpers.ResetWhenBuilt"
+
+
+def with_reset(scene: Scene, node: ast.expr, name: str, edit: Edit) -> Edit:
+    """``class A(nn.Linear)`` with a reset_parameters of its own, or of a class derived from it."""
+    owner = scene.file.classes.get(id(scene.parent(node)))
+    layer = name.startswith("torch.nn.") and name.rpartition(".")[2] in _RESETTING
+    if owner is None or not layer or edit.parts is None or not _is_reset(scene, owner.key):
+        return edit
+    text, root = scene.spelling.local(_RESET)
+    return replace(edit, parts=(f"{text}, ", *edit.parts), needs=edit.needs | {root})
+
+
+def _is_reset(scene: Scene, key: str) -> bool:
+    """Whether a class of the program that is this one, or derives from it, resets itself."""
+    return any(
+        "reset_parameters" in one.methods
+        and any(owner.key == key for owner in family(scene, one.key))
+        for one in scene.inference.program.classes.values()
+    )

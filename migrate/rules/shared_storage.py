@@ -1,6 +1,8 @@
 """In: ``x += y``, ``x[i] = v``, or a layer with ``inplace=True``. Out: code that says the same.
 
 MindSpore binds the variable anew where torch changes the tensor: right where nobody else reads it.
+A saved buffer of torch is the very tensor that is assigned; in MindSpore it is a Parameter that
+takes the numbers, for all who hold it: nobody may hold the tensor before, or want the gradient.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
-from migrate.rules.buffers import SIGNS
-from migrate.rules.callers import Missed, fate, is_unfolded, lent_parts, optional
+from migrate.rules.buffers import SIGNS, loses_gradient
+from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
@@ -30,6 +32,7 @@ from migrate.rules.written import (
     written_array,
     written_by,
 )
+from migrate.sites.buffer_gradients import BUFFER
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before
 
@@ -294,3 +297,21 @@ def _layer(
     start = scene.source.span(node).start
     place = Site(site.name, Span(start, start), site.line, site.column)
     return Edit(place, Outcome.CONVERTED, (f"{target.name} = ",))
+
+
+def buffer_store(scene: Scene, node: ast.Attribute | ast.Call) -> Edit | Refusal:
+    """Keep it where nobody can tell."""
+    site, function = scene.site(BUFFER, node), scene.function(node)
+    text = ast.unparse(node)
+    held = effect(scene, function, id(node), "rebound")
+    if held:
+        return Refusal(
+            site,
+            "INP203",
+            f"{text} is bound anew, and {held} holds the tensor before: a buffer keeps its place",
+            f"keep {text}.clone() where the old values are meant",
+        )
+    lost = effect(scene, function, id(node), "lost")
+    if lost:
+        return loses_gradient(site, text, f"{lost} reads it behind that")
+    return Edit(site, Outcome.KEPT, None)

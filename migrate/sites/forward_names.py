@@ -147,7 +147,7 @@ def _is_asked_for(inference: Inference, classes: set[str]) -> bool:
     for file in inference.program.files.values():
         for node in file.of(ast.Attribute):
             if node.attr == NAME and not is_super(node.value):
-                kind = inference.kinds.get(id(node.value), frozenset())
+                kind = inference.kind(node.value)
                 if not kind or any(a.kind == "unknown" or a.name in classes for a in kind):
                     return True
     return False

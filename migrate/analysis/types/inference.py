@@ -180,6 +180,10 @@ class Inference(Told):
     def _ask(self, cell: Cell, _: type[Value]) -> Value:
         return self._cells.read(cell)  # type: ignore[no-any-return]
 
+    def kind(self, node: ast.AST) -> Kind:
+        """Return the kind of an expression; nothing where none was evaluated."""
+        return self.kinds.get(id(node), NOTHING)
+
     def kind_of(self, *cell: Hashable) -> Kind:
         """Return the value of a cell that is a kind."""
         return self._cells.read(cell)  # type: ignore[no-any-return]

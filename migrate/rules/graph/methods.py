@@ -22,7 +22,7 @@ from migrate.rules.classes import name_span
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
-from migrate.rules.record_fields import asked_of, members
+from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, first_start, line_end

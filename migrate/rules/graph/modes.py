@@ -82,12 +82,12 @@ def _switches(inference: Inference, file: File) -> Iterator[Switch]:
 
 
 def _may_be_module(inference: Inference, node: ast.expr, unknown: bool) -> bool:
-    kinds = {a.kind for a in inference.kinds.get(id(node), ())}
+    kinds = {a.kind for a in inference.kind(node)}
     return "Module" in kinds or (unknown and "unknown" in kinds)
 
 
 def _is_module(inference: Inference, node: ast.AST) -> bool:
-    kind = inference.kinds.get(id(node), ())
+    kind = inference.kind(node)
     return bool(kind) and all(a.kind in ("Module", "None") for a in kind)
 
 
@@ -114,7 +114,7 @@ def _whole(inference: Inference, file: File, node: ast.expr, depth: int = 0) -> 
 
 def _builds(inference: Inference, node: ast.expr) -> bool:
     """Return whether an expression makes a new object: ``Net().eval()``."""
-    kind = inference.kinds.get(id(node.func), ()) if isinstance(node, ast.Call) else ()
+    kind = inference.kind(node.func) if isinstance(node, ast.Call) else ()
     return bool(kind) and all(a.kind in ("class", "ref", "foreign") for a in kind)
 
 
@@ -318,7 +318,7 @@ def _reads(inference: Inference) -> Reads:
                 if getattr(node.value, "id", "") == own and function.owner is not None:
                     keys.add(function.owner.key)
                     continue
-                atoms = inference.kinds.get(id(_instance(node.value)), ())
+                atoms = inference.kind(_instance(node.value))
                 keys |= {a.name for a in atoms if "::" in a.name} or {
                     _ANY for a in atoms if a.kind in _OPEN
                 }
@@ -340,7 +340,7 @@ def _sites(inference: Inference) -> Sites:
                 isinstance(node, ast.Name) and node.id not in own - function.globals
             )
             if outer and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-                found |= contents.all_sites(inference.kinds.get(id(node), frozenset()))
+                found |= contents.all_sites(inference.kind(node))
     found |= _stored(inference, {s.rstrip("[]") for s in found if isinstance(s, str)})
     return frozenset(s for s in found if s not in made)
 
@@ -360,7 +360,7 @@ def _made(inference: Inference, waiting: list[tuple[File, ast.expr]]) -> Sites:
     """Return the sites that may have made the containers in some values, through parameters."""
     found: set[Site] = set()
     for file, value in waiting:
-        sites = contents.all_sites(inference.kinds.get(id(value), frozenset()))
+        sites = contents.all_sites(inference.kind(value))
         found |= {s for s in sites if not isinstance(s, tuple)}
         function = file.function_at(value)
         given = {s[0][0] for s in sites if isinstance(s, tuple) and isinstance(s[0], tuple)}

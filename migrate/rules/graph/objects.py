@@ -19,11 +19,10 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Span
-from migrate.rules import record_writes
+from migrate.rules import record_classes
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
-from migrate.rules.record_classes import asked_class, records
-from migrate.rules.record_fields import Record, field_of, record_keys
+from migrate.rules.record_classes import Record, asked_class, field_of, record_keys, records
 from migrate.sites.scene import Scene
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
@@ -135,7 +134,7 @@ def handed_on(scene: Scene) -> list[ast.expr]:
 
     functions = scope.compiled(inference).values() if written else ()
     here = [f for f in functions if f.path == scene.file.path]
-    return [n for f in here for n in record_writes.handed_on(inference, f, partial(is_record, f))]
+    return [n for f in here for n in record_classes.handed_on(inference, f, partial(is_record, f))]
 
 
 def flags(scene: Scene) -> Iterator[Silent]:
@@ -254,7 +253,7 @@ def _is(kind: frozenset[Atom], what: str, name: str = "") -> bool:
 def _named_tuple(inference: Inference, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    return _is(inference.kinds.get(id(node.func), frozenset()), "foreign", _NAMED)
+    return _is(inference.kind(node.func), "foreign", _NAMED)
 
 
 @scope.once
@@ -266,7 +265,7 @@ def _changed(inference: Inference) -> frozenset[str]:
         for node in function.of(ast.Call, ast.Compare):
             asked |= {a.name for a in _classes_asked(inference, node)}
             if isinstance(node, ast.Call):
-                made |= {a.name for a in inference.kinds.get(id(node.func), frozenset())}
+                made |= {a.name for a in inference.kind(node.func)}
     return frozenset(key for key in asked - made if _derives_directly(inference, key))
 
 
@@ -294,7 +293,7 @@ def _classes_asked(inference: Inference, node: ast.AST) -> list[Atom]:
     while found:
         asked = found.pop()
         found += asked.elts if isinstance(asked, ast.Tuple) else []
-        kind = inference.kinds.get(id(asked), frozenset())
+        kind = inference.kind(asked)
         atoms += [*kind, *(a for k in kind for item in k.items for a in item)]
     return [a for a in atoms if a.kind == "class"]
 
@@ -385,7 +384,7 @@ def _form(inference: Inference, facts: Facts, value: ast.expr) -> str:
         opens, closes = "()" if isinstance(value, ast.Tuple) else "[]"
         comma = "," if len(inner) == 1 and opens == "(" else ""
         return f"{opens}{', '.join(inner)}{comma}{closes}" if all(inner) else ""
-    kind = inference.kinds.get(id(value), frozenset())
+    kind = inference.kind(value)
     items = [a for k in kind for item in k.items for a in item]
     return "" if any(a.kind in ("None", "dict") for a in (*kind, *items)) else "..."
 
@@ -417,7 +416,7 @@ def _returned(scene: Scene, function: Function) -> set[str]:
             return {""}
         if not all(isinstance(k, ast.Constant) for k in value.keys):
             return {""}
-        kinds = (scene.inference.kinds.get(id(v), frozenset()) for v in value.values)
+        kinds = (scene.inference.kind(v) for v in value.values)
         if any(a.kind in ("None", "dict") for kind in kinds for a in kind):
             return {""}
         found.add(f"[{', '.join(repr(k.value) for k in value.keys)}]")  # type: ignore[union-attr]

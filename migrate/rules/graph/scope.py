@@ -193,7 +193,7 @@ def _called(inference: Inference, function: Function, guess: bool) -> list[Funct
     called: list[Function] = []
     for node in function.of(ast.Call, ast.Attribute):
         if isinstance(node, ast.Call):
-            kind = inference.kinds.get(id(node.func), ())
+            kind = inference.kind(node.func)
             for atom in kind:
                 if atom.kind in ("function", "method"):
                     target = program.functions.get(atom.name)
@@ -205,7 +205,7 @@ def _called(inference: Inference, function: Function, guess: bool) -> list[Funct
             if open_ and isinstance(node.func, ast.Attribute):
                 called += _methods(inference).get(node.func.attr, [])
         elif isinstance(node, ast.Attribute) and node.attr in _properties(inference):
-            keys = {a.name for a in inference.kinds.get(id(node.value), ())}
+            keys = {a.name for a in inference.kind(node.value)}
             kin = {k for key in keys & program.classes.keys() for k in _family(inference, key)}
             called += [f for f in _properties(inference)[node.attr]
                        if f.owner is not None and f.owner.key in kin]  # fmt: skip
@@ -261,7 +261,7 @@ def _hooks(inference: Inference) -> list[Function]:
             for given in (*call.args, *(k.value for k in call.keywords)):
                 if isinstance(given, ast.Lambda):
                     found.append(file.functions[id(given)])
-                for atom in inference.kinds.get(id(given), ()):
+                for atom in inference.kind(given):
                     target = inference.program.functions.get(atom.name)
                     found += [target] if target is not None else []
     return found

@@ -114,7 +114,7 @@ def draws(scene: Scene, name: str, seen: frozenset[str]) -> bool:
         return False
     inference, seen = scene.inference, seen | {name}
     made = inference.program.classes[name].methods.get("__init__")
-    kinds = [inference.kinds.get(id(n.func), frozenset()) for n in (made.nodes if made else ())
+    kinds = [inference.kind(n.func) for n in (made.nodes if made else ())
              if isinstance(n, ast.Call)]  # fmt: skip
     atoms = [a for kind in kinds for a in kind if a.kind in ("class", "ref")]
     drawn = ("torch.rand", "torch.normal", "torch.nn.init.")

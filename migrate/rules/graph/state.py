@@ -183,7 +183,7 @@ def _is_others(scene: Scene, family: frozenset[str], node: ast.AST) -> bool:
     """A member of what is surely no object of the class."""
     if not isinstance(node, ast.Attribute):
         return False
-    kind = scene.inference.kinds.get(id(node.value), frozenset())
+    kind = scene.inference.kind(node.value)
     return bool(kind) and all(
         a.kind == "Tensor"
         or (a.kind in ("Module", "Object") and "::" in a.name and a.name not in family)
@@ -366,7 +366,7 @@ def _only_calls(scene: Scene, method: Function) -> list[tuple[ast.Call, Function
         return None
     found = []
     for file, call, caller in call_sites(scene, method):
-        kinds = scene.inference.kinds.get(id(call.func), frozenset())
+        kinds = scene.inference.kind(call.func)
         if file is not scene.file or caller is None or any(a.kind == "class" for a in kinds):
             return None
         found.append((call, caller))
