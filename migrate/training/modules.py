@@ -118,7 +118,7 @@ def kept(view: View) -> Kept:
     """Return what forwards and hooks in the files around keep: ``self.loss = ...`` in a forward."""
     known: dict[str, Kept] = view.inference.program.notes.setdefault("kept by Modules", {})
     if view.file.path not in known:
-        stores = [n for f in _run_by_calls(view) for n in f.nodes]
+        stores = [n for f in run_by_calls(view) for n in f.nodes]
         filled_ones = [u for n in stores if isinstance(n, ast.stmt) for u in filling(n)]
         bound = {n.attr for n in stores if isinstance(n, ast.Attribute) and not _is_load(n)}
         known[view.file.path] = Kept(
@@ -132,7 +132,7 @@ def _is_load(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 
-def _run_by_calls(view: View) -> set[Function]:
+def run_by_calls(view: View) -> set[Function]:
     """Return the functions in the files around that a call of a Module may run."""
     functions: dict[str, list[Function]] = {}
     for function in (f for file in view.neighbours for f in file.functions.values()):
@@ -155,7 +155,7 @@ def _run_by_calls(view: View) -> set[Function]:
         if function not in found:
             found.add(function)
             called = [n.func for n in function.nodes if isinstance(n, ast.Call)]
-            inner = [n for n in function.nodes if isinstance(n, ast.FunctionDef)]
+            inner = [n for n in function.nodes[1:] if isinstance(n, ast.FunctionDef)]
             names = {last_name(n) for n in called} | {n.name for n in inner}
             todo += [f for name in names - {"__init__"} for f in functions.get(name, ())]
     return found

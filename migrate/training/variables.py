@@ -163,15 +163,12 @@ def variables(
     if late and not (alone and all(_is_bound_once(view, region, n, own) for n in late)):
         name = sorted(late)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
-    reason = _fleeting(view, region, nodes, loop, function) or _computed_elsewhere(
-        view, free, function, own
-    )
+    reason = _fleeting(view, region, nodes, loop, function)
     if reason:
         return Unclear(region.group.backwards[0], reason)
-    values = [n for n in free if n not in fixed]
-    if lost := computed.outside(view, region.group, values, function):
+    if lost := computed.outside(view, region.group, nodes, free, function, own):
         why = (
-            f"{lost} is computed by a Module outside of the function, out of reach of the gradient"
+            f"{lost} is computed by a Module outside of the step, out of reach of the gradient"
         )
         return Unclear(region.group.backwards[0], why)
     local, rebound = function is not None, binds(region.inside, own)
@@ -231,25 +228,6 @@ def _fleeting(
     else:
         line = known.line(view, region.group, function)
     return f"line {line} changes which weights train while they do" if line else ""
-
-
-def _computed_elsewhere(
-    view: View, free: Sequence[str], function: Function | None, own: str
-) -> str:
-    """An attribute that another method computes by a Module: its gradient would be lost."""
-    owner = function.owner if function is not None else None
-    for name in (n for n in free if owner is not None and n.startswith(f"{own}.")):
-        attribute = name.removeprefix(f"{own}.")
-        if owner is not None and function in owner.stores.get(attribute, ()):
-            continue
-        for method in owner.stores.get(attribute, ()) if owner is not None else ():
-            if method.name == "__init__" or method.path != view.file.path:
-                continue
-            its = method.parameters[0].arg if method.parameters else "-"
-            for item in (n for n in ast.walk(method.node) if isinstance(n, ast.Assign)):
-                if f"{its}.{attribute}" in binds([item], its) and models(view, [item], its):
-                    return f"{name} is computed by {method.name}(), out of reach of the gradient"
-    return ""
 
 
 def _free(view: View, region: Region, function: Function | None, own: str) -> list[str]:
