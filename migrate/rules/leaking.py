@@ -95,7 +95,9 @@ def loses_itself(scene: Scene, block: ast.AST) -> str:
     function = scene.function(getattr(block, "body", [block])[0])
     inside = function.node if function is not None else scene.source.tree
     for node in _everything(block):
-        if isinstance(node, ast.Call) and _is_self(scene, node, _KEPT):
+        if not isinstance(node, ast.Call) or _is_computed_with(scene.parent(node)):
+            continue
+        if _is_self(scene, node, _KEPT):
             func = node.func
             given = [*node.args, func.value] if isinstance(func, ast.Attribute) else node.args
             for one in given:

@@ -23,11 +23,10 @@ from migrate.training.slices import (
     behind,
     block_of,
     captured_names,
+    left_halfway,
     sort_out,
     touched_by,
 )
-
-_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
 
 
 def apart(view: View, group: Group, every: Sequence[Mark], own: str) -> Region | Unclear:
@@ -50,7 +49,7 @@ def apart(view: View, group: Group, every: Sequence[Mark], own: str) -> Region |
         return Unclear(first, cut)
     reason = before_update(view, group, block[:start], [*cut.inside, *losses], own)
     reason = reason or _disturbed(view, group, candidates[stop:], cut.inside, losses, own)
-    if reason or any(isinstance(n, _LEAVES) for s in cut.inside for n in ast.walk(s)):
+    if reason or left_halfway(cut.inside):
         return Unclear(first, reason or "the computation of the loss may be left halfway")
     return Region(
         replace(group, fused=False, apart=True),

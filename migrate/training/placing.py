@@ -67,23 +67,6 @@ def _first(region: Region) -> ast.stmt:
     return next(s for s in region.block if id(s) in own or s is region.block[region.last])
 
 
-def unbound(view: View, group: Group, names: Variables, function: Function | None) -> str:
-    """Return a name that a step built in front of the loop needs, and that may not be bound there.
-
-    ``if use_amp: scaler = GradScaler()``: the program asks for it under that condition alone.
-    """
-    first = group.backwards[0]
-    if function is None or names.loop is None or names.loop not in first.on or names.late:
-        return ""
-    inner = first.on[first.on.index(names.loop) :]
-    if not any(isinstance(around, ast.If) for around in inner):
-        return ""
-    facts = view.inference.facts(view.file.path)
-    needed = {n.partition(".")[0] for n in (*names.held, *group.optimizers, group.scaler)}
-    local = sorted(n for n in needed if n in function.locals)
-    return next((n for n in local if not facts.is_bound(n, names.loop)), "")
-
-
 def _names(group: Group, several: bool, taken: set[str]) -> tuple[str, str]:
     """Class and variable: NetWithLoss and train_net, or named after the optimizer's part."""
     part = _part(group.optimizers[0]) if several and not group.by_hand else ""

@@ -212,9 +212,6 @@ def _in_place(
     names = variables(view, found, function, own)
     if isinstance(names, Unclear):
         return names
-    if missing := placing.unbound(view, group, names, function):
-        reason = f"{missing} is bound under the condition of this step alone"
-        return Unclear(group.backwards[0], reason)
     where = place(view, found, names, function, several, taken)
     alone = group.fused or group.apart or group.by_hand
     cell = plain(view, found, names, OWN) if alone else None

@@ -164,7 +164,7 @@ def _reads_any(method: Function, held: set[str], seen: frozenset[str], view: Vie
 
 
 NOTHING = "nothing in front of it calls a Module on the way to the loss"
-_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
+_SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.Try)
 
 
 @dataclass(frozen=True)
@@ -323,10 +323,16 @@ def cut_off(
     gone = next((s for s in found.moved if leaves(s)), None)
     if gone is not None:
         return f"line {gone.lineno} may leave before the update, depending on the loss"
-    odd = [n for s in found.inside for n in ast.walk(s) if isinstance(n, _LEAVES)]
-    if odd:
-        return f"line {getattr(odd[0], 'lineno', '')} leaves the computation of the loss"
-    return found
+    line = left_halfway(found.inside)
+    return f"line {line} leaves the computation of the loss" if line else found
+
+
+def left_halfway(items: Iterable[ast.stmt]) -> int:
+    """Return the line of what may leave statements before their end, 0 for none; a ``break`` of a
+    loop among them does not."""
+    odd = (n for s in items for n in ast.walk(s) if leaves(s) or isinstance(n, _SUSPENDS))
+    ends = (ast.Return, ast.Break, ast.Continue, *_SUSPENDS)
+    return next((n.lineno for n in odd if isinstance(n, ends)), 0)
 
 
 def touched_by(view: View, items: list[ast.stmt], own: str) -> set[int]:

@@ -152,7 +152,10 @@ def variables(
     fixed = {n for n in free if _is_fixed(view, n, nodes, own)}
     loops = _loops(view, region)
     optimizers = set(region.group.optimizers)
-    loop = _outermost(loops, fixed, optimizers, own)
+    needed = {*fixed, *optimizers, region.group.scaler}
+    bound = function.locals if function is not None else set()
+    roots = {r for n in needed if (r := n.partition(".")[0]) in bound}
+    loop = _outermost(view, region, loops, (fixed, optimizers, roots), own)
     changing = changed_in(loop, own) if loop is not None else _bound_between(region, own)
     late = fixed & changing
     cleared = any(z.on[-1:] == (loops[0],) for z in region.group.zeros) if loops else True
@@ -167,9 +170,7 @@ def variables(
     if reason:
         return Unclear(region.group.backwards[0], reason)
     if lost := computed.outside(view, region.group, nodes, free, function, own):
-        why = (
-            f"{lost} is computed by a Module outside of the step, out of reach of the gradient"
-        )
+        why = f"{lost} is computed by a Module outside of the step, out of reach of the gradient"
         return Unclear(region.group.backwards[0], why)
     local, rebound = function is not None, binds(region.inside, own)
     rebound = rebound.union(*(_written_into(view, item) for item in region.inside))
@@ -337,16 +338,28 @@ def _loops(view: View, region: Region) -> list[ast.stmt]:
 
 
 def _outermost(
-    loops: list[ast.stmt], needed: set[str], optimizers: set[str], own: str
+    view: View,
+    region: Region,
+    loops: list[ast.stmt],
+    names: tuple[set[str], set[str], set[str]],
+    own: str,
 ) -> ast.stmt | None:
-    """The outermost loop that binds nothing of what the Cell is built from.
+    """The outermost loop in front of which all is there of which the Cell is built.
 
-    What is written into an optimizer (``param_groups[0]["lr"] = lr``) leaves it the same object.
+    ``names`` are what it holds, the optimizers, and what of these has to be bound first where a
+    condition stands around the step: ``if use_amp: scaler = GradScaler()``. What is written into
+    an optimizer (``param_groups[0]["lr"] = lr``) leaves it the same object.
     """
+    held, optimizers, roots = names
+    facts, on = view.inference.facts(view.file.path), region.group.backwards[0].on
     found: ast.stmt | None = None
     for loop in loops:
         rebound = {u.name for u in uses(loop, own) if u.stored}
-        if needed & changed_in(loop, own) or optimizers & rebound:
+        if held & changed_in(loop, own) or optimizers & rebound:
+            break
+        inner = on[on.index(loop) :] if loop in on else ()
+        conditional = any(isinstance(around, ast.If) for around in inner)
+        if conditional and not all(facts.is_bound(n, loop) for n in roots):
             break
         found = loop
     return found
