@@ -27,16 +27,19 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from migrate.analysis.types.kinds import without_none
+from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.layout import above
 from migrate.codegen.substitution import piece
 from migrate.engine import caught
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.graph import unbound
 from migrate.rules.inside_text import fitted
+from migrate.rules.members import ASKED
+from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, begins_line, first_start, step_of, text_begin
+from migrate.syntax.trees import last_name
 
 MISSING = "helpers.Missing"
 STOP = "helpers.unconverted"
@@ -436,7 +439,28 @@ def _call(scene: Scene, mark: Mark) -> Iterator[Edit]:
     place = mark.place
     if not isinstance(getattr(place, "ctx", ast.Load()), ast.Load):
         made += f".{getattr(place, 'attr', 'value')}"  # nothing can be assigned to a call
-    yield _edit(scene, mark, place, made, root)
+    if rest := _asked_first(scene, place):
+        first, last = scene.source.span(rest[0]), scene.source.span(rest[-1])
+        is_and = isinstance(getattr(scene.parent(place), "op", None), ast.And)
+        span = Span(scene.source.span(place).start, last.end)
+        parts = (Piece(Span(first.start, last.end)), " and " if is_and else " or ", made)
+        yield Guard(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
+    else:
+        yield _edit(scene, mark, place, made, root)
+
+
+def _asked_first(scene: Scene, place: ast.AST) -> list[ast.expr]:
+    """Return what is joined to a flag by ``and`` or ``or``, and can answer without it."""
+    around = scene.parent(place)
+    if not isinstance(around, ast.BoolOp):
+        return []
+    rest = around.values[[id(v) for v in around.values].index(id(place)) + 1 :]
+    nodes = [n for v in rest for n in ast.walk(v)]
+    calls = (n for n in nodes if not isinstance(n, ASKED))
+    plain = all(isinstance(n, ast.Call) and last_name(n.func) in METADATA for n in calls)
+    enclosed = any(scene.source.is_enclosed(v) for v in around.values)
+    answers = all(is_all(scene.kind(v), "bool") for v in rest)
+    return rest if plain and answers and not enclosed else []
 
 
 def _value(scene: Scene, mark: Mark) -> Iterator[Edit]:

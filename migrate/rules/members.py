@@ -255,7 +255,7 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
 
 
-_ASKED = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp, ast.BinOp, ast.Compare,
+ASKED = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.UnaryOp, ast.BinOp, ast.Compare,
           ast.Slice, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)  # fmt: skip
 _EITHER = "Nothing tells whether its receiver is a Tensor or a Module: the text asks when it runs."
 _CLASSES = (("Tensor", "torch.Tensor", "mindspore.Tensor"),
@@ -426,7 +426,7 @@ def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
         if any(a.kind in _MODULES for a in scene.kind(node.func.value)):
             return None  # torch.unique(x) has no receiver
         return _deciding(scene, node.func.value, depth - 1) if of_tensors else None
-    return node if all(isinstance(n, _ASKED) for n in ast.walk(node)) else None
+    return node if all(isinstance(n, ASKED) for n in ast.walk(node)) else None
 
 
 def _recorded(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | None:
