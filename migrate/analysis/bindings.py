@@ -59,10 +59,6 @@ class Bindings:
         """Return what a name may be bound to when a node is done."""
         return self._reach(name, self._solution.after(node))
 
-    def at_end(self, name: str) -> Reach:
-        """Return what a name may be bound to when the unit ends normally."""
-        return self.before(name, self.scope.graph.exit)
-
     @cached_property
     def _by_name(self) -> dict[str, list[Binding]]:
         found: dict[str, list[Binding]] = {}
@@ -125,20 +121,6 @@ class Bindings:
         """Return whether the unit has surely bound a name on every path to a node."""
         reach = self.before(name, node)
         return not reach.unbound and name in self.scope.local
-
-    def readers(self, binding: Binding) -> tuple[ast.Name, ...]:
-        """Return the reads of the unit itself that a binding reaches; those of scopes inside
-        (see `Scope.captured`) apart."""
-        return tuple(self._readers.get(id(binding.place), ()))
-
-    @cached_property
-    def _readers(self) -> dict[int, list[ast.Name]]:
-        found: dict[int, list[ast.Name]] = {}
-        for node in self.scope.graph.nodes:
-            for read in self.scope.events[node.index].reads:
-                for binding in self.of_read(read, node).bindings:
-                    found.setdefault(id(binding.place), []).append(read)
-        return found
 
     def _reach(self, name: str, state: int | None) -> Reach:
         scope, bits = self.scope, self._bits

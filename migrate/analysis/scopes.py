@@ -84,13 +84,6 @@ class Scope:
     outwards: dict[type[ast.AST], dict[str, list[Binding]]] = field(default_factory=dict)
     outward_deletions: frozenset[str] = frozenset()
 
-    @property
-    def visible(self) -> frozenset[str]:
-        """The local names that are seen after the unit's end, or by others at any time."""
-        if isinstance(self.unit, ast.Module | ast.ClassDef) or self.reflected:
-            return self.local
-        return self.captured
-
 
 def scope_of(unit: Unit, graphs: dict[int, Graph] | None = None) -> Scope:
     """Return the scope of a unit, with all that are inside of it.

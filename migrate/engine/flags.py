@@ -284,7 +284,7 @@ def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, as
         parent = scene.parent(path[-1])
         assert parent is not None
         if isinstance(parent, (ast.arguments, ast.Lambda)):
-            return _in_function(scene, place, path, parent)
+            return _in_function(place, path, parent)
         path.append(parent)
     statement = path[-1]
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
@@ -312,9 +312,7 @@ def _is_passed_on(scene: Scene, path: Sequence[ast.AST]) -> bool:
     return bool(targets) and all("::" in a.name for a in targets)
 
 
-def _in_function(
-    scene: Scene, place: ast.AST, path: list[ast.AST], parent: ast.AST
-) -> tuple[Form, ast.AST]:
+def _in_function(place: ast.AST, path: list[ast.AST], parent: ast.AST) -> tuple[Form, ast.AST]:
     """A default is evaluated with the definition, the body of a lambda when it is called."""
     if isinstance(parent, ast.Lambda) and parent.body is path[-1]:
         return Form.CALL, place

@@ -50,7 +50,7 @@ def edits(
             lines.append(f"from {along_name(scene, statement.module or '')} import {names}")
         found.append(_replace(scene, statement, lines))
     if not placed:
-        found.append(_insert(scene, statements, block))
+        found.append(_insert(scene, block))
     return found + _renamed(scene, along, statements)
 
 
@@ -189,7 +189,7 @@ def _after_header_comments(scene: Scene) -> int:
     return line_begin(scene.source, first_start(scene.source, body[0]))
 
 
-def _insert(scene: Scene, statements: Sequence[ast.stmt], block: str) -> Edit:
+def _insert(scene: Scene, block: str) -> Edit:
     """No torch import at the top: after the docstring and ``__future__``, before all else."""
     last: ast.stmt | None = None
     for node in scene.source.tree.body:

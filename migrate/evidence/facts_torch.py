@@ -101,12 +101,12 @@ def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
                 names[path] = [_kind(value), "inspect", {}]
                 continue
             names[path] = _entry(value, path, space, sources)
-            if isinstance(value, type) and _has_members(value, space, name):
+            if isinstance(value, type) and _has_members(space, name):
                 names.update(_members(value, path, sources))
     return names, _aliases(names), torch.__version__.partition("+")[0]
 
 
-def _has_members(value: type, space: str, name: str) -> bool:
+def _has_members(space: str, name: str) -> bool:
     """Whether the methods of a class are listed; torch.cuda.FloatTensor and such are Tensors."""
     if space == "torch":
         return name in WITH_MEMBERS
@@ -150,7 +150,7 @@ def _kind(value: object) -> str:
 def _entry(value: Any, path: str, space: str, sources: Sources) -> Entry:
     kind = _kind(value)
     if kind == "class":
-        return _class_entry(value, path, sources)
+        return _class_entry(value, sources)
     if kind != "function":
         return [kind, "inspect", {}]
     name = getattr(value, "__name__", "")
@@ -173,7 +173,7 @@ def _dispatched(value: Any) -> Any:
     return _dispatched(value.__closure__[code.co_freevars.index("if_false")].cell_contents)
 
 
-def _class_entry(value: Any, path: str, sources: Sources) -> Entry:
+def _class_entry(value: Any, sources: Sources) -> Entry:
     found = from_callable(value.__init__, method=True, default=_default)
     source = "inspect"
     if not found and inspect.isfunction(value.__new__):

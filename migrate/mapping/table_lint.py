@@ -284,7 +284,7 @@ def broken(table: Table, files: Collection[Path]) -> tuple[Problem, ...]:
 
 def _of_key(table: Table, key: str, rules: frozenset[str]) -> Iterator[Problem]:
     file = str(table.files[key])
-    yield from _unknown_keys(table, key, frozenset(table.raw[key]), ROW_KEYS, file)
+    yield from _unknown_keys(key, frozenset(table.raw[key]), ROW_KEYS, file)
     try:
         row = table.row(key)
     except TableError as error:
@@ -453,11 +453,11 @@ def _case_problems(table: Table) -> Iterator[Problem]:
     ours = sorted((table.folder / "cases").glob("*.toml"))
     for path in [*ours, *(file for file in own if file.is_file())]:
         for key, values in read_toml(path).items():
-            yield from _unknown_keys(table, key, frozenset(values), CASE_KEYS, str(path))
+            yield from _unknown_keys(key, frozenset(values), CASE_KEYS, str(path))
 
 
 def _unknown_keys(
-    table: Table, key: str, given: frozenset[str], known: frozenset[str], file: str
+    key: str, given: frozenset[str], known: frozenset[str], file: str
 ) -> Iterator[Problem]:
     for name in sorted(given - known):
         near = difflib.get_close_matches(name, known, n=1)

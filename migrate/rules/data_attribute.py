@@ -222,7 +222,7 @@ def _name_computes(
     else:
         bound = list(function.assigned.get(name.id, ()))
     bound = [a for a in bound if any(getattr(t, "id", "") == name.id for t in a.targets)]
-    if any(_computes(scene, a.value, function) for a in bound if not _through(scene, a, name)):
+    if any(_computes(scene, a.value, function) for a in bound if not _through(a, name)):
         return True
     for loop, target in _loops(scene, function):
         if any(n.id == name.id for n in _names(target)):
@@ -256,7 +256,7 @@ def _loops(scene: Scene, function: Function | None) -> Iterator[tuple[ast.expr, 
             yield node.iter, node.target
 
 
-def _through(scene: Scene, item: ast.Assign, name: ast.Name) -> bool:
+def _through(item: ast.Assign, name: ast.Name) -> bool:
     """``x = x.data`` says nothing new."""
     return isinstance(item.value, ast.Attribute) and getattr(item.value.value, "id", "") == name.id
 

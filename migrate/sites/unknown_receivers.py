@@ -158,7 +158,7 @@ def binding(scene: Scene, node: ast.expr, kind: str = "") -> Unknown:
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr) and not _is_known(scene, part):
                 return binding(scene, part, kind)
-    return _cast(scene, node, kind)
+    return _cast(node, kind)
 
 
 def _is_known(scene: Scene, node: ast.expr) -> bool:
@@ -187,7 +187,7 @@ def _container(node: ast.Subscript, kind: str) -> str:
     return f"dict[str, {kind}]" if text else f"list[{kind}]"
 
 
-def _cast(scene: Scene, node: ast.expr, kind: str) -> Unknown:
+def _cast(node: ast.expr, kind: str) -> Unknown:
     text = _short(node)
     return Unknown(
         f"{text} (line {node.lineno})", f"give it a name with a type: y: {kind} = {text}"
@@ -208,22 +208,22 @@ def _of_name(scene: Scene, node: ast.Name, kind: str) -> Unknown:
             if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(clause.target)):
                 if isinstance(clause.target, ast.Name) and _may_hold_it(scene, clause.iter):
                     return binding(scene, clause.iter, f"list[{kind}]")
-                return _cast(scene, node, kind)
+                return _cast(node, kind)
         if isinstance(outer, ast.Lambda) and name in {a.arg for a in outer.args.args}:
             what = f"parameter {name} of a lambda (line {outer.lineno})"
             return Unknown(what, f"make it a function with a parameter {name}: {kind}")
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             function = scene.file.functions[id(outer)]
             if name in function.locals:
-                return _of_variable(scene, function, name, kind)
+                return _of_variable(function, name, kind)
         inner = outer
     lines = _bound_on(scene.file.source.tree, name)
     if not lines:
-        return _cast(scene, node, kind)
+        return _cast(node, kind)
     return Unknown(f"the global {name}, bound {lines}", f"{name}: {kind}")
 
 
-def _of_variable(scene: Scene, function: Function, name: str, kind: str) -> Unknown:
+def _of_variable(function: Function, name: str, kind: str) -> Unknown:
     arguments = function.node.args
     for arg in (*function.parameters, *arguments.kwonlyargs):
         if arg.arg == name:
@@ -259,7 +259,7 @@ def _of_attribute(scene: Scene, node: ast.Attribute, kind: str) -> Unknown:
     if isinstance(node.value, ast.Name) and not _is_known(scene, node.value):
         found = _of_name(scene, node.value, "its class")
         return Unknown(found.what, f"{found.annotation}, which says what {node.attr} is")
-    return _cast(scene, node, kind)
+    return _cast(node, kind)
 
 
 def _owners(scene: Scene, holder: ast.expr) -> list[Class]:
@@ -281,4 +281,4 @@ def _of_call(scene: Scene, node: ast.Call, kind: str) -> Unknown:
     chained = func is not None and scene.table.kind(f"torch.Tensor.{func.attr}")
     if func is not None and chained and not _is_known(scene, func.value):
         return binding(scene, func.value)
-    return _cast(scene, node, kind)
+    return _cast(node, kind)

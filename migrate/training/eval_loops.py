@@ -99,7 +99,7 @@ def _loss(view: View, loop: ast.For, block: list[ast.stmt]) -> EvalLoop | None:
     assigned: EvalLoop | None = None
     inner: EvalLoop | None = None
     for index, item in enumerate(block):
-        calls = [c for c in _calls(view, item) if is_loss(view, c)]
+        calls = [c for c in _calls(item) if is_loss(view, c)]
         target = item.targets[0] if isinstance(item, ast.Assign) else None
         if isinstance(item, ast.Assign) and isinstance(target, ast.Name) and len(item.targets) == 1:
             parts = {n.id for n in ast.walk(item.value) if isinstance(n, ast.Name)}
@@ -114,7 +114,7 @@ def _loss(view: View, loop: ast.For, block: list[ast.stmt]) -> EvalLoop | None:
     return assigned or inner
 
 
-def _calls(view: View, item: ast.stmt) -> Iterator[ast.Call]:
+def _calls(item: ast.stmt) -> Iterator[ast.Call]:
     """The calls of a simple statement, those of inner functions and comprehensions apart."""
     if isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
         yield from (n for n in ast.walk(item) if isinstance(n, ast.Call))

@@ -68,7 +68,7 @@ def made_again(
     for item in reversed(items):
         bound = binds([item], own)
         if bound & needed and models(view, [item], own) & updated:
-            if not _remakes(view, item, updated) or not isinstance(item, ast.Assign):
+            if not _remakes(item, updated) or not isinstance(item, ast.Assign):
                 return ()
             later = [*items[items.index(item) + 1 :], *rest]
             if any(changed(s, own) & (reads([item], own) | bound) for s in later):
@@ -81,7 +81,7 @@ def made_again(
     return () if before_update(view, group, others, [*found, *nodes], own) else tuple(found)
 
 
-def _remakes(view: View, item: ast.stmt, updated: set[str]) -> bool:
+def _remakes(item: ast.stmt, updated: set[str]) -> bool:
     """``name = module(inputs)``."""
     if not isinstance(item, ast.Assign) or len(item.targets) != 1:
         return False

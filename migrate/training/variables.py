@@ -177,7 +177,7 @@ def variables(
     held, given = [], []
     for name in free:
         varies = name in changing or by_calls(view, name, function, own)
-        known = _is_global(view, name, function, own) and (local or not _is_data(view, name))
+        known = _is_global(name, function) and (local or not _is_data(view, name))
         if known and (name in fixed or not varies):
             continue
         varies = varies or name in rebound or _is_batch(view, name, nodes, own)
@@ -296,7 +296,7 @@ def _is_fixed(view: View, name: str, nodes: list[ast.AST], own: str) -> bool:
     return False
 
 
-def _is_global(view: View, name: str, function: Function | None, own: str) -> bool:
+def _is_global(name: str, function: Function | None) -> bool:
     """Whether a class at the top level of the file sees the name as well."""
     if "." in name:
         return False

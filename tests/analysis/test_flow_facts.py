@@ -179,15 +179,6 @@ def test_order_is_that_of_control() -> None:
     assert found.may_follow(reads(found, "b")[0], reads(found, "a")[0])
 
 
-def test_the_readers_of_a_binding() -> None:
-    found = facts(function("x = 1\nif c:\n  x = 2\n  g(x)\nh(x)"))
-    unit = found.unit(found.tree.body[0])  # type: ignore[arg-type]
-    bindings = [b for e in unit.scope.events for b in e.binds if b.name == "x"]
-    lines = [[r.lineno for r in unit.bindings.readers(b)] for b in bindings]
-    assert lines == [[6], [5, 6]]
-    assert unit.bindings.at_end("x").bindings == tuple(bindings)
-
-
 def test_what_a_name_still_has() -> None:
     found = facts(
         function("x = 1\nwhile c:\n  g(x)\n  if d:\n    x = 2\n    continue\n  x = 3\nh(x)")

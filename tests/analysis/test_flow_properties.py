@@ -312,7 +312,7 @@ class Numbered:
         if seen.ended:
             module = self.facts.unit(self.facts.tree)
             for name, made in seen.final.items():
-                reach = module.bindings.at_end(name)
+                reach = module.bindings.before(name, module.graph.exit)
                 assert any(made in self.numbers(b.place) for b in reach.bindings), self.text
 
     def _augmented(self, node: ast.AST) -> bool:

@@ -24,7 +24,6 @@ from migrate.analysis.types.world import World
 
 SPACE = "torch.utils.data."
 IMAGES = "torchvision.datasets."
-_PASSING = ("Subset", "ConcatDataset", "random_split")
 
 
 def made(name: str, given: Mapping[str, Kind], args: tuple[Kind, ...], world: World) -> Kind | None:

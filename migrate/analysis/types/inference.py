@@ -44,7 +44,6 @@ from migrate.analysis.types.world import Result
 from migrate.mapping.names import covered_roots
 from migrate.mapping.table import Table
 
-MODULE_ROOT = "torch.nn.Module"
 Value = TypeVar("Value")
 
 

@@ -65,7 +65,7 @@ def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sil
                 why = "graph mode changes a copy: code outside keeps the old contents"
                 yield Silent(node, ("GRF612", base.id, why, "return what is new"))
             elif _member(held) is not None and _contains(scene, node, held):
-                yield from _of_object(scene, node, held)
+                yield from _of_object(node, held)
             elif _contains(scene, node, held):
                 if _is_looped(scene, node, base.id):
                     why = "graph mode goes over what it held before the loop"
@@ -75,7 +75,7 @@ def _outer(scene: Scene, function: Function, own: list[ast.AST]) -> Iterator[Sil
                     why = f"graph mode changes a copy: {owner} keeps the old contents"
                     yield Silent(node, ("GRF612", base.id, why, "return what is new"))
         elif _contains(scene, node, held):
-            yield from _of_object(scene, node, held)
+            yield from _of_object(node, held)
 
 
 def members(scene: Scene, node: ast.Attribute) -> Silent | None:
@@ -143,7 +143,7 @@ def one_item(scene: Scene, node: ast.Assign) -> Silent | None:
     return Silent(value, ("GRF609", ast.unparse(value), why, "write a comprehension"), node)
 
 
-def _of_object(scene: Scene, node: ast.AST, held: ast.expr) -> Iterator[Silent]:
+def _of_object(node: ast.AST, held: ast.expr) -> Iterator[Silent]:
     """``self.losses.append(x)``; what is stored under a key of it is refused by the compiler."""
     if not isinstance(node, ast.Call):
         return

@@ -72,7 +72,7 @@ def _memo(scene: Scene, function: Function, block: ast.If) -> Memo | None:
     own = function.parameters[0].arg
     filled: dict[str, str] = {}
     renewing = _renewing(scene, block, own)
-    fixed = Fixed(scene, function, own, _keys(function, block), renewing)
+    fixed = Fixed(scene, function, own, _keys(block), renewing)
     for statement in block.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
@@ -166,7 +166,7 @@ def _is_member(node: ast.AST, own: str) -> bool:
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == own
 
 
-def _keys(function: Function, block: ast.If) -> frozenset[str]:
+def _keys(block: ast.If) -> frozenset[str]:
     """What the test compares with what was kept, as it is spelled: values may depend on it.
 
     ``key not in self.c`` before ``self.c[key] = ...``, ``self.n != n`` before ``self.n = n``.

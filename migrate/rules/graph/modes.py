@@ -409,7 +409,7 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: Reads) -> bool:
     )
     if held is None:
         return False
-    inside = _members(node, held)
+    inside = _members(held)
     if inside is not None:
         return called_before(scene, node, inside)
     known = scene.kind(held)
@@ -434,7 +434,7 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: Reads) -> bool:
     )
 
 
-def _members(node: ast.AST, held: ast.expr) -> ast.expr | None:
+def _members(held: ast.expr) -> ast.expr | None:
     """Return ``net`` of ``net.__dict__["depth"] = 1`` and ``vars(net)["depth"] = 1``."""
     if isinstance(held, ast.Attribute) and held.attr == "__dict__":
         return held.value

@@ -327,7 +327,7 @@ def _passage(
                 return None
             continue
         more = _only_calls(scene, reader)
-        if not more or not _takes_more(scene, reader):
+        if not more or not _takes_more(reader):
             return None
         for one, where in more:
             same = isinstance(one.func, ast.Attribute) and ast.unparse(one.func.value) == on
@@ -407,7 +407,7 @@ def _reads(
     return found if known_only(scene, writer, member, uses, harmless) else []
 
 
-def _takes_more(scene: Scene, reader: Function) -> bool:
+def _takes_more(reader: Function) -> bool:
     return bool(reader.parameters) and _is_bare(reader)
 
 
