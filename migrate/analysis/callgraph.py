@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.analysis.program import Class, File, Function, Program
+from migrate.analysis.program import Class, File, Function, Program, method_of
 from migrate.syntax.trees import LEAVES, children
 
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
@@ -210,11 +210,7 @@ class CallGraph:
         return found
 
     def _is_local(self, name: str, caller: Function | None) -> bool:
-        while caller is not None:
-            if name in caller.locals:
-                return True
-            caller = caller.parent
-        return False
+        return caller is not None and any(name in around.locals for around in caller.outwards)
 
     def _is_module(self, file: File, name: str, caller: Function | None) -> bool:
         names = self._modules.get(file.path)
@@ -291,11 +287,7 @@ class CallGraph:
             for node in file.of(ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
-                        around: ast.AST | None = node
-                        while around is not None and id(around) not in file.functions:
-                            around = file.parents.get(id(around))
-                        where = file.functions[id(around)] if around is not None else None
-                        yield target.attr, node.value, file, where
+                        yield target.attr, node.value, file, file.function_at(node)
 
     # -- classes --------------------------------------------------------------------------------
 
@@ -418,13 +410,6 @@ def own_nodes(function: Function) -> Iterator[ast.AST]:
                 todo += [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
         elif kind not in LEAVES:
             todo += children(node)
-
-
-def method_of(function: Function | None) -> Function | None:
-    """Return the method that a function is, or is defined in."""
-    while function is not None and function.owner is None:
-        function = function.parent
-    return function
 
 
 def components(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from migrate.analysis.program import Class, File, Function, Program
+from migrate.analysis.program import Class, File, Function, Program, method_of
 from migrate.syntax.source import Source
 from migrate.syntax.trees import LEAVES, FunctionNode, all_parameters, children, last_name, unquoted
 from migrate.vendoring.follow import Followed
@@ -126,9 +126,7 @@ class _Indexer:
 
     def _store(self, node: ast.Attribute, function: Function) -> None:
         """``self.name = ...`` in a method (or in a function inside it)."""
-        method: Function | None = function
-        while method is not None and method.owner is None:
-            method = method.parent
+        method = method_of(function)
         if method is None or method.owner is None or not method.parameters:
             return
         if isinstance(node.value, ast.Name) and node.value.id == method.parameters[0].arg:

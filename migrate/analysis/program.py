@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -103,6 +104,14 @@ class Function:
                 waiting += reversed(children(node))
         return found
 
+    @property
+    def outwards(self) -> Iterator[Function]:
+        """Yield the function, and those that it is defined in, the innermost first."""
+        function: Function | None = self
+        while function is not None:
+            yield function
+            function = function.parent
+
     @cached_property
     def parameters(self) -> list[ast.arg]:
         a = self.node.args
@@ -125,6 +134,13 @@ class Function:
     def decorated(self, *names: str) -> bool:
         """Whether a decorator's last name is one of ``names``."""
         return bool(self._decorators) and not self._decorators.isdisjoint(names)
+
+
+def method_of(function: Function | None) -> Function | None:
+    """Return the method that a function is, or is defined in."""
+    while function is not None and function.owner is None:
+        function = function.parent
+    return function
 
 
 @dataclass(eq=False)
@@ -167,12 +183,27 @@ class File:
         """Every node of the file, contexts and operators apart."""
         return self._walked[0]
 
+    def around(self, node: ast.AST, *until: type[ast.AST]) -> Iterator[ast.AST]:
+        """Yield the nodes around a node, the innermost first, up to one of some classes."""
+        outer = self.parents.get(id(node))
+        while outer is not None and not isinstance(outer, until):
+            yield outer
+            outer = self.parents.get(id(outer))
+
+    def holder(self, node: ast.AST, *kinds: type[ast.AST]) -> ast.AST | None:
+        """Return the innermost node of some classes around a node."""
+        parents = self.parents
+        outer = parents.get(id(node))
+        while outer is not None and not isinstance(outer, kinds):
+            outer = parents.get(id(outer))
+        return outer
+
     def function_at(self, node: ast.AST) -> Function | None:
         """Return the innermost function or lambda that is a node or holds it."""
-        around: ast.AST | None = node
-        while around is not None and id(around) not in self.functions:
-            around = self.parents.get(id(around))
-        return self.functions.get(id(around)) if around is not None else None
+        outer: ast.AST | None = node
+        while outer is not None and id(outer) not in self.functions:
+            outer = self.parents.get(id(outer))
+        return self.functions.get(id(outer))
 
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one class, in the order of ``nodes``."""

@@ -321,12 +321,7 @@ def _in_function(place: ast.AST, path: list[ast.AST], parent: ast.AST) -> tuple[
 
 def _when_called(scene: Scene, statement: ast.stmt) -> bool:
     """Whether a statement runs when a function is called, not when the file is imported."""
-    current = scene.parent(statement)
-    while current is not None and not isinstance(current, ast.ClassDef):
-        if isinstance(current, _FUNCTIONS):
-            return True
-        current = scene.parent(current)
-    return False
+    return any(isinstance(outer, _FUNCTIONS) for outer in scene.around(statement, ast.ClassDef))
 
 
 def _conditional(path: Sequence[ast.AST]) -> bool:

@@ -202,9 +202,7 @@ def refused(scene: Scene, found: Sequence[Fault], stopped: Sequence[Reference]) 
     for fault in found:
         statement = _statement(scene, fault.offset)
         while statement is not None and id(statement) in before:
-            holder = scene.parent(statement)
-            while holder is not None and not isinstance(holder, (ast.stmt, ast.Module)):
-                holder = scene.parent(holder)
+            holder = scene.holder(statement, ast.stmt, ast.Module)
             statement = holder if isinstance(holder, ast.stmt) else None
         if statement is None:
             raise RuntimeError(f"{scene.file.path}: {fault.what}")

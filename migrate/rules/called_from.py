@@ -20,11 +20,8 @@ def scene_of(scene: Scene, file: File) -> Scene:
 
 
 def in_module_class(scene: Scene, function: Function | None) -> bool:
-    while function is not None:
-        if function.owner is not None and scene.is_module_class(function.owner):
-            return True
-        function = function.parent
-    return False
+    owners = (f.owner for f in function.outwards) if function is not None else ()
+    return any(owner is not None and scene.is_module_class(owner) for owner in owners)
 
 
 def in_forward(

@@ -189,12 +189,8 @@ def _is_unfolded(scene: Scene, function: Function | None, by: int, seen: frozens
 
 def _around(scene: Scene, node: ast.AST) -> Function | None:
     """The innermost function or lambda."""
-    current = scene.parent(node)
-    while current is not None:
-        if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return scene.file.functions.get(id(current))
-        current = scene.parent(current)
-    return None
+    holder = scene.parent(node)
+    return scene.file.function_at(holder) if holder is not None else None
 
 
 def lent(

@@ -13,7 +13,7 @@ from enum import Enum
 
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated
 from migrate.analysis.dataflow import Backward, solve
-from migrate.analysis.program import Class, File, Function
+from migrate.analysis.program import Class, File, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, without_none
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -186,7 +186,7 @@ class Modes:
         while isinstance(root, (ast.Attribute, ast.Subscript)) and not name:
             root = root.value
             name = dotted(root)
-        method = _method(function)
+        method = method_of(function)
         own = method.parameters[0].arg if method is not None and method.parameters else ""
         if own and name.partition(".")[0] == own and "." in name:
             assert method is not None and method.owner is not None
@@ -382,7 +382,7 @@ class Modes:
 
     def _builds_parts(self, function: Function | None) -> bool:
         """Whether a function is a method of a Module that puts it together."""
-        method = _method(function)
+        method = method_of(function)
         if method is None or method.owner is None or method.name == "forward":
             return False
         plain = not method.decorated("classmethod", "staticmethod")
@@ -410,7 +410,7 @@ class Modes:
         assert isinstance(func, ast.Attribute) or not held
         if self._builds_parts(function):
             return Use.PART
-        method = _method(function)
+        method = method_of(function)
         if method is not None and method.owner is not None and held.startswith("self."):
             return self._attribute(method.owner, held, depth + 1)
         around = file.parents.get(id(call))
@@ -531,12 +531,6 @@ def _builds(scene: Scene, call: ast.Call) -> bool:
 def _is_written(base: ast.expr) -> bool:
     """Whether a class is a loss Cell that stands around Modules of the program."""
     return ast.unparse(base).startswith("_torch2ms")
-
-
-def _method(function: Function | None) -> Function | None:
-    while function is not None and function.owner is None:
-        function = function.parent
-    return function
 
 
 def _reads(part: ast.AST | None, name: str) -> bool:

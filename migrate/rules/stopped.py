@@ -31,10 +31,7 @@ def is_stopped(scene: Scene, file: File, node: ast.AST) -> bool:
 
 def outwards(file: File, node: ast.AST) -> Iterator[ast.AST]:
     """What stands around a node, nearest first."""
-    current = file.parents.get(id(node))
-    while current is not None:
-        yield current
-        current = file.parents.get(id(current))
+    return file.around(node)
 
 
 def _contexts(node: ast.AST) -> list[ast.expr]:

@@ -134,12 +134,10 @@ def _of_name(scene: Scene, node: ast.Name) -> Holder:
 
 
 def _in_comprehension(scene: Scene, node: ast.Name) -> bool:
-    current = scene.parent(node)
-    while current is not None and not isinstance(current, ast.stmt):
+    for current in scene.around(node, ast.stmt):
         for clause in getattr(current, "generators", ()):
             if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(clause.target)):
                 return True
-        current = scene.parent(current)
     return False
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis.program import Class, File
 from migrate.analysis.types.kinds import is_all
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
@@ -84,7 +83,7 @@ def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str
         for file, call, _ in scene.inference.program.calls.get("register_buffer", ()):
             first = call.args[0] if call.args else None
             saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
-            owner = _class_around(file, call)
+            owner = file.classes.get(id(file.holder(call, ast.ClassDef)))
             if saved is persistent and owner is not None and isinstance(first, ast.Constant):
                 found.setdefault(str(first.value), set()).add(owner.key)
         notes[key] = {name: frozenset(keys) for name, keys in found.items()}
@@ -92,17 +91,9 @@ def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str
     return names
 
 
-def _class_around(file: File, node: ast.AST) -> Class | None:
-    current = file.parents.get(id(node))
-    while current is not None and not isinstance(current, ast.ClassDef):
-        current = file.parents.get(id(current))
-    return file.classes.get(id(current)) if current is not None else None
-
-
 def is_quiet(scene: Scene, node: ast.AST) -> bool:
     """Return whether no gradient is recorded around a node."""
-    current = scene.parent(node)
-    while current is not None and not isinstance(current, ast.ClassDef):
+    for current in scene.around(node, ast.ClassDef):
         contexts: list[ast.expr] = getattr(current, "decorator_list", [])
         if isinstance(current, ast.With):
             contexts = [item.context_expr for item in current.items]
@@ -111,7 +102,6 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
             name = getattr(func, "attr", getattr(func, "id", ""))
             if name in _QUIET or name == "enable_grad":
                 return name in _QUIET
-        current = scene.parent(current)
     return False
 
 

@@ -58,9 +58,7 @@ def _asked(scene: Scene, name: ast.expr) -> frozenset[str]:
 
 
 def _in_forward(scene: Scene, node: ast.AST) -> bool:
-    around = scene.parent(node)
-    while around is not None and not isinstance(around, ast.FunctionDef):
-        around = scene.parent(around)
+    around = scene.holder(node, ast.FunctionDef)
     return getattr(around, "name", "") == "forward"
 
 

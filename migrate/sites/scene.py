@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -89,6 +90,14 @@ class Scene:
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.parents.get(id(node))
 
+    def around(self, node: ast.AST, *until: type[ast.AST]) -> Iterator[ast.AST]:
+        """Yield the nodes around a node, the innermost first, up to one of some classes."""
+        return self.file.around(node, *until)
+
+    def holder(self, node: ast.AST, *kinds: type[ast.AST]) -> ast.AST | None:
+        """Return the innermost node of some classes around a node."""
+        return self.file.holder(node, *kinds)
+
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node."""
         while not isinstance(node, ast.stmt):
@@ -97,23 +106,12 @@ class Scene:
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function (lambdas apart) around a node."""
-        parents = self.parents
-        current = parents.get(id(node))
-        while current is not None:
-            if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return self.file.functions.get(id(current))
-            current = parents.get(id(current))
-        return None
+        found = self.file.holder(node, ast.FunctionDef, ast.AsyncFunctionDef)
+        return self.file.functions.get(id(found))
 
     def owner(self, node: ast.AST) -> Class | None:
         """The class whose body (or method) holds a node."""
-        parents = self.parents
-        current = parents.get(id(node))
-        while current is not None:
-            if isinstance(current, ast.ClassDef):
-                return self.file.classes.get(id(current))
-            current = parents.get(id(current))
-        return None
+        return self.file.classes.get(id(self.file.holder(node, ast.ClassDef)))
 
     def in_annotation(self, node: ast.AST) -> bool:
         """Whether a node is (part of) an annotation."""

@@ -275,10 +275,7 @@ class Freezing:
         return any(self._at(body, n.index) for n in nodes)
 
     def _body_of(self, view: View, item: ast.stmt) -> _Body:
-        around = view.file.parents.get(id(item))
-        while around is not None and id(around) not in view.file.functions:
-            around = view.file.parents.get(id(around))
-        function = view.file.functions.get(id(around))
+        function = view.file.function_at(view.file.parents[id(item)])
         return self.bodies[id(view.file) if function is None else id(function)]
 
     # -- which steps ----------------------------------------------------------------------------

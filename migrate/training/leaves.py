@@ -121,11 +121,8 @@ def _in_module(view: View, leaf: Leaf) -> bool:
     """An attribute of a Module: as a Parameter it would be one of the Module's own."""
     if "." not in leaf.name:
         return False
-    node: ast.AST | None = leaf.binding
-    while node is not None and not isinstance(node, ast.ClassDef):
-        node = view.file.parents.get(id(node))
-    classes = [c for c in view.file.classes.values() if c.node is node]
-    return any(view.inference.is_module(c.key) for c in classes) or not classes
+    owner = view.file.classes.get(id(view.file.holder(leaf.binding, ast.ClassDef)))
+    return owner is None or view.inference.is_module(owner.key)
 
 
 # -- what is written ----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.lines import first_start, indent_of, whole
 from migrate.syntax.source import Source, read
+from migrate.training.effects import blocks
 from migrate.training.staged import Staged
 
 Parts = tuple[str | Piece, ...]
@@ -91,17 +92,7 @@ def _blocks(tree: ast.Module) -> list[list[ast.stmt]]:
             continue
         around: ast.AST | None = node
         while around is not None and not isinstance(around, ast.ClassDef | ast.Module):
-            for block in _bodies(around):
+            for block in blocks(around):
                 found[id(block)] = block
             around = parents.get(id(around))
     return list(found.values())
-
-
-def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a statement that holds others, those of its handlers and cases too."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-            yield block
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield part.body

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis import index
-from migrate.analysis.program import File, Function
+from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.recorded import Recorded
 from migrate.codegen.emit import emit
@@ -227,11 +227,10 @@ def _in_place(
 
 def _own(function: Function | None) -> str:
     """The name of the instance in a method; a name that nothing has elsewhere."""
-    while function is not None and function.owner is None:
-        function = function.parent
-    if function is None or function.decorated("staticmethod") or not function.parameters:
+    method = method_of(function)
+    if method is None or method.decorated("staticmethod") or not method.parameters:
         return "-"
-    return function.parameters[0].arg
+    return method.parameters[0].arg
 
 
 def _staged(

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from migrate.analysis.program import Function
-from migrate.syntax.trees import FUNCTIONS, all_parameters, dotted, last_name
+from migrate.syntax.trees import all_parameters, dotted, last_name
 from migrate.training import freezing
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
@@ -215,10 +215,8 @@ def region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region 
 
 def _takes_values(view: View, region: Region, own: str) -> bool:
     """Return whether the loss is made from arguments: values, not what is called or asked."""
-    node: ast.AST | None = region.block[0]
-    while node is not None and not isinstance(node, FUNCTIONS):
-        node = view.file.parents.get(id(node))
-    names = {a.arg for a in all_parameters(node.args)} if node is not None else set()
+    function = view.file.function_at(region.block[0])
+    names = {a.arg for a in all_parameters(function.node.args)} if function is not None else set()
     for use in (u for n in (*region.inside, *region.losses) for u in uses(n, own)):
         around = view.file.parents.get(id(use.node))
         called = isinstance(around, ast.Call) and around.func is use.node

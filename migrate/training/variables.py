@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, method_of
 from migrate.syntax.trees import dotted
 from migrate.training import computed, freezing
 from migrate.training.effects import Use, binds, blocks, reads, uses
@@ -79,11 +79,10 @@ def by_calls(view: View, name: str, function: Function | None, own: str) -> bool
     if not name.startswith(own + "."):
         nodes = (n for n in view.file.nodes if isinstance(n, (ast.Global, ast.Nonlocal)))
         return any(name in n.names for n in nodes)
-    while function is not None and function.owner is None:
-        function = function.parent
-    if function is None or function.owner is None:
+    method = method_of(function)
+    if method is None or method.owner is None:
         return False
-    storing = function.owner.stores.get(name.removeprefix(own + "."), [])
+    storing = method.owner.stores.get(name.removeprefix(own + "."), [])
     return any(s.name != "__init__" for s in storing)
 
 
@@ -300,12 +299,7 @@ def _is_global(name: str, function: Function | None) -> bool:
     """Whether a class at the top level of the file sees the name as well."""
     if "." in name:
         return False
-    outer = function
-    while outer is not None:
-        if name in outer.locals:
-            return False
-        outer = outer.parent
-    return True
+    return function is None or not any(name in outer.locals for outer in function.outwards)
 
 
 def _is_data(view: View, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache, partial
 
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, method_of
 from migrate.analysis.summaries import ANY
 from migrate.analysis.types import contents, datasets, looked_up, parametric, python_results, values
 from migrate.analysis.types.annotations import annotated
@@ -72,10 +72,8 @@ class Calling(Given):
         return contents.filled(given, id(node))
 
     def _super(self) -> Kind:
-        function = self.function
-        while function is not None and function.owner is None:
-            function = function.parent
-        return kind("super", function.owner.key) if function and function.owner else UNKNOWN
+        method = method_of(self.function)
+        return kind("super", method.owner.key) if method and method.owner else UNKNOWN
 
     def _called(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
         world = self.world

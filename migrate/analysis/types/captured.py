@@ -30,12 +30,12 @@ def captured(file: File) -> Captured:
     for function in file.functions.values():
         for name in function.globals:
             if name in function.stores or _binds_otherwise(function, name):
-                _add(found.bound, (_bound_in(function, name), name), function)
+                _add(found.bound, (bound_in(function, name), name), function)
     for node in _filled(file):
-        inside = _function_around(file, node)
+        inside = file.function_at(node)
         if inside is None or node.id in inside.locals or node.id in inside.inner:
             continue
-        _add(found.filled, (_bound_in(inside, node.id), node.id), inside)
+        _add(found.filled, (bound_in(inside, node.id), node.id), inside)
     return found
 
 
@@ -70,14 +70,7 @@ def _root(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _function_around(file: File, node: ast.AST) -> Function | None:
-    around = file.parents.get(id(node))
-    while around is not None and id(around) not in file.functions:
-        around = file.parents.get(id(around))
-    return file.functions[id(around)] if around is not None else None
-
-
-def _bound_in(function: Function, name: str) -> Function | None:
+def bound_in(function: Function, name: str) -> Function | None:
     """Return the unit whose variable a function means by a name that is not its own."""
     if name in function.globals and any(
         isinstance(n, ast.Global) and name in n.names for n in function.nodes

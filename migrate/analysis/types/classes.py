@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.callgraph import method_of
-from migrate.analysis.program import Class, Function
+from migrate.analysis.program import Class, Function, method_of
 from migrate.analysis.types import values
 from migrate.analysis.types.contents import is_plain, with_more
 from migrate.analysis.types.flow import Flow

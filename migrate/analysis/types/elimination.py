@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.program import Class, File, Function, Program
+from migrate.analysis.program import Class, File, Function, Program, method_of
 from migrate.analysis.types import rivals
 from migrate.mapping import calls
 from migrate.mapping.facts import signature_of
@@ -261,9 +261,8 @@ def _fields(owner: Class) -> dict[str, list[Function]]:
 
 def _of_self(func: ast.expr, caller: Function | None) -> bool:
     """``self.name(...)`` in a method."""
-    while caller is not None and caller.owner is None:
-        caller = caller.parent
-    first = caller.parameters[0].arg if caller is not None and caller.parameters else ""
+    method = method_of(caller)
+    first = method.parameters[0].arg if method is not None and method.parameters else ""
     holder = func.value if isinstance(func, ast.Attribute) else None
     return bool(first) and isinstance(holder, ast.Name) and holder.id == first
 

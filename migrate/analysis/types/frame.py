@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from migrate.analysis.callgraph import method_of
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, method_of
 from migrate.analysis.types.captured import Captured
 from migrate.analysis.types.evidence import INSIDE, NEAR, Event, Fork, Used
 from migrate.analysis.types.kinds import (

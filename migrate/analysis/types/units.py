@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from migrate.analysis.program import Class, File, Function, Program
+from migrate.analysis.types.captured import bound_in
 from migrate.syntax.trees import all_parameters, children
 
 Unit = Function | str  # a function, or the top level of the file at a path
@@ -100,11 +101,7 @@ class UnitIndex:
 
     def _bound_in(self, function: Function, name: str) -> Unit:
         """The unit whose variable ``global`` or ``nonlocal`` means."""
-        whole = any(isinstance(n, ast.Global) and name in n.names for n in function.nodes)
-        around = None if whole else function.parent
-        while around is not None and name not in around.locals:
-            around = around.parent
-        return around or function.path
+        return bound_in(function, name) or function.path
 
     def around(self, item: Function | Class) -> Unit:
         """Return the unit that a function or class is defined in."""
@@ -112,13 +109,8 @@ class UnitIndex:
 
     def unit_of(self, file: File, node: ast.AST) -> Unit:
         """Return the unit that a node stands in."""
-        around = file.parents.get(id(node))
-        while around is not None:
-            function = file.functions.get(id(around))
-            if function is not None:
-                return function
-            around = file.parents.get(id(around))
-        return file.path
+        outer = file.parents.get(id(node))
+        return (file.function_at(outer) if outer is not None else None) or file.path
 
     def calls(self, unit: Unit) -> Sequence[ast.Call]:
         """Return the calls that stand in a unit."""

@@ -208,14 +208,12 @@ def _member(node: ast.expr) -> ast.Attribute | None:
 
 
 def _is_global(function: Function, name: str) -> bool:
-    around: Function | None = function
-    while around is not None:
+    for around in function.outwards:
         if name in around.globals and around.parent is None:
             return True
         given = {a.arg for a in all_parameters(around.node.args)}
         if name in (around.locals | given | around.inner) - around.globals:
             return False
-        around = around.parent
     return True
 
 
@@ -427,10 +425,7 @@ def _place(node: ast.AST) -> tuple[int, int]:
 
 
 def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:
-    around: ast.AST | None = node
-    while around is not None and around is not whole:
-        around = scene.parent(around)
-    return around is whole
+    return node is whole or whole in scene.around(node)
 
 
 FINDINGS: Findings = {ast.Attribute: (members,), ast.Assign: (used_up, one_item)}

@@ -165,10 +165,7 @@ class Asked:
         return False
 
     def _holds(self, around: ast.AST, node: ast.AST) -> bool:
-        held: ast.AST | None = node
-        while held is not None and held is not around:
-            held = self.scene.parent(held)
-        return held is around
+        return node is around or around in self.scene.around(node)
 
     def is_open(self, loop: ast.For | ast.While, statement: ast.stmt) -> bool:
         """Return whether the data decide how often a statement of a loop's body runs."""

@@ -290,11 +290,9 @@ class Fixed:
         return isinstance(node, _FIXED) and all(map(self.holds, ast.iter_child_nodes(node)))
 
     def _is_variable(self, node: ast.Name) -> bool:
-        function: Function | None = self.function
-        while function is not None:
+        for function in self.function.outwards:
             if node.id in function.locals or node.id in {p.arg for p in function.parameters}:
                 return True
-            function = function.parent
         kinds = ("ref", "class", "function", "foreign", "project", "builtin")
         kind = self.scene.kind(node)
         return not kind or any(a.kind not in kinds for a in kind)

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.analysis.program import Class, Function
+from migrate.analysis.program import Class, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.layout import indentation
@@ -75,10 +75,7 @@ def stays(scene: Scene, node: ast.Call) -> Found | None:
 
 def _method(scene: Scene, node: ast.AST) -> Function | None:
     """Return the method that holds a node, functions inside of it left out."""
-    function = scene.function(node)
-    while function is not None and function.owner is None:
-        function = function.parent
-    return function
+    return method_of(scene.function(node))
 
 
 def _differs(scene: Scene, node: ast.AST) -> bool:

@@ -210,9 +210,8 @@ def _last(scene: Scene, node: ast.AST, setting: Container[int]) -> ast.stmt:
 
 def _runs(scene: Scene, statement: ast.stmt) -> bool:
     """Return whether a statement may call a Module."""
-    unit: ast.AST | None = statement
-    while unit is not None and not isinstance(unit, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        unit = scene.parent(unit)
+    function = (ast.FunctionDef, ast.AsyncFunctionDef)
+    unit = statement if isinstance(statement, function) else scene.holder(statement, *function)
     inside = {id(n) for n in within(statement)}
     calls = running(scene, unit or scene.source.tree, "")
     return any(id(call) in inside for call in calls)
@@ -381,12 +380,10 @@ def _instance(node: ast.expr) -> ast.expr:
 
 def _scope(function: Function, name: str) -> str:
     """Return the function, or the file, whose variable a name in a function means."""
-    around: Function | None = function
-    while around is not None:
+    for around in function.outwards:
         given = {a.arg for a in all_parameters(around.node.args)}
         if name in (around.locals | given) - around.globals:
             return around.key
-        around = around.parent
     return function.path
 
 
@@ -494,11 +491,9 @@ def _global_bound(scene: Scene, node: ast.Name, reads: Reads) -> bool:
 
 
 def _is_global(scene: Scene, node: ast.Name, reads: Reads) -> bool:
-    function: Function | None = scene.function(node)
-    while function is not None:
-        if node.id in function.locals - function.globals:
-            return False
-        function = function.parent
+    function = scene.function(node)
+    if function and any(node.id in f.locals - f.globals for f in function.outwards):
+        return False
     return scene.file.path in reads.get(node.id, ()) and scene.owner(node) is None
 
 
@@ -523,13 +518,7 @@ def called_before(scene: Scene, node: ast.AST, receiver: ast.expr | None) -> boo
     ``receiver``: the object that is changed; where it is a new object of a local variable, only
     what is done with that counts. None for globals.
     """
-    unit: ast.AST = scene.source.tree
-    around = scene.parent(node)
-    while around is not None:
-        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            unit = around
-            break
-        around = scene.parent(around)
+    unit = scene.holder(node, ast.FunctionDef, ast.AsyncFunctionDef) or scene.source.tree
     root = scope.root(receiver) if receiver is not None else None
     name = root.id if isinstance(root, ast.Name) else ""
     local = False

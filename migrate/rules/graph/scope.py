@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
@@ -210,9 +210,7 @@ def _called(inference: Inference, function: Function, guess: bool) -> list[Funct
             called += [f for f in _properties(inference)[node.attr]
                        if f.owner is not None and f.owner.key in kin]  # fmt: skip
         if isinstance(node, ast.Attribute) and is_super(node.value):
-            method: Function | None = function
-            while method is not None and method.owner is None:
-                method = method.parent
+            method = method_of(function)
             owner = method.owner if method is not None else None
             if owner is not None:  # a class between it and its base may stand in a subclass
                 called += _inherited(inference, owner.key, node.attr)

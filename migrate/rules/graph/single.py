@@ -170,11 +170,9 @@ def _roots(scene: Scene, node: ast.expr) -> list[ast.expr] | None:
 
 
 def _is_looped(scene: Scene, node: ast.AST) -> bool:
-    around = scene.parent(node)
-    while around is not None and not isinstance(around, (ast.FunctionDef, ast.Lambda)):
+    for around in scene.around(node, ast.FunctionDef, ast.Lambda):
         if isinstance(around, (ast.While, ast.For)):
             return True
-        around = scene.parent(around)
     return False
 
 
