@@ -115,8 +115,11 @@ def shape_of(source: Source, parts: Parts) -> ast.expr | int | None:
     text = _marked(source, parts)
     if text.replace(".", "").isidentifier() and not text.startswith(_MARK):
         return None
-    found = _parsed(text.strip())
-    if found is not None and found.col_offset:
+    text, held = text.strip(), 0
+    found = _parsed(text)
+    if found is None:  # brackets around its place hold the lines
+        found, held = _parsed(f"({text}\n)"), 1
+    if found is not None and (found.lineno, found.col_offset) != (1, held):
         return None  # it has parentheses of its own
     whole = isinstance(found, ast.Name) and found.id.startswith(_MARK)
     return int(found.id.removeprefix(_MARK)) if whole else found  # type: ignore[union-attr]
@@ -143,10 +146,12 @@ def _marked(source: Source, parts: Parts) -> str:
 
 @lru_cache(maxsize=8192)
 def _slots(text: str) -> dict[int, Slot]:
-    tree = _statements(text.strip())
+    tree: ast.AST | None = _statements(text.strip())
+    if not getattr(tree, "body", None):  # brackets around its place hold the lines
+        tree = _parsed(f"({text.strip()}\n)")
     return {
         int(child.id.removeprefix(_MARK)): slot_of(node, child)
-        for node in ast.walk(tree)
+        for node in (ast.walk(tree) if tree is not None else ())
         for child in ast.iter_child_nodes(node)
         if isinstance(child, ast.Name) and child.id.startswith(_MARK)
     }

@@ -10,9 +10,11 @@ code of MindSpore's says: that is flagged.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from migrate.analysis.program import Function
+from migrate.analysis.types.classes import member_name
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
@@ -208,7 +210,7 @@ def _is_intermediate(scene: Scene, owner: ast.expr, function: Function | None) -
     inside = function.node if function is not None else scene.source.tree
     if isinstance(owner, ast.Name):
         return _name_computes(scene, owner, function)
-    if isinstance(owner, ast.Attribute):
+    if member_name(owner) is not None:
         return any(_stores_computed(scene, owner, v, f) for v, f in _stored(scene, owner))
     return carries(scene, owner, inside, frozenset())
 
@@ -313,13 +315,15 @@ _HOLDING = frozenset(
 )
 
 
-def _stored(scene: Scene, owner: ast.Attribute) -> list[tuple[ast.expr, Function | None]]:
+def _stored(scene: Scene, owner: ast.expr) -> list[tuple[ast.expr, Function | None]]:
     """Return what the file assigns to an attribute outside of constructors, and where."""
-    if is_buffer(scene, owner):
+    name = member_name(owner)
+    if name is None or (isinstance(owner, ast.Attribute) and is_buffer(scene, owner)):
         return []
     found: list[tuple[ast.expr, Function | None]] = []
     for item in scene.file.of(ast.Assign):
-        if any(isinstance(t, ast.Attribute) and t.attr == owner.attr for t in item.targets):
+        targets = (t for t in item.targets if isinstance(t, ast.Attribute))
+        if any(re.fullmatch(name, t.attr) for t in targets):
             function = scene.function(item)
             if function is not None and function.name != "__init__":
                 found.append((item.value, function))
@@ -327,9 +331,9 @@ def _stored(scene: Scene, owner: ast.Attribute) -> list[tuple[ast.expr, Function
 
 
 def _stores_computed(
-    scene: Scene, owner: ast.Attribute, value: ast.expr, function: Function | None
+    scene: Scene, owner: ast.expr, value: ast.expr, function: Function | None
 ) -> bool:
-    same = isinstance(value, ast.Attribute) and value.attr == owner.attr
+    same = isinstance(value, ast.Attribute) and value.attr == getattr(owner, "attr", "")
     return not same and _computes(scene, value, function)
 
 

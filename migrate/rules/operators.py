@@ -25,11 +25,12 @@ _ELEMENTWISE = frozenset(
     "rint power float_power maximum minimum float16 float32 float64 int32 int64 prod sum "
     "mean".split()
 )
-_COMPLEX = {
+_FUNCTIONS = {
     ast.Add: "mindspore.ops.add",
     ast.Sub: "mindspore.ops.sub",
     ast.Mult: "mindspore.ops.mul",
     ast.Div: "mindspore.ops.div",
+    ast.Pow: "mindspore.ops.pow",
 }
 _ROWS = {
     "__invert__": "torch.bitwise_not",
@@ -64,6 +65,11 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return _beside(scene, site, node)
     if isinstance(node, ast.BinOp) and short in _ROWS:
         return _by_row(scene, site, _ROWS[short], {"input": node.left, "other": node.right})
+    if isinstance(node, ast.BinOp) and short.endswith(":maybe"):
+        function, root = scene.spelling.local(_FUNCTIONS[type(node.op)])
+        left, right = (piece(scene.source, side) for side in (node.left, node.right))
+        called = (f"{function}(", left, ", ", right, ")")
+        return Edit(site, Outcome.CONVERTED, called, needs=frozenset((root,)))
     if isinstance(node, ast.BinOp):
         return _left_of_tensor(scene, site, node)
     assert isinstance(node, ast.Subscript)
@@ -129,7 +135,7 @@ def _of_complex(scene: Scene, site: Site, node: ast.BinOp) -> Edit:
         sides = [piece(scene.source, side) for side in (node.left, node.right)]
         made = (f"{text}(", sides[0], ", ", sides[1], ")")
         return Edit(site, Outcome.HELPER, made, needs=frozenset((needed,)))
-    function, root = scene.spelling.local(_COMPLEX[type(node.op)])
+    function, root = scene.spelling.local(_FUNCTIONS[type(node.op)])
     pair, helper = scene.spelling.local("helpers.complex_pair")
     left, right = (piece(scene.source, side) for side in (node.left, node.right))
     parts = (f"{function}(*{pair}(", left, ", ", right, "))")

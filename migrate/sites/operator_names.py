@@ -100,7 +100,24 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
     atoms = without_none(scene.kind(node.left))
     arrays = [a for a in atoms if a.kind == "instance" and a.name.startswith("numpy.")]
     others = {a.kind for a in atoms if a not in arrays}
-    return "__rmul__" if arrays and others <= {"int", "float", "bool"} else ""
+    if arrays and others <= {"int", "float", "bool"}:
+        return "__rmul__"
+    kept = isinstance(node.op, (*_ARITHMETIC, ast.Pow)) and "unknown" in others
+    return "__rmul__:maybe" if kept and _holds_numpys(scene, node.left) else ""
+
+
+def _holds_numpys(scene: Scene, node: ast.expr, depth: int = 4) -> bool:
+    """Whether a number of numpy's is part of the arithmetic that gives a value."""
+    if any(a.kind == "instance" and a.name.startswith("numpy.") for a in scene.kind(node)):
+        return True
+    parts: list[ast.expr | None] = []
+    if isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    elif isinstance(node, ast.Name):
+        parts = [*scene.facts.values(node)]
+    return depth > 0 and any(p is not None and _holds_numpys(scene, p, depth - 1) for p in parts)
 
 
 _PROMOTING = (ast.Add, ast.Sub, ast.FloorDiv, ast.Mod, ast.Pow)

@@ -302,8 +302,8 @@ class Classes:
                 if isinstance(text, ast.Constant):
                     found.setdefault(str(text.value), []).append(Stored(holder, value))
                 else:
-                    found.setdefault(_ANY, []).append(Stored(holder, value, _pattern(text)))
-            elif _registers_tensor(call) and (pattern := _pattern(call.args[0])) != _EVERY:
+                    found.setdefault(_ANY, []).append(Stored(holder, value, name_pattern(text)))
+            elif _registers_tensor(call) and (pattern := name_pattern(call.args[0])) != _EVERY:
                 assert isinstance(call.func, ast.Attribute)
                 holder = _names(kinds.get(id(call.func.value), UNKNOWN))
                 found.setdefault(_ANY, []).append(Stored(holder, TENSOR, pattern))
@@ -491,12 +491,21 @@ def _registers_tensor(call: ast.Call) -> bool:
     return name in _REGISTERING_TENSORS and text is not None and not isinstance(text, ast.Constant)
 
 
-def _pattern(name: ast.expr) -> str:
+def member_name(node: ast.expr) -> str | None:
+    """Return a pattern of the names of the attribute that is read; None for what reads none."""
+    if isinstance(node, ast.Attribute):
+        return re.escape(node.attr)
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+        return name_pattern(node.args[1]) if len(node.args) > 1 else None
+    return None
+
+
+def name_pattern(name: ast.expr) -> str:
     """Return a pattern of the texts that an expression may give: ``f"layer{i}"``."""
     if isinstance(name, ast.Constant):
         return re.escape(str(name.value))
     if isinstance(name, ast.JoinedStr):
-        return "".join(_pattern(v) for v in name.values)
+        return "".join(name_pattern(v) for v in name.values)
     if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
-        return _pattern(name.left) + _pattern(name.right)
+        return name_pattern(name.left) + name_pattern(name.right)
     return _EVERY
