@@ -412,8 +412,9 @@ class Calls(Writes):
             each = [self.contents(a) for a in args]
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
         if name in _SAME_ELEMENTS:
-            made = self.made(node)
-            self.state.put(made, ELEMENTS, self.contents(given))
+            made, found = self.made(node), self.contents(given)
+            values = self.state.get(found, "#1") if name == "dict" else NO_REFS  # of pairs
+            self.state.put(made, ELEMENTS, values or found)
             return made
         if name in _ONE_ELEMENT:
             return self.contents(given)
