@@ -8,6 +8,7 @@ import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 
 from migrate.helpers.modules import parameters
+from migrate.helpers.scaled_training import ScaledLoss
 from migrate.helpers.training import total_norm
 
 
@@ -123,29 +124,67 @@ def clip_gradient_values(weights, clip_value):
             write_gradient(weight, ops.clamp(gradient_of(weight), -limit, limit))
 
 
+def unscale_gradients(scaler, optimizer):
+    """Reproduces ``unscale_(optimizer)`` of a GradScaler, on gradients that are kept."""
+    if not scaler.enabled:
+        return
+    found = vars(scaler).setdefault("found", {})
+    if id(optimizer) in found:
+        raise RuntimeError("unscale_() has been called on this optimizer since the last update()")
+    kept = [g for g in map(gradient_of, weights_of(optimizer)) if g is not None]
+    inverse = 1.0 / scaler.current
+    for gradient in kept:
+        gradient.copy_(gradient * inverse)
+    found[id(optimizer)] = all(ops.isfinite(gradient).all().item() for gradient in kept)
+
+
+def apply_scaled_gradients(scaler, optimizer):
+    """Reproduces ``step(optimizer)`` of a GradScaler: no update where one is not finite."""
+    if scaler.enabled:
+        if id(optimizer) not in vars(scaler).get("found", {}):
+            unscale_gradients(scaler, optimizer)
+        if not scaler.found[id(optimizer)]:
+            return
+    apply_gradients(optimizer)
+
+
+def adjust_scale(scaler):
+    """Reproduces ``update()`` of a GradScaler, behind the steps of its optimizers."""
+    if not scaler.enabled:
+        return
+    found = vars(scaler).pop("found", {})
+    if not found:
+        raise RuntimeError("the scale is adjusted without an update in front of it")
+    scaler.adjust(Tensor(all(found.values()), ms.bool_))
+
+
 class ForwardBackward(nn.Cell):
     """(what the network returns, the gradients of the weights), by one compiled graph."""
 
-    def __init__(self, network, weights, has_aux):
+    def __init__(self, network, weights, has_aux, scaler=None):
         super().__init__(auto_prefix=False)
-        self.weights = ms.ParameterTuple(weights)
+        self.weights, self.scaled = ms.ParameterTuple(weights), scaler is not None
+        network = ScaledLoss(network, scaler) if self.scaled else network
+        has_aux = has_aux or self.scaled
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
     def construct(self, *inputs):
-        return self.value_and_grad(*inputs)
+        outputs, gradients = self.value_and_grad(*inputs)
+        return (outputs[1], gradients) if self.scaled else (outputs, gradients)
 
 
 class BackwardNet(nn.Cell):
     """A call is forward, loss and ``backward()``: gradients are added to those of the weights.
 
     ``network`` returns the loss, or with ``has_aux`` a tuple of it and what else is wanted, and so
-    does a call; ``others`` are Modules and weights that it uses and does not hold.
+    does a call; ``others`` are Modules and weights that it uses and does not hold. With a
+    ``scaler`` a call is ``scaler.scale(loss).backward()``, and returns the loss as it is.
     """
 
-    def __init__(self, network, *others, has_aux=False):
+    def __init__(self, network, *others, has_aux=False, scaler=None):
         super().__init__(auto_prefix=False)
         self.network = network
-        self.has_aux = has_aux
+        self.has_aux, self.scaler = has_aux, scaler
         every = (weight for one in (network, *others) for weight in weights_of(one))
         vars(self)["every"] = list({id(weight): weight for weight in every}.values())
         taken = set()
@@ -160,7 +199,7 @@ class BackwardNet(nn.Cell):
         weights = [weight for weight in self.every if weight.requires_grad]
         key = tuple(map(id, weights))
         if key not in self.passes:  # weights are frozen and freed as the program runs
-            self.passes[key] = ForwardBackward(self.network, weights, self.has_aux)
+            self.passes[key] = ForwardBackward(self.network, weights, self.has_aux, self.scaler)
         self.passes[key].phase = self.phase
         outputs, gradients = self.passes[key](*inputs)
         for weight, gradient in zip(weights, gradients):

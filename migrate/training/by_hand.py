@@ -24,6 +24,8 @@ _CALLS = {
     Act.STEP: "apply_gradients",
     Act.CLIP_NORM: "clip_gradients",
     Act.CLIP_VALUE: "clip_gradient_values",
+    Act.UNSCALE: "unscale_gradients",
+    Act.UPDATE: "adjust_scale",
 }
 _OPTIMIZERS = {"torch.optim.Optimizer", "torch.optim.optimizer.Optimizer"}
 _SIGNS: dict[type[ast.operator], str] = {
@@ -98,17 +100,16 @@ def _group(backwards: list[Mark]) -> Group | Unclear:
             return Unclear(mark, "it builds a graph of the gradient itself (create_graph)")
         if mark.call.args or set(given) - {"retain_graph", "create_graph"}:
             return Unclear(mark, "backward() is given a gradient or inputs")
-        if mark.scaler:
-            return Unclear(mark, "its gradients are scaled, and the program reads them")
     return Group(tuple(backwards), (), (), (), fused=False, by_hand=True)
 
 
 def reason_against(view: View, every: Sequence[Mark]) -> Unclear | None:
     """What cannot be done with gradients that stay with the weights."""
     for mark in every:
-        if mark.scaler or mark.act in (Act.UNSCALE, Act.UPDATE):
-            return Unclear(mark, "its gradients are scaled, and the program reads them")
-        if mark.act is Act.STEP and (mark.call.args or mark.call.keywords):
+        given = len(mark.call.args) + len(mark.call.keywords) - bool(mark.scaler)
+        if mark.act is Act.UPDATE and given >= 0:
+            return Unclear(mark, "update() is given a scale")
+        if mark.act is Act.STEP and given:
             return Unclear(mark, "step() is given a closure, which computes the loss anew")
     odd = next((n for n in gradients(view) if _is_odd(view, n)), None)
     if odd is not None and every:
@@ -137,7 +138,8 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
     for mark in every:
         if mark.act is Act.BACKWARD or _is_clamp(mark):
             continue
-        name = f"{own}.{_CALLS[mark.act]}"
+        scaled = mark.act is Act.STEP and mark.scaler
+        name = f"{own}.{'apply_scaled_gradients' if scaled else _CALLS[mark.act]}"
         if mark.act in (Act.CLIP_NORM, Act.CLIP_VALUE):
             yield _edit(view, mark.call.func, (name,))
             continue

@@ -142,6 +142,15 @@ class View:
     def is_optimizer_name(self, name: str) -> bool:
         return name in self.optimizers
 
+    @cached_property
+    def scalers(self) -> set[str]:
+        """Names of unknown kind whose ``step`` takes an optimizer, and that scale a loss."""
+        steps = (call for call, _ in self.file.calls.get("step", ()))
+        taking = {dotted(c.func) for c in steps if c.args and self.is_optimizer(c.args[0])}
+        scales = {dotted(call.func) for call, _ in self.file.calls.get("scale", ())}
+        names = {n.removesuffix(".step") for n in taking if n.endswith(".step")}
+        return names & {n.removesuffix(".scale") for n in scales if n.endswith(".scale")}
+
     def is_scaler(self, node: ast.AST) -> bool:
         names = {a.name for a in without_none(self.kind(node)) if a.kind == "torch"}
         return bool(names) and names <= set(SCALERS)
@@ -261,7 +270,7 @@ def _method(
     if func.attr in ("step", "unscale_") and call.args and view.is_optimizer(call.args[0]):
         act = Act.STEP if func.attr == "step" else Act.UNSCALE
         return Mark(act, item, call, dotted(call.args[0]), on, scaler=who)
-    if func.attr == "update" and view.is_scaler(func.value):
+    if func.attr == "update" and (view.is_scaler(func.value) or who in view.scalers):
         return Mark(Act.UPDATE, item, call, who, on, scaler=who)
     return None
 

@@ -123,7 +123,7 @@ def _stored_elsewhere(view: View, name: str, start: ast.FunctionDef) -> bool:
 def _settings(group: Group, function: Function) -> set[str]:
     """What clipping and scaling are set up from, global names apart."""
     if not group.fused:
-        return set()
+        return {group.scaler} - {""}
     found = settings(group, function.parameters[0].arg if function.parameters else "-")
     local = {n for n in found if "." in n or n in function.locals}
     return local | ({group.scaler} - {""})

@@ -23,6 +23,7 @@ from migrate.syntax.lines import (
     whole,
 )
 from migrate.syntax.source import Source, read
+from migrate.training.effects import free
 from migrate.training.lines import Parts, separated, shifted
 from migrate.training.staged import Staged
 
@@ -97,8 +98,8 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
     for branch in ast.walk(scope):
         if not isinstance(branch, ast.If) or branch is made or ast.unparse(branch.test) != test:
             continue
-        if _is_step(branch, name):
-            found.append(_kept(source, branch, _moved_all(source, branch)))
+        if _is_step(branch.body, branch.orelse, name):
+            found.append(_kept(source, branch, _moved_all(source, branch, branch.body)))
             steps += 1
         elif (call := _cast_apart(branch)) is not None:
             found.append(_kept(source, branch, _cast_when(source, branch, call, test)))
@@ -112,33 +113,57 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
 
 
 def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
-    """Return the edits for a parameter that is a scaler or None; none if more depends on which."""
+    """Return the edits for a parameter that is a scaler or None.
+
+    Where more depends on which it is, the steps get a variable of their own.
+    """
     found: list[Edit] = []
     imports = (a for n in source.tree.body if isinstance(n, ast.Import) for a in n.names)
     if not any(a.name == "torch" and a.asname is None for a in imports):
         return []
+    taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)}
     for name in {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)}:
-        asked = {f"{name} is not None", name}
         branches = [n for n in ast.walk(scope) if isinstance(n, ast.If)]
-        steps = [b for b in branches if ast.unparse(b.test) in asked and _is_step(b, name)]
+        steps = [(b, block) for b in branches if (block := _scaled_block(b, name))]
         reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
-        inside = {id(n) for b in steps for n in ast.walk(b)}
-        odd = any(id(n) not in inside or not isinstance(n.ctx, ast.Load) for n in reads)
-        if not steps or odd or any(shares_line(source, b) or is_elif(source, b) for b in steps):
+        if not steps or any(not isinstance(n.ctx, ast.Load) for n in reads):
             continue
-        if not any(_last(n) == "scale" for b in steps for n in ast.walk(b)):
+        if any(shares_line(source, b) or is_elif(source, b) for b, _ in steps):
             continue
-        found += [_kept(source, branch, _moved_all(source, branch)) for branch in steps]
-        found.append(_never_none(source, scope, name))
+        if not any(_last(n) == "scale" for _, block in steps for s in block for n in ast.walk(s)):
+            continue
+        inside = {id(n) for b, _ in steps for n in ast.walk(b)}
+        own = name if all(id(n) in inside for n in reads) else free(f"own_{name}", taken)
+        for branch, block in steps:
+            found.append(_kept(source, branch, _moved_all(source, branch, block), block))
+            used = [n for s in block for n in ast.walk(s) if n in reads and own != name]
+            found += [Edit(_site(source, n), Outcome.KEPT, (own,)) for n in used]
+        found.append(_never_none(source, scope, name, own))
     return found
 
 
-def _never_none(source: Source, scope: ast.FunctionDef, name: str) -> Edit:
+def _scaled_block(branch: ast.If, scaler: str) -> list[ast.stmt]:
+    """Return the block of a step with its scaler, where the other is the same without; else []."""
+    test = ast.unparse(branch.test)
+    if test in (f"{scaler} is not None", scaler) and _is_step(branch.body, branch.orelse, scaler):
+        return branch.body
+    if test in (f"{scaler} is None", f"not {scaler}") and (
+        _is_step(branch.orelse, branch.body, scaler)
+    ):
+        return branch.orelse
+    return []
+
+
+def _site(source: Source, node: ast.Name) -> Site:
+    return Site("scaler", source.span(node), node.lineno, node.col_offset + 1)
+
+
+def _never_none(source: Source, scope: ast.FunctionDef, name: str, own: str) -> Edit:
     """Return the edit that puts a scaler that is not enabled in the place of None."""
     first = scope.body[1 if ast.get_docstring(scope) and len(scope.body) > 1 else 0]
     start = whole(source, first).start
     made = "torch.amp.GradScaler('cuda', enabled=False)"
-    line = f"{indent_of(source, first)}{name} = {made} if {name} is None else {name}\n"
+    line = f"{indent_of(source, first)}{own} = {made} if {name} is None else {name}\n"
     site = Site("scaler", Span(start, start), first.lineno, first.col_offset + 1)
     return Edit(site, Outcome.KEPT, (line,))
 
@@ -240,12 +265,12 @@ class _Unscaled(ast.NodeTransformer):
         return node
 
 
-def _is_step(branch: ast.If, scaler: str) -> bool:
-    """Return whether the branches are one step, with the scaler and without."""
-    if not branch.orelse or ast.unparse(ast.Module(branch.body, [])).count(scaler) == 0:
+def _is_step(scaled: list[ast.stmt], plain: list[ast.stmt], scaler: str) -> bool:
+    """Return whether two blocks are one step, with the scaler and without."""
+    if not plain or _text(scaled).count(scaler) == 0:
         return False
-    plain = _Unscaled(scaler).visit(ast.Module(copy.deepcopy(branch.body), []))
-    return _text(plain.body) == _text(branch.orelse)
+    unscaled = _Unscaled(scaler).visit(ast.Module(copy.deepcopy(scaled), []))
+    return _text(unscaled.body) == _text(plain)
 
 
 def _cast_apart(branch: ast.If) -> ast.Call | None:
@@ -301,19 +326,21 @@ def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch
     return tuple(parts)
 
 
-def _moved_all(source: Source, branch: ast.If) -> Parts:
-    """The first branch in the place of both."""
-    first, last = whole(source, branch.body[0]), whole(source, branch.body[-1])
+def _moved_all(source: Source, branch: ast.If, block: list[ast.stmt]) -> Parts:
+    """One block of a branch in the place of both."""
+    first, last = whole(source, block[0]), whole(source, block[-1])
     span = Span(first.start, last.end)
-    return shifted(source, span, indent_of(source, branch.body[0]), indent_of(source, branch))
+    return shifted(source, span, indent_of(source, block[0]), indent_of(source, branch))
 
 
-def _kept(source: Source, branch: ast.If, parts: Parts) -> Edit:
+def _kept(source: Source, branch: ast.If, parts: Parts, block: Sequence[ast.stmt] = ()) -> Edit:
     """The edit that puts lines in the place of a branch, behind the comments that have no other."""
     span = whole(source, branch)
-    end = source.span(branch.body[-1]).end
-    told = comments(source, source.span(branch.body[0]).start, end)
-    others = [c for c in comments(source, end, span.end) if c not in told]
+    block = block or branch.body
+    start, end = source.span(block[0]).start, source.span(block[-1]).end
+    told = comments(source, start, end)
+    around = (*comments(source, span.start, start), *comments(source, end, span.end))
+    others = [c for c in around if c not in told]
     indent = indent_of(source, branch)
     above = [f"{indent}{comment}\n" for comment in others]
     site = Site("scaler", span, branch.lineno, branch.col_offset + 1)

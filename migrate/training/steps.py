@@ -35,7 +35,7 @@ def step(
 ) -> Step | Unclear:
     """Which train step does it, with what it is built from."""
     if group.by_hand:
-        return _backward(cell, module, hidden)
+        return _backward(cell, module, hidden, group.scaler)
     optimizer = _optimizers(view, group)
     aux = ", has_aux=True" if len(cell.results) > 1 else ""
     if not group.fused:
@@ -60,9 +60,10 @@ def step(
     return Step(f"{module}.{name}({cell.build}, {optimizer})")
 
 
-def _backward(cell: LossCell, module: str, hidden: Sequence[str]) -> Step:
+def _backward(cell: LossCell, module: str, hidden: Sequence[str], scaler: str) -> Step:
     """The gradients stay with the weights: those that the Cell holds, and of ``hidden`` Modules."""
     given = [cell.build, *hidden, *(["has_aux=True"] if len(cell.results) > 1 else [])]
+    given += [f"scaler={scaler}"] if scaler else []
     return Step(f"{module}.BackwardNet({', '.join(given)})")
 
 

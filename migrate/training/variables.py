@@ -150,8 +150,8 @@ def variables(
     free = _free(view, region, function, own)
     fixed = {n for n in free if _is_fixed(view, n, nodes, own)}
     loops = _loops(view, region)
-    optimizers = set(region.group.optimizers)
-    needed = {*fixed, *optimizers, region.group.scaler}
+    optimizers = {*region.group.optimizers, region.group.scaler} - {""}
+    needed = fixed | optimizers
     bound = function.locals if function is not None else set()
     roots = {r for n in needed if (r := n.partition(".")[0]) in bound}
     loop = _outermost(view, region, loops, (fixed, optimizers, roots), own)
