@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from migrate.analysis.program import Function
-from migrate.analysis.storage import ELEMENTS, MAYBE, NO_REFS, VIEW, Ref, Refs, made_as, regions
+from migrate.analysis.storage import (
+    ELEMENTS,
+    MAYBE,
+    NO_REFS,
+    SAME,
+    VIEW,
+    Ref,
+    Refs,
+    made_as,
+    regions,
+)
 from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
@@ -384,7 +394,8 @@ class Calls(Writes):
                 self.state.put(made, ELEMENTS, given)
             return made
         if shares(name):
-            return made_as(self.state.reach(given), VIEW)
+            how = SAME if last == "detach" else VIEW
+            return made_as(self.state.reach(given), how)
         if name == "torch.tensor":  # a copy in torch; MindSpore's shares the memory of a Tensor
             return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):

@@ -22,7 +22,7 @@ from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import is_basic
-from migrate.rules.written import Holder, Target, is_chain, target_of
+from migrate.rules.written import Holder, Target, cuts_off, is_chain, target_of
 from migrate.sites.scene import Scene
 
 Parts = tuple["str | Piece", ...]
@@ -78,14 +78,16 @@ def _decided(
     found, target = fate(scene, call), target_of(scene, receiver)
     if found.missed is not None:
         return missed(site, receiver, found.missed)
-    if is_stopped(scene, scene.file, call) and data_attribute.keeps_gradient(scene, receiver):
-        return data_attribute.straight_through(site, receiver)
     is_method = isinstance(call.func, ast.Attribute) and call.func.value is receiver
     edit = edit_of(scene, site, call, receiver if is_method else None, chosen[0])
     if edit.parts is None:
         edit = _with(edit, (piece(scene.source, call),))
-    if own and not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER)):
-        edit = _pure(scene, call, receiver, edit)
+    cut = isinstance(receiver, ast.Call) and cuts_off(scene, receiver)
+    quiet = cut or is_stopped(scene, scene.file, call)
+    if quiet and data_attribute.keeps_gradient(scene, receiver):
+        return data_attribute.straight_through(site, receiver)
+    if own and (cut or not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER))):
+        edit = _pure(scene, call, receiver, edit, found.assigned)
     elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:
         cast = (".astype(", piece(scene.source, receiver), ".dtype)")
         edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
@@ -217,8 +219,11 @@ def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
     return edit.parts
 
 
-def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
-    """The row's own form changes the tensor: for a variable the value is made anew."""
+def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit, assigned: bool) -> Edit:
+    """The row's own form changes the tensor: for a variable the value is made anew.
+
+    ``assigned``: it is written into the tensor, which converts and broadcasts it.
+    """
     assert edit.parts is not None
     last, source = edit.site.name.rpartition(".")[2], scene.source
     held = piece(source, receiver)
@@ -230,8 +235,10 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
         more = (", ", piece(source, values[0])) if values else ()
         parts: Parts = (f"{text}(", piece(source, receiver), *more, ")")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
-    if last == "copy_" and call.args and isinstance(receiver, ast.Name | ast.Subscript):
+    if last == "copy_" and call.args and not isinstance(receiver, ast.Attribute):
         given = piece(source, call.args[0])
+        if assigned:
+            return Edit(edit.site, Outcome.CONVERTED, (given,), edit.row)
         parts = (given, ".astype(", held, ".dtype).broadcast_to(", held, ".shape).copy()")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row)
     span = source.span(receiver)

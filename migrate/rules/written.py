@@ -89,12 +89,18 @@ def works_inplace(scene: Scene, node: ast.Call, surely: bool) -> bool:
 
 
 def is_chain(scene: Scene, node: ast.expr) -> bool:
-    """Whether an expression is itself a method in place: ``y.mul_(2)`` in ``y.mul_(2).add_(1)``."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and written_by(scene, node) is node.func.value
-    )
+    """Whether a call gives the memory of its receiver: ``y.mul_(2)``, ``y.detach()``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return cuts_off(scene, node) or written_by(scene, node) is node.func.value
+
+
+def cuts_off(scene: Scene, node: ast.Call) -> bool:
+    """Whether a call is ``x.detach()`` of a Tensor: as ``x.data``, x without its gradient."""
+    func = node.func
+    if not isinstance(func, ast.Attribute) or func.attr != "detach" or node.args or node.keywords:
+        return False
+    return is_all(scene.kind(func.value), "Tensor")
 
 
 def target_of(scene: Scene, expr: ast.expr) -> Target:
