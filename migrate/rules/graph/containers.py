@@ -15,6 +15,7 @@ from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, nodes
 from migrate.rules.record_classes import records
+from migrate.sites import module_members
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_parameters
 
@@ -99,7 +100,8 @@ def members(scene: Scene, node: ast.Attribute) -> Silent | None:
 def _registers(scene: Scene, key: str, name: str) -> bool:
     """Return whether a class has a Parameter or buffer of a name."""
     owner = scene.inference.program.classes.get(key)
-    return owner is not None and state.is_declared(owner, name)
+    bases = module_members.family(scene, owner.key) if owner is not None else ()
+    return any(state.is_declared(one, name) for one in bases)
 
 
 def used_up(scene: Scene, node: ast.Assign) -> Silent | None:

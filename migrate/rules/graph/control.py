@@ -10,6 +10,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
@@ -20,12 +21,13 @@ from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
 from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
-from migrate.rules.graph.scope import Checks, Part, Rewriting, foreign
+from migrate.rules.graph.scope import Checks, Findings, Found, Part, Rewriting, foreign
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import (
     begins_line,
     first_start,
     indent_of,
+    line_end,
     may_hold_comment,
     removed_span,
     step_of,
@@ -195,6 +197,74 @@ def _only_looks(node: ast.AST) -> bool:
         return False
     kinds = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.UnaryOp, ast.BoolOp)
     return isinstance(node, kinds) and all(_only_looks(n) for n in children(node))
+
+
+def given(scene: Scene) -> Iterator[Rewriting]:
+    """A method that branches on data and returns nothing returns a Tensor.
+
+    Measured: where such a branch writes into a Parameter, graph mode fails to build a function
+    without a result ("output index [0] large than the output size [0] of node"), and loses the
+    gradient of what comes behind the call where the result is a number.
+    """
+    used = _used(scene.inference)
+    for function in scope.compiled_here(scene):
+        node = function.node
+        if isinstance(node, ast.Lambda) or node.body[0].lineno == node.lineno or node.name in used:
+            continue
+        if any(function.of(ast.Yield, ast.YieldFrom)) or any(v for v in function.returned):
+            continue
+        if not writes_by_data(scene, function):
+            continue
+        text, root = scene.spelling.local("mindspore.Tensor")
+        result, indent = f"return {text}(0)", indent_of(scene.source, node.body[-1])
+        end = line_end(scene.source, scene.source.span(node.body[-1]).end)
+        said = f"{scene.source.newline}{indent}{result}  # graph mode: a branch needs a result"
+        bare = [n for n in function.of(ast.Return) if isinstance(n, ast.Return)]
+        edits = [scope.put(scene, node, end, said)]
+        edits += [scope.whole(scene, n, result) for n in bare if n.value is None]
+        yield Rewriting(node, tuple(replace(e, needs=frozenset((root,))) for e in edits))
+
+
+def writes_by_data(scene: Scene, function: Function) -> bool:
+    """Return whether a branch that the data decide writes into what lives longer than the call."""
+    branches = [n for n in function.of(ast.If) if isinstance(n, ast.If)]
+    return any(
+        asked_of(scene).late(branch.test) and any(map(_writes, ast.walk(branch)))
+        for branch in branches
+    )
+
+
+def _writes(node: ast.AST) -> bool:
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Expr):  # a call for what it does
+        return isinstance(node.value, ast.Call)
+    return False
+
+
+def _numbered(scene: Scene, node: ast.Return) -> Found | None:
+    """``if x.any(): self.n += 1`` in a function that returns a number."""
+    function = scene.function(node)
+    if node.value is None or function is None or not is_all(scene.kind(node.value), *_NUMBERS):
+        return None
+    if function.name == "forward" or not writes_by_data(scene, function):
+        return None
+    why = "a branch that the data decide writes: graph mode loses the gradient behind this call"
+    return "GRF618", function.name, why, "return a Tensor"
+
+
+_NUMBERS = ("int", "float", "bool", "str", "None")
+
+
+@scope.once
+def _used(inference: Inference) -> frozenset[str]:
+    """Return the names of functions and methods whose results somebody takes."""
+    return frozenset(
+        getattr(n.func, "attr", getattr(n.func, "id", ""))
+        for file in inference.program.files.values()
+        for n in file.of(ast.Call)
+        if isinstance(n, ast.Call) and not isinstance(file.parents.get(id(n)), ast.Expr)
+    )
 
 
 # -- defaults -----------------------------------------------------------------------------------
@@ -509,3 +579,4 @@ CHECKS: Checks = {
     ast.ImportFrom: (_import,),
     ast.Match: (_match,),
 }
+FINDINGS: Findings = {ast.Return: (_numbered,)}

@@ -48,6 +48,7 @@ _INSIDE = (
     state.passages,
     single.rewrites,
     control.tries,
+    control.given,
     unbound.unbound,
 )
 _LIBRARY = ("functools.reduce", "itertools.", "collections.defaultdict", "collections.deque")

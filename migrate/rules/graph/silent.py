@@ -15,7 +15,7 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import ordered
 from migrate.records.outcomes import Edit, Outcome
 from migrate.rules import items
-from migrate.rules.graph import containers, late, methods, scope, single
+from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before as text_before
@@ -214,4 +214,4 @@ def _is_kept(scene: Scene, node: ast.AST) -> bool:
 
 
 _OWN: Findings = {ast.Call: (_drawn,), ast.Lambda: (_in_loop,)}
-FINDINGS: Findings = scope.merged(_OWN, late.FINDINGS, containers.FINDINGS)
+FINDINGS: Findings = scope.merged(_OWN, late.FINDINGS, containers.FINDINGS, control.FINDINGS)

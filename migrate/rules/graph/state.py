@@ -19,6 +19,7 @@ from migrate.codegen.layout import indentation
 from migrate.rules.called_from import call_sites
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, compiled_here
+from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, first_start, line_end
@@ -85,7 +86,8 @@ def _only_moves(scene: Scene, use: ast.Attribute) -> bool:
 def is_parameter(scene: Scene, use: ast.Attribute) -> bool:
     """Return whether a member is a buffer or Parameter: graph mode assigns to those."""
     owner = scene.owner(use)
-    return owner is not None and is_declared(owner, use.attr)
+    bases = module_members.family(scene, owner.key) if owner is not None else ()
+    return any(is_declared(one, use.attr) for one in bases)
 
 
 def is_declared(owner: Class, name: str) -> bool:
