@@ -23,7 +23,14 @@ from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import EINOPS, FIRST_ALONE, METADATA, layer_shares, shares
+from migrate.rules.torch_sharing import (
+    EINOPS,
+    FIRST_ALONE,
+    METADATA,
+    is_written,
+    layer_shares,
+    shares,
+)
 from migrate.rules.written import (
     SEQUENCE,
     UNPADDING,
@@ -394,7 +401,9 @@ class Calls(Writes):
                 self.state.put(made, ELEMENTS, given)
             return made
         if shares(name):
-            how = SAME if last == "detach" else VIEW
+            user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
+            direct = isinstance(user, ast.Attribute) and is_written(user.attr)
+            how = SAME if last == "detach" and direct else VIEW
             return made_as(self.state.reach(given), how)
         if name == "torch.tensor":  # a copy in torch; MindSpore's shares the memory of a Tensor
             return made_as(given, VIEW) | self.made(node)
