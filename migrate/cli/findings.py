@@ -22,8 +22,9 @@ _FIRST = 3  # places a code that are listed when there are more
 def place(conversion: Conversion, source: Path, file: FileResult, entry: Entry) -> str:
     """Where an entry stands, as a terminal links it; in a notebook by cell."""
     path = os.path.join(source, file.source) if source.is_dir() else str(source)
-    if file.source in conversion.notebooks:
-        cell, line = conversion.notebooks[file.source].place(entry.line)
+    notebook = conversion.notebooks.get(file.source)
+    cell, line = notebook.place(entry.line) if notebook else (0, entry.line)
+    if cell:
         return f"{path}:cell {cell}:{line}:{entry.column}"
     return f"{path}:{entry.line}:{entry.column}"
 

@@ -186,6 +186,18 @@ def _mark(bound: BoundCall, param: Param, kinds_of: Callable[[ast.expr], frozens
     if isinstance(value, tuple):
         if param.kind == "kwargs":
             return YES
-        marks = [MAYBE if isinstance(v, ast.Starred) else fits(param, kinds_of(v)) for v in value]
+        marks = [_fits(param, v, kinds_of) for v in value]
         return min(marks, default=YES)
-    return fits(param, kinds_of(value))
+    return _fits(param, value, kinds_of)
+
+
+def _fits(param: Param, value: ast.expr, kinds_of: Callable[[ast.expr], frozenset[str]]) -> int:
+    """Whether an argument fits; what is only seen as None may be another where it runs, and
+    so may a size that is None or taken for a Tensor."""
+    if isinstance(value, ast.Starred):
+        return MAYBE
+    kinds = kinds_of(value)
+    mark = fits(param, kinds)
+    unseen = kinds == {"None"} and not isinstance(value, ast.Constant)
+    number = param.type == "int[]" and param.kind == "args" and kinds == {"Tensor", "None"}
+    return MAYBE if mark == NO and (unseen or number) else mark

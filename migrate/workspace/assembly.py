@@ -20,7 +20,8 @@ from migrate.records.result import Along, FileResult, Ledger, Record
 from migrate.vendoring.follow import Followed
 from migrate.workspace import dependencies
 from migrate.workspace.dependencies import Renewed, is_configuration, mentions
-from migrate.workspace.notebook import Notebook, left_alone, put_back
+from migrate.workspace.jinja import Template
+from migrate.workspace.notebook import Notebook, left_alone
 from migrate.workspace.outputs import Output, mode_of
 from migrate.workspace.tree import Failure, Found, Inputs, Tree
 
@@ -38,7 +39,7 @@ class Conversion:
     outputs: tuple[Output, ...]
     failures: tuple[Failure, ...] = ()
     originals: Mapping[str, bytes] = field(default_factory=dict)
-    notebooks: Mapping[str, Notebook] = field(default_factory=dict)
+    notebooks: Mapping[str, Notebook | Template] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
@@ -177,9 +178,10 @@ def _converted(parts: Parts, path: str, output: str) -> _File:
     original, source = parts.inputs.raw[path], parts.inputs.sources[path]
     unchanged = made.data == source.encode(source.data) and not made.ledger.flagged
     data = original if unchanged else made.data
-    if path in parts.inputs.notebooks and not unchanged:
-        data = put_back(parts.inputs.notebooks[path], made.data)
-    alone = left_alone(parts.inputs.notebooks[path]) if path in parts.inputs.notebooks else ()
+    holder = parts.inputs.notebooks.get(path)
+    if holder is not None and not unchanged:
+        data = holder.put_back(made.data)
+    alone = left_alone(holder) if isinstance(holder, Notebook) else ()
     result = FileResult(
         source=path,
         output=output,

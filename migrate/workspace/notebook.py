@@ -41,6 +41,10 @@ class Notebook:
     text: str
     magics: tuple[Magic, ...] = ()
 
+    def put_back(self, data: bytes) -> bytes:
+        """Return the notebook with converted cells; see `put_back`."""
+        return put_back(self, data)
+
     def place(self, line: int) -> tuple[int, int]:
         """(number of the cell, line in it), both from 1, of a line of ``text``."""
         cell, start = 0, 0

@@ -21,7 +21,8 @@ from migrate.vendoring.follow import Followed, follow
 from migrate.vendoring.policy import Wish
 from migrate.workspace import parallel
 from migrate.workspace.assembly import Conversion, Parts, assemble
-from migrate.workspace.notebook import Notebook, put_back
+from migrate.workspace.jinja import Template
+from migrate.workspace.notebook import Notebook
 from migrate.workspace.placement import Placement, place
 from migrate.workspace.tree import Failure, Found, Inputs, Kind, Tree, read_all, walk
 
@@ -217,7 +218,7 @@ def _convert_one(
     path: str,
     target: Literal["portable", "mint"],
     placement: Placement,
-    notebook: Notebook | None,
+    notebook: Notebook | Template | None,
 ) -> Rewritten | Failure:
     line = placement.imports.get(path, "")
     options = Options(target, "module" if line else "inline", line, placement.before(path))
@@ -226,7 +227,7 @@ def _convert_one(
         ast.parse(made.data)
         helper_copy.closure(made.helpers)
         if notebook:
-            put_back(notebook, made.data)
+            notebook.put_back(made.data)
     except Exception as error:
         return _died(path, last_place(error))
     return made

@@ -14,6 +14,7 @@ from pathspec import GitIgnoreSpec
 from migrate.records.errors import Problem
 from migrate.syntax.source import Source, Unreadable, read
 from migrate.workspace import notebook
+from migrate.workspace.jinja import SUFFIXES, Template, read_template
 from migrate.workspace.notebook import Notebook
 
 SIZE_LIMIT = 20 * 1024 * 1024  # bytes; what is larger is weights or data, not a program
@@ -22,7 +23,7 @@ _BUILDS = ("build", "dist")
 _RECORDS = ("torch2ms.json", "torch2ms.verify.json")
 _PROJECT_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 
-Kind = Literal["python", "notebook", "link", "other"]
+Kind = Literal["python", "notebook", "template", "link", "other"]
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,8 @@ def _found(entry: os.DirEntry[str], path: str) -> Found:
     size = entry.stat(follow_symlinks=False).st_size
     if entry.name.endswith((".py", ".pyw")):
         return Found(path, "python", size)
+    if entry.name.endswith(SUFFIXES):
+        return Found(path, "template", size)
     return Found(path, "notebook" if entry.name.endswith(".ipynb") else "other", size)
 
 
@@ -190,12 +193,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What was read. ``raw``: the bytes of each file in ``sources``; a notebook's source is the
-    text of its Python cells, and the notebook itself is in ``notebooks``."""
+    """What was read. ``raw``: the bytes of each file in ``sources``; the source of a notebook or of
+    a template is the Python in it, and the file itself is in ``notebooks``."""
 
     raw: Mapping[str, bytes]
     sources: Mapping[str, Source]
-    notebooks: Mapping[str, Notebook]
+    notebooks: Mapping[str, Notebook | Template]
     failures: tuple[Failure, ...]
 
 
@@ -203,7 +206,7 @@ def read_all(tree: Tree) -> Inputs:
     """Read and parse every Python file and notebook; other files are only tried."""
     raw: dict[str, bytes] = {}
     sources: dict[str, Source] = {}
-    notebooks: dict[str, Notebook] = {}
+    notebooks: dict[str, Notebook | Template] = {}
     failures: list[Failure] = []
     for found in tree.files:
         try:
@@ -225,16 +228,21 @@ def _read(
     found: Found,
     raw: dict[str, bytes],
     sources: dict[str, Source],
-    notebooks: dict[str, Notebook],
+    notebooks: dict[str, Notebook | Template],
 ) -> None:
     path = found.path
+    taken: Notebook | Template | None = None
     if found.kind == "python":
         raw[path] = (tree.root / path).read_bytes()
         sources[path] = read(path, raw[path])
     elif found.kind == "notebook":
         data = (tree.root / path).read_bytes()
         taken = notebook.read(path, data)
-        sources[path] = read(path, taken.text.encode("utf-8"))
-        raw[path], notebooks[path] = data, taken
+    elif found.kind == "template":
+        data = (tree.root / path).read_bytes()
+        taken = read_template(path, data)
     elif found.kind == "other":
         (tree.root / path).open("rb").close()
+    if taken is not None:
+        sources[path] = read(path, taken.text.encode("utf-8"))
+        raw[path], notebooks[path] = data, taken
