@@ -465,6 +465,10 @@ class Calls(Writes):
             passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
         elif len(args) > len(names) and function.node.args.vararg is not None:
             passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
+        rest = function.node.args.kwarg
+        if rest is not None and "**" not in named:
+            taken = {p.arg for p in all_parameters(function.node.args) if p is not rest}
+            passed[rest.arg] = NO_REFS.union(*(passed.pop(n) for n in [*passed] if n not in taken))
         own = self._fields(receiver, summary.back)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._effects(node, summary, passed | whole)
@@ -523,7 +527,10 @@ class Calls(Writes):
             self.state.put(self._at(path[:-1], passed), path[-1], own, anew=True)
         for path in sorted(summary.added_to):
             new = self.add_to(id(node), node, self._at(path, passed), (id(node), path))
-            self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
+            if path[-1] == ELEMENTS:
+                self.renew_elements(self._at(path[:-1], passed), id(node), new)
+            else:
+                self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
         for path, name, kept, how in sorted(summary.kept):

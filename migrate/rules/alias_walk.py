@@ -35,8 +35,14 @@ from migrate.rules.alias_calls import Back, Calls, Summary
 from migrate.rules.alias_values import Findings
 from migrate.rules.called_from import in_forward, is_for_effect, scene_of
 from migrate.rules.views import bound, named
-from migrate.rules.written import is_shared_array, may_be_tensor, target_of, unsure_target
-from migrate.sites.buffer_gradients import is_buffer, registered
+from migrate.rules.written import (
+    is_element,
+    is_shared_array,
+    may_be_tensor,
+    target_of,
+    unsure_target,
+)
+from migrate.sites.buffer_gradients import is_buffer, is_data, registered
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_parameters
@@ -348,7 +354,7 @@ class _Walk(Calls, Forward[State]):
             self.bind(target, refs)  # where it is a container after all
         elif isinstance(target, ast.Subscript) and is_shared_array(self.scene, target.value):
             self.set_array(target, target.value)
-        elif isinstance(target, ast.Attribute) and target.attr == "data":
+        elif isinstance(target, ast.Attribute) and is_data(self.scene, target):
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)
                 self.bind(target.value, refs)
@@ -386,7 +392,9 @@ class _Walk(Calls, Forward[State]):
         if "Tensor" not in kinds and not is_all(self.scene.kind(item), "Tensor"):
             if "list" in kinds or may_be_tensor(kinds):
                 self.state.put(refs, ELEMENTS, self.elements(added))
-            if may_be_tensor(kinds) and unsure_target(target):
+            if may_be_tensor(kinds) and (
+                unsure_target(self.scene, target) or is_element(self.scene, target)
+            ):
                 self._may_add(item, target, refs)
             elif may_be_tensor(kinds) and isinstance(target, ast.Attribute):
                 self.state.unsure.add(id(item))
@@ -399,7 +407,7 @@ class _Walk(Calls, Forward[State]):
             self.state.write(refs, id(item), assigned=True)
             self.lose(id(item), item, refs, [item.value])
             return
-        if isinstance(target, ast.Attribute) and target.attr != "data":
+        if isinstance(target, ast.Attribute) and not is_data(self.scene, target):
             if self._is_of_class(target):
                 self.found.seen.setdefault(id(item), f"{target.attr} of the class")
             new = self.add_to(id(item), item, refs, id(item))

@@ -27,7 +27,8 @@ from migrate.rules.alias_values import Values, key_of
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
 from migrate.rules.written import Holder, Target, target_of
-from migrate.sites.buffer_gradients import carries, is_buffer, parameters, registered
+from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
+from migrate.sites.scene import Scene
 
 
 class Writes(Values):
@@ -169,7 +170,11 @@ class Writes(Values):
         for one in repairs:
             self._repaired(one, new)
         if target.holder is Holder.ELEMENT and mode:
-            self._renew_elements(target.expr, refs, key, new)
+            assert isinstance(target.expr, ast.Subscript)
+            for ref in refs:
+                if ref.how < MAYBE and len(path := path_of(ref.region)) > 2:
+                    self.found.added_to.setdefault(path, set()).add(key)
+            self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)))
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
             how = VIEW if repairs and target.name in self.state.views else SAME
@@ -246,7 +251,7 @@ class Writes(Values):
     def _taken(self, by: ast.AST, expr: ast.expr, refs: Refs) -> None:
         """A buffer or Parameter takes numbers, whose gradient is lost."""
         held = frozenset(r for r in refs if r.region[0] == "field" and self._is_parameter(r.region))
-        if not held or through_data(expr):
+        if not held or through_data(self.scene, expr):
             return
         if isinstance(by, ast.Call):
             values = [*by.args, *(k.value for k in by.keywords)]
@@ -291,20 +296,19 @@ class Writes(Values):
             for lent, how in found.items():
                 given[lent] = max(how, given.get(lent, SAME))
 
-    def _renew_elements(self, expr: ast.expr, refs: Refs, key: int, new: Ref) -> None:
+    def renew_elements(self, holders: Refs, key: int, new: Refs) -> None:
         """``ys[i] += 1`` puts the new tensor where the old one was."""
-        assert isinstance(expr, ast.Subscript)
-        for holder in self.holders(expr.value):
+        for holder in holders:
             place = (holder.region, ELEMENTS)
             held = self.state.inside.get(place, NO_REFS)
             kept = {r._replace(stale=0) if r.stale == key and not r.how else r for r in held}
-            self.state.inside[place] = frozenset(kept | {new})
+            self.state.inside[place] = frozenset(kept | new)
 
 
-def through_data(expr: ast.expr) -> bool:
+def through_data(scene: Scene, expr: ast.expr) -> bool:
     """``h.data``, ``h.data[i]``, ``h.data.mul_(2)``: no gradient comes along in torch either."""
     while isinstance(expr, (ast.Subscript, ast.Call, ast.Attribute)):
-        if isinstance(expr, ast.Attribute) and expr.attr == "data":
+        if is_data(scene, expr):
             return True
         expr = expr.func if isinstance(expr, ast.Call) else expr.value
     return False

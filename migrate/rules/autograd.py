@@ -31,7 +31,7 @@ from migrate.rules.own_values import (
     same_objects,
 )
 from migrate.rules.stopped import STOPPING, lowers, quiet
-from migrate.sites.buffer_gradients import carries, is_parameter
+from migrate.sites.buffer_gradients import carries, is_data, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, commented_end, comments, first_start
@@ -366,7 +366,7 @@ def _places(target: ast.expr) -> Iterator[ast.expr]:
 def _takes_numbers(scene: Scene, place: ast.expr) -> bool:
     """Return whether a Parameter, or a part of a Tensor, takes the numbers of what it is set to."""
     if isinstance(place, ast.Attribute):
-        return place.attr in ("data", "grad") or is_parameter(scene, place)
+        return place.attr == "grad" or is_data(scene, place) or is_parameter(scene, place)
     return isinstance(place, ast.Subscript) and is_all(scene.kind(place.value), "Tensor")
 
 

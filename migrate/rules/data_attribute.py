@@ -28,7 +28,7 @@ from migrate.rules.called_from import (
 )
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import Holder, is_chain, target_of, written_by
-from migrate.sites.buffer_gradients import carries, is_buffer, is_fresh, is_parameter
+from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
@@ -47,6 +47,8 @@ def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | No
         if takes_gradient(scene, node):
             why = f"{ast.unparse(node)} gets a value without its gradient, which it keeps here"
             return Refusal(site, "INP204", why, "write the value with .detach()")
+        if _sets_part(scene, node) and records(scene, scene.function(node)):
+            return _bare(scene, site, node)  # PyNative forgets it where a gradient is computed
         return _bare(scene, site, node) if compiled(scene, node) else None
     kept = _kept(scene, site, node)
     if kept is not None or not compiled(scene, node):
@@ -149,11 +151,20 @@ def takes_gradient(scene: Scene, node: ast.AST) -> bool:
     Torch writes the numbers alone; an assignment to the Tensor would record the gradient.
     """
     function, owner = scene.function(node), _owner(scene, node)
-    if not isinstance(owner, ast.Name) or function is None or not records(scene, function):
+    if function is None or not records(scene, function):
         return False
-    if not any(is_fresh(a.value) for a in function.assigned.get(owner.id, ())):
+    if isinstance(owner, ast.Name):
+        if not any(is_fresh(a.value) for a in function.assigned.get(owner.id, ())):
+            return False
+    elif not isinstance(node, ast.Attribute) or not _sets_part(scene, node):
         return False
     return any(carries(scene, v, function.node, frozenset()) for v in _written(scene, node))
+
+
+def _sets_part(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether a part of a Tensor is set through its ``.data``."""
+    part = scene.parent(node)
+    return isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
 
 
 def _written(scene: Scene, node: ast.AST) -> list[ast.expr]:
@@ -173,9 +184,9 @@ def _owner(scene: Scene, node: ast.AST) -> ast.expr:
     """Return the expression whose storage ``x.data``, ``x.data[i]`` or ``x.data.add_(1)`` is."""
     assert isinstance(node, ast.expr)
     while True:
-        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and (
-            node.attr == "data"
-        )):  # fmt: skip
+        if isinstance(node, ast.Subscript) or (
+            isinstance(node, ast.Attribute) and is_data(scene, node)
+        ):
             node = node.value
         elif is_chain(scene, node):
             assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
@@ -351,25 +362,27 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     copied = isinstance(user, ast.Call) and (direct_name(scene, user.func) or "").startswith(
         "torch"
     )
-    if user is not None and not copied and any(_stores_data(n) for n in scene.file.nodes):
+    if user is not None and not copied and any(_stores_data(scene, n) for n in scene.file.nodes):
         return _bound_anew(site, name)
     if not isinstance(holder, ast.Assign) or holder.value is not node:
         return None
-    if any(_binds(item, name) for item in evaluated_behind(scene, holder)):
+    if any(_binds(scene, item, name) for item in evaluated_behind(scene, holder)):
         place = Site(site.name, scene.source.span(node), site.line, site.column)
         if compiled(scene, node):
             return _cut(scene, site, node, ".copy()")
         parts = (Piece(place.span), ".copy()")
         return Edit(place, Outcome.CONVERTED, parts, KEY)
     kept = any(isinstance(t, (ast.Subscript, ast.Attribute)) for t in holder.targets)
-    if not kept or not any(_stores_data(n) for n in scene.file.nodes):
+    if not kept or not any(_stores_data(scene, n) for n in scene.file.nodes):
         return None
     return _bound_anew(site, name)
 
 
 def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
     """Refuse a ``state_dict()`` that is kept while the memory of a weight is bound anew."""
-    if not any(_stores_data(n) for f in scene.inference.program.files.values() for n in f.nodes):
+    if not any(
+        _stores_data(scene, n) for f in scene.inference.program.files.values() for n in f.nodes
+    ):
         return None
     holder = scene.parent(call)
     while isinstance(holder, (ast.Attribute, ast.Call, ast.comprehension)) or (
@@ -383,7 +396,7 @@ def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
     if not isinstance(holder, ast.Assign):
         return None
     if all(isinstance(t, ast.Name) for t in holder.targets) and not any(
-        _stores_data(n) or _rebinds(scene, n)
+        _stores_data(scene, n) or _rebinds(scene, n)
         for part in evaluated_behind(scene, holder)
         for n in ast.walk(part)
     ):
@@ -404,7 +417,7 @@ def _rebinds(scene: Scene, node: ast.AST) -> bool:
     """Return whether a call runs a function of the program that binds ``.data`` anew."""
     atoms = scene.kind(node.func) if isinstance(node, ast.Call) else ()
     functions = (scene.inference.program.functions.get(a.name) for a in atoms)
-    return any(f is not None and any(map(_stores_data, f.nodes)) for f in functions)
+    return any(f is not None and any(_stores_data(scene, n) for n in f.nodes) for f in functions)
 
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
@@ -419,11 +432,10 @@ def _bound_anew(site: Site, name: str) -> Refusal:
     )
 
 
-def _binds(item: ast.AST, name: str) -> bool:
-    return any(_stores_data(n) and ast.unparse(n) == name for n in ast.walk(item))
+def _binds(scene: Scene, item: ast.AST, name: str) -> bool:
+    return any(_stores_data(scene, n) and ast.unparse(n) == name for n in ast.walk(item))
 
 
-def _stores_data(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
-    )
+def _stores_data(scene: Scene, node: ast.AST) -> bool:
+    stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    return stored and is_data(scene, node)

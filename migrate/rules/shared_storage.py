@@ -26,13 +26,14 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.written import (
     Holder,
     Target,
+    is_element,
     is_shared_array,
     may_be_tensor,
     target_of,
     written_array,
     written_by,
 )
-from migrate.sites.buffer_gradients import BUFFER
+from migrate.sites.buffer_gradients import BUFFER, is_data
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before
 
@@ -47,7 +48,7 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
     """
     yield from lent_parts(scene)
     for node in scene.file.of(ast.AugAssign):
-        if is_shared_array(scene, _owner(node)):
+        if is_shared_array(scene, _owner(scene, node)):
             missed = fate(scene, node).missed is not None
         else:
             missed = _may_be_missed(scene, node)
@@ -62,7 +63,9 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         if set_alone and is_shared_array(scene, place.value) and fate(scene, place).missed:
             yield place
             continue
-        stored = isinstance(item, ast.Assign) and item.targets == [place] and through_data(place)
+        stored = (
+            isinstance(item, ast.Assign) and item.targets == [place] and through_data(scene, place)
+        )
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
             yield place
@@ -78,14 +81,14 @@ def repairs(scene: Scene) -> Iterator[Edit]:
 
 
 def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
-    if not may_be_tensor(scene.kind_names(_owner(node))):
+    if not may_be_tensor(scene.kind_names(_owner(scene, node))):
         return False
-    data = through_data(node.target)
+    data = through_data(scene, node.target)
     if data and data_attribute.keeps_gradient(scene, node.target):
         return True
     holder = target_of(scene, node.target).holder
     if not data and holder is not Holder.NAME and not isinstance(node.target, ast.Attribute):
-        return False
+        return is_element(scene, node.target) and fate(scene, node).missed is not None
     found = fate(scene, node)
     return found.missed is not None or (found.assigned and not data)
 
@@ -129,8 +132,10 @@ def _kept_name(scene: Scene, node: ast.AugAssign, name: str) -> str:
     return f"{name}_given" if stored else name
 
 
-def _owner(node: ast.AugAssign | ast.Subscript) -> ast.expr:
+def _owner(scene: Scene, node: ast.AugAssign | ast.Subscript) -> ast.expr:
     """Return what is a Tensor, if the statement changes one."""
+    if isinstance(node, ast.AugAssign) and is_element(scene, node.target):
+        return node.target
     place = node.target if isinstance(node, ast.AugAssign) else node
     return place.value if isinstance(place, ast.Subscript) else place
 
@@ -139,7 +144,7 @@ def _guarded(scene: Scene, node: ast.AST, refusal: Refusal) -> Refusal:
     """Return the refusal; where nothing tells a Tensor it is one for Tensors alone."""
     if not isinstance(node, (ast.AugAssign, ast.Subscript)):
         return refusal
-    owner = _owner(node)
+    owner = _owner(scene, node)
     if not may_be_tensor(scene.kind_names(owner)) or any(
         isinstance(n, _TWICE) for n in ast.walk(owner)
     ):
@@ -158,7 +163,7 @@ def decide(
     expr = _changed(scene, node)
     found, target = fate(scene, node), target_of(scene, expr)
     if found.missed is not None:
-        if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(node)):
+        if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(scene, node)):
             return missed(site, expr, found.missed)
         refusal = missed(site, expr, found.missed)
         if isinstance(node, ast.AugAssign) and (names := optional(scene, node)):
@@ -166,7 +171,7 @@ def decide(
             return replace(refusal, given=asked)
         return _guarded(scene, node, refusal)
     quiet = is_stopped(scene, scene.file, node)
-    if (quiet or through_data(expr)) and data_attribute.keeps_gradient(scene, expr):
+    if (quiet or through_data(scene, expr)) and data_attribute.keeps_gradient(scene, expr):
         return _guarded(scene, node, data_attribute.straight_through(site, expr))
     unsure = isinstance(node, ast.AugAssign) and may_be_tensor(scene.kind_names(node.target))
     if found.assigned and unsure and isinstance(expr, ast.Name):
@@ -180,7 +185,7 @@ def decide(
     if isinstance(node, ast.Subscript):
         return _set(scene, site, node) or _kept(site)
     if isinstance(node, ast.AugAssign):
-        if _is_data(node.target):
+        if is_data(scene, node.target):
             return _augmented(scene, site, node)
         if data_attribute.compiled(scene, node) and is_unfolded(scene, node):
             return _unfolded(scene, site, node)
@@ -238,7 +243,7 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     """
     text, root = scene.spelling.local("helpers.assign")
     held = piece(scene.source, node.target)
-    if _is_data(node.target):
+    if is_data(scene, node.target):
         assert isinstance(node.target, ast.Attribute)
         whole = piece(scene.source, node.target.value)
         held = whole if data_attribute.compiled(scene, node) else held
@@ -263,10 +268,6 @@ def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     added = piece(scene.source, node.value)
     parts = (held, " = ", held, f" {SIGNS[type(node.op)]} ", added)
     return Edit(site, Outcome.CONVERTED, parts, site.name)
-
-
-def _is_data(target: ast.expr) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == "data"
 
 
 def _is_always_tensor(scene: Scene, target: ast.expr) -> bool:

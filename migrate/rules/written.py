@@ -10,6 +10,7 @@ from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import changed_alone, viewed
+from migrate.sites.buffer_gradients import is_data
 from migrate.sites.scene import Scene
 
 _NO_TENSOR = frozenset(
@@ -107,7 +108,7 @@ def target_of(scene: Scene, expr: ast.expr) -> Target:
     """Who holds the tensor that ``expr`` is."""
     whole = expr
     while True:
-        if isinstance(expr, ast.Attribute) and expr.attr == "data":
+        if isinstance(expr, ast.Attribute) and is_data(scene, expr):
             expr = expr.value
         elif is_chain(scene, expr):
             assert isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute)
@@ -157,7 +158,7 @@ def _of_item(scene: Scene, node: ast.Subscript) -> Target:
     if not _may_be_tensor(scene, base):
         view = _of_view(scene, node, node)  # x.chunk(2)[0]
         return view if view.holder is Holder.VIEW else Target(Holder.ELEMENT, node)
-    if isinstance(base, ast.Attribute) and base.attr == "data":
+    if isinstance(base, ast.Attribute) and is_data(scene, base):
         base = base.value
     if isinstance(base, ast.Name):
         inner = _of_name(scene, base)
@@ -213,7 +214,13 @@ def may_be_tensor(kinds: frozenset[str]) -> bool:
     return not kinds or "unknown" in kinds
 
 
-def unsure_target(target: ast.expr) -> bool:
+def is_element(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a node is an element of what is surely a list or dict, read by a plain key."""
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice):
+        return False
+    return is_all(scene.kind(node.value), "list", "dict")
+
+
+def unsure_target(scene: Scene, target: ast.expr) -> bool:
     """Return whether ``target += y`` binds a name, or changes what ``.data`` gives."""
-    data = isinstance(target, ast.Attribute) and target.attr == "data"
-    return isinstance(target, ast.Name) or data
+    return isinstance(target, ast.Name) or is_data(scene, target)

@@ -91,6 +91,14 @@ def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str
     return names
 
 
+def is_data(scene: Scene, node: ast.AST | None) -> bool:
+    """Return whether a node is ``x.data`` of what may be a Tensor, not of an object of a class."""
+    if not isinstance(node, ast.Attribute) or node.attr != "data":
+        return False
+    names = scene.kind_names(node.value)
+    return not names or not names.isdisjoint(("Tensor", "unknown"))
+
+
 def is_quiet(scene: Scene, node: ast.AST) -> bool:
     """Return whether no gradient is recorded around a node."""
     for current in scene.around(node, ast.ClassDef):
