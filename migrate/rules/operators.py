@@ -57,6 +57,8 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         text, root = scene.spelling.local("helpers.as_numbers")
         parts = (f"{text}(", Piece(site.span), ")")
         return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
+    if short.endswith(":place"):
+        return _index(scene, site, node)
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):
@@ -73,7 +75,7 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     if isinstance(node, ast.BinOp):
         return _left_of_tensor(scene, site, node)
     assert isinstance(node, ast.Subscript)
-    return (_from_start if short.endswith(":negative") else _index)(scene, site, node)
+    return _from_start(scene, site, node)
 
 
 def _place(scene: Scene, node: ast.expr) -> tuple[int, int]:
@@ -165,11 +167,9 @@ def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
     return Edit(place, Outcome.CONVERTED, (tight, " % ", held, ".shape[0]"))
 
 
-def _index(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
+def _index(scene: Scene, site: Site, node: ast.expr) -> Edit:
     """``x[range(2)]`` is ``x[list(range(2))]``; an array becomes a Tensor."""
-    index = node.slice
-    array = any(a.kind == "instance" for a in scene.kind(index))
+    array = any(a.kind == "instance" for a in scene.kind(node))
     text, root = scene.spelling.local("mindspore.Tensor") if array else ("list", "")
-    place = Site(site.name, scene.source.span(index), site.line, site.column)
-    parts = (f"{text}(", piece(scene.source, index), ")")
-    return Edit(place, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))
+    parts = (f"{text}(", Piece(site.span), ")")
+    return Edit(site, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))

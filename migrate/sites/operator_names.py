@@ -33,11 +33,14 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         found.append((node, _binary(scene, node)))
     elif isinstance(node, ast.Subscript):
         unknown = scene.kind_names(node.value) <= {"unknown"} and _tensor(scene, node.slice)
-        if isinstance(node.ctx, ast.Load) and (_tensor(scene, node.value) or unknown):
-            if not unknown and _is_odd_index(scene, node.slice):
-                found.append((node, "__getitem__"))
-            elif _may_count_from_the_end(scene, node):
-                found.append((node, "__getitem__:negative"))
+        places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        odd = [one for one in places if _tensor(scene, node.value) and _is_odd_index(scene, one)]
+        if not isinstance(node.ctx, ast.Load):  # it takes arrays there
+            odd = [one for one in odd if _is_range(scene, one)]
+        found += [(one, "__getitem__:place") for one in odd]
+        read = isinstance(node.ctx, ast.Load) and (_tensor(scene, node.value) or unknown)
+        if read and not odd and _may_count_from_the_end(scene, node):
+            found.append((node, "__getitem__:negative"))
     elif isinstance(node, (ast.FormattedValue, ast.Call)):
         text = getattr(getattr(node, "func", None), "value", None)
         sure = isinstance(node, ast.FormattedValue) or isinstance(text, ast.Constant)
@@ -217,10 +220,15 @@ def _may_count_from_the_end(scene: Scene, node: ast.Subscript) -> bool:
     return whole and named and not is_bool(scene, node.slice) and is_negative(scene, node.slice)
 
 
+def _is_range(scene: Scene, index: ast.expr) -> bool:
+    named = isinstance(index, ast.Call) and getattr(index.func, "id", "") == "range"
+    return named and any(a.kind == "builtin" for a in scene.kind(index.func))  # type: ignore[attr-defined]
+
+
 def _is_odd_index(scene: Scene, index: ast.expr) -> bool:
     """A range, or an array of numpy's."""
-    if isinstance(index, ast.Call) and getattr(index.func, "id", "") == "range":
-        return any(a.kind == "builtin" for a in scene.kind(index.func))
+    if _is_range(scene, index):
+        return True
     atoms = scene.kind(index)
     return bool(atoms) and all(a.kind == "instance" and a.name.startswith("numpy.") for a in atoms)
 
