@@ -11,6 +11,7 @@ from migrate.analysis.types.kinds import (
     DTYPE,
     FLOAT,
     INT,
+    KEYED,
     MODULE,
     NONE,
     SIZE,
@@ -20,6 +21,7 @@ from migrate.analysis.types.kinds import (
     Atom,
     Kind,
     fixed_tuple,
+    is_all,
     join,
     kind,
     sequence,
@@ -114,7 +116,8 @@ def _generic(node: ast.Subscript, kinds: Mapping[int, Kind]) -> Kind:
     if head in _LISTS:
         return sequence("list", annotated(inner[0], kinds))
     if head in ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict"):
-        return frozenset((Atom("dict", items=(annotated(inner[-1], kinds),)),))
+        keyed = len(inner) > 1 and not is_all(annotated(inner[0], kinds), "str")
+        return frozenset((Atom("dict", KEYED if keyed else "", (annotated(inner[-1], kinds),)),))
     if head in ("Type", "type"):
         return _class_value(annotated(inner[0], kinds))
     if head == "Callable" and len(inner) > 1:

@@ -17,6 +17,7 @@ from migrate.analysis.types.kinds import (
     BOOL,
     FLOAT,
     INT,
+    KEYED,
     MODULE,
     NONE,
     NOTHING,
@@ -117,17 +118,19 @@ class Evaluator(Calling):
     def _Dict(self, node: ast.Dict) -> Kind:
         kinds: list[Kind] = []
         keys: list[str] = []
+        keyed = False
         for key, value in zip(node.keys, node.values, strict=True):
             found = self.kind(value)
             if key is None:
                 kinds += contents.values(found)
                 keys.append("?")
                 continue
-            self.kind(key)
+            keyed |= not is_all(self.kind(key), "str")
             kinds.append(found)
             keys.append(str(key.value) if isinstance(key, ast.Constant) else "?")
         held = shallow(indirect(join(*kinds)))
-        return self._made(node, frozenset((Atom("dict", items=(held,), keys=tuple(keys)),)))
+        name = KEYED if keyed else ""
+        return self._made(node, frozenset((Atom("dict", name, (held,), tuple(keys)),)))
 
     def _Lambda(self, node: ast.Lambda) -> Kind:
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -207,7 +210,8 @@ class Evaluator(Calling):
 
     def _DictComp(self, node: ast.DictComp) -> Kind:
         held = shallow(self._comprehension(node, node.key, node.value))
-        return self._made(node, frozenset((Atom("dict", items=(held,)),)))
+        text = is_all(self.world.kinds.get(id(node.key), UNKNOWN), "str")
+        return self._made(node, frozenset((Atom("dict", "" if text else KEYED, (held,)),)))
 
     # -- operators ------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ MODULE: Kind = kind("Module")
 ARRAY: Kind = kind("instance", "numpy.ndarray")  # holds numbers
 PACKED: Kind = kind("torch", "torch.nn.utils.rnn.PackedSequence")
 SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
+KEYED = "keyed"  # a dict whose keys may be other than texts
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: what is asked for them is one
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
@@ -270,7 +271,7 @@ def element(value: Kind) -> Kind:
         if atom.kind in ("Tensor", "str"):
             found.append(frozenset((atom,)))
         elif atom.kind in ("dict", "text") or atom.name in BY_NAME:
-            found.append(STR)
+            found.append(UNKNOWN if atom.name == KEYED else STR)
         elif atom.kind in ("list", "tuple", "Size", "Module", "iterator"):
             unknown = MODULE if atom.name in _OF_MODULES else UNKNOWN
             found.append(join(*atom.items) if atom.items else unknown)

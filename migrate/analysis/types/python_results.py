@@ -217,15 +217,16 @@ def pair_values(value: Kind) -> Kind:
     return join(*(a.items[-1] if a.kind == "tuple" and a.items else frozenset((a,)) for a in value))
 
 
-def dict_method(receiver: Kind, last: str) -> Kind:
+def dict_method(receiver: Kind, last: str, args: tuple[Kind, ...] = ()) -> Kind:
     """The result of a method of a dictionary."""
     value = join(*(i for a in receiver for i in a.items)) or UNKNOWN
     if last in ("get", "pop", "setdefault"):
-        return value
+        return join(value, args[1]) if len(args) > 1 else value
+    key = element(receiver)
     if last == "keys":
-        return sequence("iterator", STR)
+        return sequence("iterator", key)
     if last == "values":
         return sequence("iterator", value)
     if last == "items":
-        return sequence("iterator", frozenset((Atom("tuple", items=(STR, value), fixed=True),)))
+        return sequence("iterator", frozenset((Atom("tuple", items=(key, value), fixed=True),)))
     return receiver if last == "copy" else NONE

@@ -232,7 +232,7 @@ def call_method(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
     if owner == "str":
         return STR
     if owner in ("dict", *BY_NAME):
-        return dict_method(receiver, last)
+        return dict_method(receiver, last, args)
     if owner == "list":
         return element(receiver) if last == "pop" else receiver if last == "copy" else UNKNOWN
     if owner in _CONTAINERS:
