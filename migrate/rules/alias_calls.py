@@ -20,6 +20,7 @@ from migrate.analysis.storage import (
     regions,
 )
 from migrate.analysis.types.kinds import Atom, ordered
+from migrate.rules import hooks
 from migrate.rules.alias_values import Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
@@ -161,7 +162,12 @@ class Calls(Writes):
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
         if len(layers) == len(atoms) and any(layers) and not all(layers):
             results = [made_as(r, MAYBE) if any(x.how for x in r) else r for r in results]
-        return NO_REFS.union(*results)
+        found = NO_REFS.union(*results)
+        seen = hooks.kept(self.scene.inference)
+        for classes, refs in ((seen.inputs, NO_REFS.union(*args)), (seen.outputs, found)):
+            if classes and any(hooks.holds(classes, a) for a in atoms):
+                self.state.put(frozenset((Ref(("outer", "a hook")),)), ELEMENTS, refs)
+        return found
 
     def _argument(self, node: ast.expr) -> Refs:
         if isinstance(node, ast.Starred):

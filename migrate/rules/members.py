@@ -16,7 +16,7 @@ from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.rules import checkpoints, data_attribute, inplace
+from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
 from migrate.rules.torch_sharing import is_written
@@ -149,6 +149,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
                 return loses_gradient(site, ast.unparse(parent.args[0]), "its value is computed")
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
+        if flagged := hooks.overwritten(scene.inference, site, parent, name):
+            return flagged
         found = decide_call(scene, site, name, parent, node.value)
         if isinstance(found, NotChosen):
             return _passed_on(scene, site, parent, node, found) or _refused(site, found)

@@ -1,0 +1,157 @@
+"""Find what hooks of Modules keep: a tensor that is changed in place behind that changes there too.
+
+``feats["a"] = output`` in a forward hook holds the very output: a ReLU with ``inplace=True`` that
+comes next overwrites it in torch. MindSpore's ReLU makes a new tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import Atom, Kind, ordered
+from migrate.records.outcomes import Refusal, Site
+from migrate.rules.torch_sharing import METADATA, is_view_name, shares
+
+REGISTERING = {"register_forward_hook": (1, 2), "register_forward_pre_hook": (1,),
+               "register_module_forward_hook": (1, 2),
+               "register_module_forward_pre_hook": (1,)}  # fmt: skip
+_ANY = "*"
+_INPUT, _OUTPUT = 1, 2  # the places of a hook's parameters behind the Module
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The classes of Modules whose inputs, and whose results, a hook keeps; "*" for any."""
+
+    inputs: frozenset[str]
+    outputs: frozenset[str]
+
+
+def kept(inference: Inference) -> Kept:
+    """Return what the hooks of a program keep."""
+    notes = inference.program.notes
+    if "hooks" not in notes:
+        found: dict[int, set[str]] = {_INPUT: set(), _OUTPUT: set()}
+        for name, places in REGISTERING.items():
+            for _, call, _ in inference.program.calls.get(name, ()):
+                for place in _kept_by(inference, call, places):
+                    found[place] |= _modules(inference, call)
+        notes["hooks"] = Kept(frozenset(found[_INPUT]), frozenset(found[_OUTPUT]))
+    known = notes["hooks"]
+    assert isinstance(known, Kept)
+    return known
+
+
+def holds(classes: frozenset[str], atom: Atom) -> bool:
+    """Return whether a call of a Module is one that a hook may see."""
+    named = atom.name in classes or _ANY in classes
+    return named and atom.kind in ("Module", "unknown") and bool(classes)
+
+
+def overwritten(inference: Inference, site: Site, call: ast.Call, name: str) -> Refusal | None:
+    """Return the flag of a hook that keeps what a layer of a Sequential changes in place."""
+    places = REGISTERING.get(name.rpartition(".")[2], ())
+    hooked = _modules(inference, call) if _kept_by(inference, call, places) else set()
+    if not hooked:
+        return None
+    for _, made, _ in inference.program.calls.get("Sequential", ()):
+        if any(_changes_behind(atom, hooked) for atom in inference.kinds.get(id(made), ())):
+            why = (
+                f"what it keeps is changed in place by a layer of nn.Sequential, line {made.lineno}"
+            )
+            return Refusal(site, "INP203", why, "keep a clone() of it, or build it without inplace")
+    return None
+
+
+def _changes_behind(sequence: Atom, hooked: Iterable[str]) -> bool:
+    """Return whether a layer that works in place may follow one that has such a hook."""
+    layers = [ordered(kind) for kind in sequence.items]
+    pairs = pairwise(layers) if len(layers) > 1 else ((each, each) for each in layers)
+    return any(
+        any("inplace" in b.keys for b in behind)
+        and any(_ANY in hooked or a.name in hooked for a in first)
+        for first, behind in pairs
+    )
+
+
+def _modules(inference: Inference, call: ast.Call) -> set[str]:
+    """Return the classes of the Modules that a hook is registered for."""
+    func = call.func
+    kind: Kind = inference.kinds.get(id(func.value), frozenset()) if (
+        isinstance(func, ast.Attribute)) else frozenset()  # fmt: skip
+    if not kind or any(a.kind != "Module" or not a.name for a in kind if a.kind != "None"):
+        return {_ANY}
+    return {a.name for a in kind if a.kind == "Module"}
+
+
+def _kept_by(inference: Inference, call: ast.Call, places: Iterable[int]) -> list[int]:
+    """Return which of a hook's arguments it keeps; all of them if nothing tells what it is."""
+    hook = call.args[0] if call.args else next((k.value for k in call.keywords), None)
+    kind = inference.kinds.get(id(hook), frozenset())
+    functions = [inference.program.functions.get(a.name) for a in kind]
+    return [
+        p
+        for p in places
+        if not kind or any(f is None or _keeps(inference, f, p) for f in functions)
+    ]
+
+
+def _keeps(inference: Inference, function: Function, place: int) -> bool:
+    """Return whether a hook holds an argument, or a part or view of it, behind its end."""
+    place += function.owner is not None and not function.decorated("staticmethod")
+    if place >= len(function.parameters):
+        return function.node.args.vararg is not None
+    names = {function.parameters[place].arg}
+    for node in function.of(ast.Assign, ast.For):  # ``out = output[0]``, ``for x in inputs``
+        if isinstance(node, ast.Assign) and _read(node.value) & names:
+            names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+        elif isinstance(node, ast.For) and _read(node.iter) & names:
+            names |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+        and _is_held(inference, function, n)
+        for n in function.nodes
+    )  # fmt: skip
+
+
+def _read(value: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+
+
+def _is_held(inference: Inference, function: Function, node: ast.AST) -> bool:
+    """Return whether something that outlives a function gets a value, by where it stands."""
+    parents = inference.program.files[function.path].parents
+    user = parents.get(id(node))
+    while user is not None:
+        if isinstance(user, ast.Attribute):
+            if user.attr in METADATA:
+                return False
+            called = parents.get(id(user))
+            if isinstance(called, ast.Call) and called.func is user:
+                if not shares(user.attr):
+                    return False
+                user = called
+            elif not is_view_name(user.attr):
+                return False
+            node, user = user, parents.get(id(user))
+        elif isinstance(user, (ast.Subscript, ast.Starred, ast.IfExp, ast.BoolOp, ast.keyword)):
+            if isinstance(user, ast.Subscript) and user.slice is node:
+                return False
+            node, user = user, parents.get(id(user))
+        else:
+            break
+    if isinstance(user, (ast.Assign, ast.AnnAssign)):
+        targets = user.targets if isinstance(user, ast.Assign) else [user.target]
+        return any(not isinstance(t, ast.Name) for t in targets)
+    if isinstance(user, ast.Call):  # of something that may keep it
+        callee = inference.kinds.get(id(user.func), frozenset())
+        return not callee or any(
+            not (a.kind == "builtin" or (a.name.startswith("torch.") and not shares(a.name)))
+            for a in callee
+        )
+    return isinstance(user, (ast.List, ast.Tuple, ast.Dict, ast.Set))
