@@ -21,7 +21,7 @@ from migrate.analysis.storage import (
 )
 from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules import hooks
-from migrate.rules.alias_values import Path
+from migrate.rules.alias_values import MODULE_ONLY, Path
 from migrate.rules.alias_writes import Writes
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import (
@@ -54,8 +54,6 @@ _TAKING = frozenset(("pop", "popleft", "get", "setdefault", "popitem"))
 _PAIRING = frozenset(("zip", "enumerate"))
 _SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter dict".split())
 _ONE_ELEMENT = frozenset(("next", "max", "min"))
-_HELD = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
-                  "named_modules children named_children".split())  # fmt: skip
 _FIELDS = {"torch2ms.gradient_of": "grad", "torch2ms.group_weights": "['params']",
            "torch2ms.own_groups": "param_groups"}  # fmt: skip
 _ASKING = frozenset(
@@ -147,7 +145,7 @@ class Calls(Writes):
             if found is not None:
                 return found
         atoms = [a for a in ordered(self.scene.kind(func)) if a.kind != "None"]
-        if isinstance(func, ast.Attribute) and func.attr in _HELD:  # only a Module has these
+        if isinstance(func, ast.Attribute) and func.attr in MODULE_ONLY:  # only a Module has these
             atoms = [a for a in atoms if a.kind != "unknown"]
             if not atoms:
                 return self._torch(f"torch.nn.Module.{func.attr}", node, receiver, receiver)
@@ -312,7 +310,14 @@ class Calls(Writes):
         if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):
             viewed = made_as(receiver, VIEW)  # if it is a Tensor, this is a view of it
             return viewed | self._unknown(node, handed)
-        return self._unknown(node, handed | receiver if maybe else handed)
+        given = handed | receiver if maybe and not self._makes_anew(node.func) else handed
+        return self._unknown(node, given)
+
+    def _makes_anew(self, func: ast.expr) -> bool:
+        """Return whether a method is torch's that gives a new tensor, and no class here has it."""
+        name = func.attr if isinstance(func, ast.Attribute) else ""
+        known = bool(self.scene.table.rows(f"torch.Tensor.{name}"))
+        return known and not self.scene.inference.program.holders.get(name)
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
         """Return what a layer of torch hands on; a Sequential, where each of its layers does.
@@ -391,7 +396,7 @@ class Calls(Writes):
 
     def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:
         last = name.rpartition(".")[2]
-        if last in _HELD:
+        if last in MODULE_ONLY:
             held = self.state.held(receiver, layers=last.endswith(("modules", "children")))
             if not last.startswith("named_"):
                 made = self.made(node)

@@ -30,6 +30,8 @@ from migrate.sites.scene import Scene
 from migrate.syntax.trees import children
 
 Path = tuple[str, ...]
+MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
+                        "named_modules children named_children".split())  # fmt: skip
 _PLAIN = frozenset(("int", "float", "bool", "str", "Size", "dtype", "device", "torch"))
 
 
@@ -165,7 +167,21 @@ class Values:
 
     def _maybe_tensor(self, node: ast.expr) -> bool:
         names = self.scene.kind_names(node)
-        return not names or bool(names & {"Tensor", "unknown"})
+        return (not names or bool(names & {"Tensor", "unknown"})) and not self._is_asked(node)
+
+    def _is_asked(self, node: ast.expr) -> bool:
+        """Return whether a variable is bound once, and asked for what only Modules have."""
+        function = self.scene.function(node)
+        name = node.id if isinstance(node, ast.Name) else ""
+        while function is not None and name not in function.locals:
+            function = function.parent
+        if function is None:
+            return False
+        given = [n for n in function.of(ast.arg) if getattr(n, "arg", "") == name]
+        if len(function.stores.get(name, ())) + len(given) != 1:
+            return False
+        uses = (n for n in function.of(ast.Attribute) if getattr(n, "attr", "") in MODULE_ONLY)
+        return any(getattr(getattr(n, "value", None), "id", "") == name for n in uses)
 
     def _Name(self, node: ast.Name) -> Refs:
         refs = self.look(node.id)
