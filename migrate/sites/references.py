@@ -185,7 +185,7 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         ]
     names = {name for name in forms if name}
     if names and all(name.startswith(SCHEDULES) for name in names):
-        names = {min(names) if len(names) == 1 else f"{SCHEDULES}LRScheduler.{node.attr}"}
+        names = {min(names) if len(names) == 1 else _of_schedules(scene, node, names)}
     if not names:
         if some := module_members.of_some_layer(scene, node, names):
             return [Reference(node, some, Form.MEMBER)]
@@ -204,6 +204,15 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
     full = f"torch.Tensor.{node.attr}"
     of_module = f"torch.nn.Module.{node.attr}"
     return [Reference(node, of_module if names == {of_module} else full, Form.UNSURE)]
+
+
+def _of_schedules(scene: Scene, node: ast.Attribute, names: set[str]) -> str:
+    """Return the name that one call means of several schedules: only one takes a measure."""
+    call, measured = scene.parent(node), f"{SCHEDULES}ReduceLROnPlateau.step"
+    given = call.args if isinstance(call, ast.Call) and call.func is node else []
+    if measured in names and any(scene.kind_names(a) != {"int"} for a in given):
+        return measured
+    return f"{SCHEDULES}LRScheduler.{node.attr}"
 
 
 def _member(scene: Scene, atom: Atom, attribute: str) -> str:
