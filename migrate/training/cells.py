@@ -110,10 +110,11 @@ def written(
     for item in region.inside:
         body += moved(source, item, " " * 8)
         for _, n, binding in region.captured:
-            if binding is item and f" = {n}\n" not in "".join(
+            if binding is item and f" first_{n} = " not in "".join(
                 p for p in body if isinstance(p, str)
             ):
-                body.append(f"        first_{n} = {n}\n")
+                again = any(_changes(s, n) for s in region.inside)  # the very Tensor
+                body.append(f"        first_{n} = {n}{'.clone()' if again else ''}\n")
     results = _result_names(region, names)
     dicts = {r: keys for r in results[1:] if (keys := _keys(view, region, r))}
     returned = [new.get(r, r) for r in results[1:]]
@@ -271,6 +272,11 @@ def _renames(view: View, items: Sequence[ast.AST], new: dict[str, str], own: str
     for use in (u for item in items for u in uses(item, own)):
         if use.name in new:
             yield _edit(view, use.node, new[use.name])
+
+
+def _changes(item: ast.stmt, name: str) -> bool:
+    """Return whether a statement may change the Tensor of a name in place."""
+    return any(isinstance(n, ast.AugAssign) and dotted(n.target) == name for n in ast.walk(item))
 
 
 def _first_looks(view: View, region: Region) -> Iterator[Edit]:

@@ -16,7 +16,7 @@ from migrate.analysis.program import File, Function, Program
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
-from migrate.training.effects import binds, blocks, leaves, reads, uses
+from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, groups
 from migrate.training.lines import moved
 from migrate.training.marks import Act, View, marks
@@ -28,11 +28,12 @@ _ODD = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Funct
 
 @dataclass(frozen=True)
 class _Call:
-    """A call that stands as a statement of ``caller``."""
+    """A call that stands as a statement of ``caller``; ``receiver`` is what it is a method of."""
 
     statement: ast.stmt
     call: ast.Call
     caller: Function
+    receiver: str
 
 
 def inlined(view: View) -> list[Edit]:
@@ -49,11 +50,17 @@ def inlined(view: View) -> list[Edit]:
         if calls is None or _is_odd(view, function):
             continue
         made = [_in_place(view, function, c) for c in calls]
-        if made and all(m is not None for m in made):
+        if made and all(m is not None for m in made) and _agree(made):
             found += [e for m in made for e in m or ()]
             found.append(_gone(view, function))
             callers |= {c.caller.key for c in calls}
     return found + list(_forward(view, functions, callers, {f.key for f in torn}))
+
+
+def _agree(made: Sequence[list[Edit] | None]) -> bool:
+    """Return whether no place of a function's statements would be written in two ways."""
+    texts: dict[Span, object] = {}
+    return all(texts.setdefault(e.site.span, e.parts) == e.parts for m in made for e in m or ())
 
 
 def _forward(
@@ -88,7 +95,9 @@ def _is_torn(view: View, function: Function) -> bool:
     given = {p.arg for p in function.parameters}
     for group in groups(view, every):
         if not isinstance(group, Group):
-            if not any(m.act is Act.STEP for m in every):
+            loss = [group.mark.loss] if group.mark.loss is not None else []
+            handed = reads(loss) & given and not models(view, function.node.body, own)  # type: ignore[arg-type]
+            if handed or not any(m.act is Act.STEP for m in every):
                 return True
             continue
         made = region(view, group, every, own)
@@ -120,7 +129,7 @@ def _is_odd(view: View, function: Function) -> bool:
     """Whether its statements would mean something else elsewhere."""
     node, body = function.node, _body(function)
     arguments = node.args
-    plain = not (arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults)
+    plain = not (arguments.vararg or arguments.kwarg)
     if (
         not plain
         or not body
@@ -139,14 +148,27 @@ def _is_odd(view: View, function: Function) -> bool:
 def _call_sites(view: View, function: Function) -> list[_Call] | None:
     """The statements that call a function; None if it is mentioned in any other way."""
     found = []
-    for file, node in _named(view.inference.program).get(function.name, ()):
-        if not _mentions(view, function, node, file is view.file):
+    named = _named(view.inference.program).get(function.name, ())
+    for file, node in _objects_called(view, function) if function.name == "__call__" else named:
+        called = function.name == "__call__"
+        if not called and not _mentions(view, function, node, file is view.file):
             continue
         site = _site(view, function, node) if isinstance(node, ast.expr) else None
         if site is None or file is not view.file:
             return None
         found.append(site)
     return found
+
+
+def _objects_called(view: View, function: Function) -> Iterator[tuple[File, ast.AST]]:
+    """Yield what is called that is known to be an object of the class of a ``__call__``."""
+    owner = function.owner
+    for file in view.inference.program.files.values() if owner is not None else ():
+        for call in file.of(ast.Call):
+            if any(
+                a.kind == "Object" and owner and a.name == owner.key for a in view.kind(call.func)
+            ):
+                yield file, call.func
 
 
 def _named(program: Program) -> dict[str, list[tuple[File, ast.AST]]]:
@@ -179,43 +201,114 @@ def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool
 def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
     call = view.file.parents.get(id(node))
     statement = view.file.parents.get(id(call))
-    if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
+    if not isinstance(call, ast.Call) or call.func is not node:
         return None
-    if not isinstance(statement, (ast.Expr, ast.Assign)) or statement.value is not call:
+    if not isinstance(statement, ast.Expr | ast.Assign) or statement.value is not call:
         return None
-    caller = next((f for c, f in view.file.calls.get(function.name, ()) if c is call), None)
-    if caller is None or caller is function or caller.owner is not function.owner:
+    caller = view.file.function_at(call)
+    if caller is None or caller is function or shares_line(view.file.source, statement):
         return None
-    if function.owner is not None:
-        own = caller.parameters[0].arg if caller.parameters else ""
-        if not isinstance(node, ast.Attribute) or dotted(node.value) != own:
+    own = caller.parameters[0].arg if caller.owner and caller.parameters else ""
+    if function.name == "__call__":
+        receiver = dotted(node) if len(view.kind(node)) == 1 else ""
+    elif function.owner is None:
+        return _Call(statement, call, caller, "") if caller.owner is None else None
+    else:
+        receiver = dotted(node.value) if isinstance(node, ast.Attribute) else ""
+        known = {a.name for a in view.kind(node)} == {function.key}
+        if not known and (receiver != own or caller.owner is not function.owner):
             return None
-    return None if shares_line(view.file.source, statement) else _Call(statement, call, caller)
+    return _Call(statement, call, caller, receiver) if receiver else None
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What a call passes: ``names`` by which parameters are called in the caller, the ``texts`` of
+    others, and those that are ``bound`` in front; ``values`` are all of them."""
+
+    names: dict[str, str]
+    texts: dict[str, str]
+    bound: list[tuple[str, ast.expr]]
+    values: list[tuple[str, ast.expr]]
+
+
+def _passed(view: View, function: Function, site: _Call) -> _Passed | None:
+    """Return how a call fills the parameters; None where that is not plain."""
+    places = [a.arg for a in function.parameters[1 if function.owner else 0 :]]
+    only = [a.arg for a in function.node.args.kwonlyargs]
+    plain = [*function.node.args.posonlyargs, *function.node.args.args]
+    late = [
+        (a.arg, d) for a, d in zip(plain[::-1], function.node.args.defaults[::-1], strict=False)
+    ]
+    late += [(n, d) for n, d in zip(only, function.node.args.kw_defaults, strict=True) if d]
+    values: dict[str, ast.expr] = dict(late)
+    own = {*places, *only} - set(values)
+    if len(site.call.args) > len(places) or any(k.arg is None for k in site.call.keywords):
+        return None
+    if any(isinstance(a, ast.Starred) for a in site.call.args):
+        return None
+    values |= dict(zip(places, site.call.args, strict=False))
+    values |= {k.arg: k.value for k in site.call.keywords if k.arg is not None}
+    if not own <= values.keys() or not values.keys() <= {*places, *only}:
+        return None
+    found, source = _Passed({}, {}, [], [*values.items()]), view.file.source
+    for name, value in values.items():
+        asked = value.func if isinstance(value, ast.Call) and not value.args else None
+        again = asked is not None and dotted(asked).endswith(".parameters")  # as often as wanted
+        setting = isinstance(value, ast.Constant) and _is_setting(view, function, name)
+        if dotted(value):
+            found.names[name] = dotted(value)
+        elif again or setting:
+            found.texts[name] = source.text_of(value)
+        else:
+            found.bound.append((name, value))
+    return found
+
+
+def _is_setting(view: View, function: Function, name: str) -> bool:
+    """Return whether a parameter is only handed on by name: ``backward(create_graph=graph)``."""
+    reads = [n for n in function.of(ast.Name) if getattr(n, "id", "") == name]
+    return all(isinstance(view.file.parents.get(id(n)), ast.keyword) for n in reads)
 
 
 def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
     """The statements in place of one call; None where names would get in each other's way."""
-    given = [a.arg for a in function.parameters[1 if function.owner else 0 :]]
-    passed = [dotted(a) for a in site.call.args]
+    passed = _passed(view, function, site)
     own = [function.parameters[0].arg] if function.owner else []
-    into = [site.caller.parameters[0].arg] if function.owner else []
-    if len(given) != len(passed) or not all(passed) or own != into:
+    if passed is None:
         return None
-    body, results = _body(function), []
+    body, last = _body(function), None
     if isinstance(body[-1], ast.Return):
-        results = _elements(body[-1].value)
-        body = body[:-1]
-    targets = _elements(site.statement.targets[0]) if isinstance(site.statement, ast.Assign) else []
-    new = dict(zip(given, passed, strict=True))
-    new |= {r: t for r, t in zip(results, targets, strict=False) if r not in new and t}
-    if (len(results) != len(targets) and targets) or not all(results[: len(targets)]):
+        body, last = body[:-1], getattr(body[-1], "value", None)
+    results = _elements(last)
+    item = site.statement
+    targets = _elements(item.targets[0]) if isinstance(item, ast.Assign) else []
+    new = dict(passed.names)
+    end: tuple[str | Piece, ...] = ()
+    if targets and len(targets) == 1 and not all(results) and last is not None:
+        end = (f"{targets[0]} = ", Piece(view.file.source.span(last)))
+    elif (len(results) != len(targets) and targets) or not all(results[: len(targets)]):
         return None
-    if any(new.get(r, r) != t for r, t in zip(results, targets, strict=False)):
-        return None
-    local = {n for n in function.locals if n not in (*own, *new)}
-    if local & site.caller.locals or set(new) & {n for n in binds(body) if n in given}:
-        return None
-    return list(_edits(view, body, site, {k: v for k, v in new.items() if k != v}))
+    else:
+        new |= {r: t for r, t in zip(results, targets, strict=False) if r not in new and t}
+        if any(new.get(r, r) != t for r, t in zip(results, targets, strict=False)):
+            return None
+    taken = {*site.caller.locals, *function.locals, *view.file.names}
+    for name in sorted({*passed.names, *passed.texts} & binds(body)):  # a variable of its own
+        value = next(v for n, v in passed.values if n == name)
+        new[name] = free(name, taken)
+        passed.texts.pop(name, None)
+        passed.bound.append((new[name], value))
+    kept = {*own, *new, *passed.texts, *(n for n, _ in passed.bound)}
+    for name in sorted((function.locals - kept) & site.caller.locals):
+        new[name] = free(name, taken)
+    for index, (name, value) in enumerate(passed.bound):
+        if name in site.caller.locals and name not in new.values():
+            new[name] = free(name, taken)
+            passed.bound[index] = (new[name], value)
+    new = {k: v for k, v in {**new, **passed.texts}.items() if k != v}
+    new |= {own[0]: site.receiver} if own and own[0] != site.receiver else {}
+    return list(_edits(view, body, site, new, passed.bound, end))
 
 
 def _elements(node: ast.expr | None) -> list[str]:
@@ -226,16 +319,26 @@ def _elements(node: ast.expr | None) -> list[str]:
     return [dotted(i) for i in items]
 
 
-def _edits(view: View, body: list[ast.stmt], site: _Call, new: dict[str, str]) -> Iterator[Edit]:
+def _edits(
+    view: View,
+    body: list[ast.stmt],
+    site: _Call,
+    new: dict[str, str],
+    bound: list[tuple[str, ast.expr]],
+    end: tuple[str | Piece, ...],
+) -> Iterator[Edit]:
     source, indent = view.file.source, indent_of(view.file.source, site.statement)
     parts: list[str | Piece] = []
+    for name, value in bound:
+        parts += [f"{indent}{name} = ", Piece(source.span(value)), "\n"]
     for item in body:
         start, first = above(source, item), source.line_start(item.lineno)
         notes = source.text(Span(start, first)).strip().split("\n") if first > start else []
         parts += [f"{indent}{note.strip()}\n" for note in notes]
         parts += moved(source, item, indent)
+    parts += [indent, *end, "\n"] if end else []
     yield _edit(view, whole(source, site.statement), (*parts[:-1],) if parts else ("pass",))
-    for use in (u for s in body for u in uses(s)):
+    for use in (u for s in body for u in uses(s, "-")):
         if use.name in new:
             yield _edit(view, source.span(use.node), (new[use.name],))
 
