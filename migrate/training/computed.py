@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
-from migrate.rules.called_from import sites_of
+from migrate.rules.called_from import passed, sites_of
 from migrate.syntax.trees import FUNCTIONS, children, dotted, last_name
 from migrate.training.effects import filling, uses
 from migrate.training.groups import Group, models_of
@@ -72,6 +72,30 @@ def _whole(view: View, node: ast.expr) -> ast.expr | None:
         if isinstance(around, ast.Attribute) and around.attr in _CUT:
             return None
         node = around
+
+
+def is_computed(view: View, node: ast.expr, seen: frozenset[int]) -> bool:
+    """Return whether a value is what a Module or an operator gives: no weight."""
+    if id(node) in seen or view.atoms(node) == {"Object"}:  # its data are no Tensor's
+        return True
+    seen |= {id(node)}
+    if isinstance(node, ast.Call):
+        return bool(models(view, [node.func], "self"))
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.BinOp)
+    facts, inference = view.inference.facts(view.file.path), view.inference
+    reach, values = facts.reach(node), facts.values(node)
+    given = [b.place for b in reach.bindings if isinstance(b.place, ast.arg)]
+    function = view.file.function_at(given[0]) if given else None
+    if reach.outside or (function is None and None in values):
+        return False
+    if not all(is_computed(view, v, seen) for v in values if v is not None):
+        return False
+    if function is None:
+        return True
+    sites = sites_of(inference, function) if len(given) == len(reach.bindings) else []
+    passing = [(View(file, inference), passed(function, call, node.id)) for file, call, _ in sites]
+    return bool(passing) and all(v is not None and is_computed(w, v, seen) for w, v in passing)
 
 
 @dataclass

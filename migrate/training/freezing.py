@@ -19,11 +19,11 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import File, Function, Program
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
-from migrate.rules.called_from import passed, sites_of
 from migrate.syntax.trees import children, dotted, within
+from migrate.training.computed import is_computed
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
-from migrate.training.modules import is_copy, models
+from migrate.training.modules import is_copy
 
 _EVERY = "*"  # a Module that has no name here
 # by which a function gets at weights or their gradients
@@ -102,7 +102,7 @@ class Freezing:
             body.handles = any(
                 isinstance(n, ast.Attribute)
                 and n.attr in _HANDLES
-                and not (n.attr == "data" and _is_computed(view, n.value, frozenset()))
+                and not (n.attr == "data" and is_computed(view, n.value, frozenset()))
                 for n in nodes
             )
         self._switching: dict[str, list[Function]] = {}
@@ -414,30 +414,6 @@ def _overlap(frozen: str, module: str) -> bool:
     if frozen in (_EVERY, module):
         return True
     return frozen.startswith(f"{module}.") or module.startswith(f"{frozen}.")
-
-
-def _is_computed(view: View, node: ast.expr, seen: frozenset[int]) -> bool:
-    """Return whether a value is what a Module or an operator gives: no weight."""
-    if id(node) in seen or view.atoms(node) == {"Object"}:  # its data are no Tensor's
-        return True
-    seen |= {id(node)}
-    if isinstance(node, ast.Call):
-        return bool(models(view, [node.func], "self"))
-    if not isinstance(node, ast.Name):
-        return isinstance(node, ast.BinOp)
-    facts, inference = view.inference.facts(view.file.path), view.inference
-    reach, values = facts.reach(node), facts.values(node)
-    given = [b.place for b in reach.bindings if isinstance(b.place, ast.arg)]
-    function = view.file.function_at(given[0]) if given else None
-    if reach.outside or (function is None and None in values):
-        return False
-    if not all(_is_computed(view, v, seen) for v in values if v is not None):
-        return False
-    if function is None:
-        return True
-    sites = sites_of(inference, function) if len(given) == len(reach.bindings) else []
-    passing = [(View(file, inference), passed(function, call, node.id)) for file, call, _ in sites]
-    return bool(passing) and all(v is not None and _is_computed(w, v, seen) for w, v in passing)
 
 
 def _calls(node: Node) -> Iterator[ast.Call]:
