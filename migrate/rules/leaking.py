@@ -77,7 +77,7 @@ def handed_through(scene: Scene, block: ast.AST) -> str:
             calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
             if any(direct_name(scene, call.func) in QUIET[4:8] for call in calls):
                 return "gradients are recorded again inside"
-        if isinstance(node, ast.Call) and not _is_computed_with(scene.parent(node)):
+        if isinstance(node, ast.Call) and not _is_computed_with(scene, node):
             given = [*node.args, *(k.value for k in node.keywords)]
             if not compiled and _is_self(scene, node) and isinstance(node.func, ast.Attribute):
                 given.append(node.func.value)
@@ -95,7 +95,7 @@ def loses_itself(scene: Scene, block: ast.AST) -> str:
     function = scene.function(getattr(block, "body", [block])[0])
     inside = function.node if function is not None else scene.source.tree
     for node in _everything(block):
-        if not isinstance(node, ast.Call) or _is_computed_with(scene.parent(node)):
+        if not isinstance(node, ast.Call) or _is_computed_with(scene, node):
             continue
         if _is_self(scene, node, _KEPT):
             func = node.func
@@ -189,10 +189,14 @@ def _is_self(scene: Scene, call: ast.Call, names: frozenset[str] = frozenset()) 
     return name in (_SELF - CASTS if bound else _SELF)
 
 
-def _is_computed_with(user: ast.AST | None) -> bool:
+def _is_computed_with(scene: Scene, node: ast.AST) -> bool:
     """Return whether a value goes into a result that is another object, or into nothing."""
+    user = scene.parent(node)
+    if isinstance(user, ast.Attribute) and user.attr in HANDING:  # x.cpu().numpy()
+        call = scene.parent(user)
+        return isinstance(call, ast.Call) and _is_computed_with(scene, call)
     if isinstance(user, ast.Attribute):
-        return user.attr not in HANDING | CHOOSING
+        return user.attr not in CHOOSING
     return isinstance(user, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Expr))
 
 

@@ -74,7 +74,7 @@ def _whole(view: View, node: ast.expr) -> ast.expr | None:
         node = around
 
 
-def is_computed(view: View, node: ast.expr, seen: frozenset[int]) -> bool:
+def is_computed(view: View, node: ast.expr, seen: frozenset[int] = frozenset()) -> bool:
     """Return whether a value is what a Module or an operator gives: no weight."""
     if id(node) in seen or view.atoms(node) == {"Object"}:  # its data are no Tensor's
         return True

@@ -99,12 +99,8 @@ class Freezing:
                 if found:
                     body.switches[node.index] = found
             nodes = body.function.nodes if body.function is not None else ()
-            body.handles = any(
-                isinstance(n, ast.Attribute)
-                and n.attr in _HANDLES
-                and not (n.attr == "data" and is_computed(view, n.value, frozenset()))
-                for n in nodes
-            )
+            at = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr in _HANDLES)
+            body.handles = any(n.attr != "data" or not is_computed(view, n.value) for n in at)
         self._switching: dict[str, list[Function]] = {}
         for body in self._all():
             if body.function is not None and body.switches:
