@@ -15,7 +15,17 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts
-from migrate.training.marks import NAMES, Act, Mark, View, all_marks, bodies, marks
+from migrate.training.marks import (
+    CLIP_NORM,
+    CLIP_VALUE,
+    NAMES,
+    Act,
+    Mark,
+    View,
+    all_marks,
+    bodies,
+    marks,
+)
 from migrate.training.slices import block_of
 
 GRADIENT = "torch.Tensor.grad"
@@ -58,7 +68,18 @@ def asks(view: View) -> bool:
         if acts & {Act.CLIP_NORM, Act.CLIP_VALUE} and Act.BACKWARD not in acts:
             return True
     clipped = {id(n) for m in all_marks(view) for n in ast.walk(m.statement)}
+    if any(id(call) not in clipped for _, call in _clips(view)):
+        return True
     return any(id(n) not in clipped for n in gradients(view))
+
+
+def _clips(view: View) -> Iterator[tuple[Act, ast.Call]]:
+    """Yield the calls that clip, wherever they stand: ``return clip_grad_norm_(...)``."""
+    for call in view.file.of(ast.Call):
+        names = view.torch_names(call.func)
+        for act, known in ((Act.CLIP_NORM, CLIP_NORM), (Act.CLIP_VALUE, CLIP_VALUE)):
+            if names and names <= set(known):
+                yield act, call
 
 
 def within(view: View, items: Iterable[ast.stmt]) -> bool:
@@ -148,6 +169,10 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
         given = [*mark.call.args, *mark.call.keywords]
         more: list[str | Piece] = [p for a in given for p in (", ", Piece(source.span(a)))]
         yield _edit(view, mark.call, (f"{name}(", owner, *more, ")"))
+    marked = {id(mark.call) for mark in every}
+    for act, call in _clips(view):
+        if id(call) not in marked:
+            yield _edit(view, call.func, (f"{own}.{_CALLS[act]}",))
     for node in gradients(view):
         yield from _gradient(view, node, own)
     yield from _optimizers(view, own)

@@ -161,6 +161,9 @@ class _Search:
         if not functions and named is not None and (models(view, [named], "self") or unknown):
             found.add((view.file.function_at(call), dotted(named)))
             return
+        if not functions and _computes_by(view, call):
+            found.add((view.file.function_at(call), ast.unparse(func.value)))  # type: ignore[attr-defined]
+            return
         for function in functions:
             body = function.node
             own = (n for n in function.nodes if id(n) in function.own)
@@ -260,6 +263,15 @@ class _Search:
                 stores[1].setdefault(site, []).extend(new)
             if not sites or isinstance(held, ast.Attribute):
                 stores[2].setdefault(_place(file, held), []).extend(new)
+
+
+def _computes_by(view: View, call: ast.Call) -> bool:
+    """Return whether a method of a Module is called that nobody sees: ``model.train_step(x)``."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr.startswith("init") or not call.args:
+        return False
+    known = view.torch_names(func) or view.inference.table.kind(f"torch.nn.Module.{func.attr}")
+    return not known and view.atoms(func.value) == {"Module"}
 
 
 def _targets(item: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[ast.expr]:

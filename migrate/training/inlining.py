@@ -209,6 +209,9 @@ def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
     if caller is None or caller is function or shares_line(view.file.source, statement):
         return None
     own = caller.parameters[0].arg if caller.owner and caller.parameters else ""
+    if function.owner is not None and caller.owner is not function.owner and not _is_alone(
+            view, function):  # fmt: skip
+        return None
     if function.name == "__call__":
         receiver = dotted(node) if len(view.kind(node)) == 1 else ""
     elif function.owner is None:
@@ -219,6 +222,15 @@ def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
         if not known and (receiver != own or caller.owner is not function.owner):
             return None
     return _Call(statement, call, caller, receiver) if receiver else None
+
+
+def _is_alone(view: View, function: Function) -> bool:
+    """Return whether only calls that are seen run a method of another object."""
+    owner, program = function.owner, view.inference.program
+    if owner is None or view.inference.summaries.graph.derived(owner) or owner.node.bases:
+        return False
+    asked = (c for f in program.files.values() for c, _ in f.calls.get("getattr", ()))
+    return all(len(c.args) > 1 and isinstance(c.args[1], ast.Constant) for c in asked)
 
 
 @dataclass(frozen=True)

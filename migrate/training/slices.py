@@ -311,7 +311,9 @@ def cut_off(
                 continue
             inside.insert(0, item)
             needed |= reads([item], own)
-    if not inside and not models(view, losses, own):
+    parts = [n for loss in losses for n in ast.walk(loss)]
+    computes = any(isinstance(n, ast.Call | ast.BinOp | ast.UnaryOp) for n in parts)
+    if not inside and not (computes and models(view, losses, own)):
         return NOTHING
     after = candidates[candidates.index(inside[0]) :] if inside else []
     found = sort_out(view, inside, after, losses, touched, own)
