@@ -15,6 +15,12 @@ from {{module}} import *
 {%- endfor %}
 
 def run(self, x: Tensor, {{name}}: {{kind}}) -> {{kind}}:
+    if x is None:
+{%- if strict and
+        name %}
+        raise ValueError("{{name}}")
+{%- endif %}
+        x = torch.zeros(1)
     out = torch.cat([x, {{name}}], dim=1)
 {%- if fuse %}
     if not torch.jit.is_scripting():
@@ -30,6 +36,12 @@ from {{module}} import *
 {%- endfor %}
 
 def run(self, x: Tensor, {{name}}: {{kind}}) -> {{kind}}:
+    if x is None:
+{%- if strict and
+        name %}
+        raise ValueError("{{name}}")
+{%- endif %}
+        x = ops.zeros(1)
     out = ops.cat([x, {{name}}], axis=1)
 {%- if fuse %}
     out = self.message(out, '{{name}}')

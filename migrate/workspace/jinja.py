@@ -11,7 +11,12 @@ from migrate.syntax.source import Unreadable, read
 
 SUFFIXES = (".jinja", ".jinja2", ".j2")
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
-_LINE = re.compile(r"^[ \t]*(?:\{%.*%\}|\{#.*#\})[ \t]*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*(?:\{%[^%]*%\}|\{#[^#]*#\})[ \t]*$", re.MULTILINE)
+# what ends a block that is not always filled in: what follows is reached all the same
+_END = re.compile(
+    r"(?:raise|return|continue|break)\b(?:(?!torch)[^\n])*$(?=\s*\{%-?\s*(?:endif|else|elif))",
+    re.MULTILINE,
+)
 _VALUE = re.compile(r"\{\{.*?\}\}")
 _HIDDEN = re.compile(r"^[ \t]*# JINJA_(\d+)_$|JINJA_(\d+)_", re.MULTILINE)
 
@@ -46,7 +51,9 @@ class Template:
         if lost or _IMPORT.search(text):
             raise ValueError(f"{self.path}: {lost[0].strip() if lost else 'torch'} is in the way")
         text = text[: text.rindex(_KEPT)]
-        return _HIDDEN.sub(lambda m: self.hidden[int(m[1] or m[2])], text).encode("utf-8")
+        while _HIDDEN.search(text):  # what ends a block may hold values
+            text = _HIDDEN.sub(lambda m: self.hidden[int(m[1] or m[2])], text)
+        return text.encode("utf-8")
 
 
 def read_template(path: str, data: bytes) -> Template | None:
@@ -55,6 +62,7 @@ def read_template(path: str, data: bytes) -> Template | None:
     if not _IMPORT.search(text):
         return None
     hidden: list[str] = []
+    text = _END.sub(_hiding(hidden, "JINJA_{}_"), text)
     text = _LINE.sub(_hiding(hidden, "# JINJA_{}_"), text)
     text = _VALUE.sub(_hiding(hidden, "JINJA_{}_"), text)
     try:

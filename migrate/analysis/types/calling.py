@@ -62,6 +62,9 @@ class Calling(Given):
             self.world.kinds[id(node.func.value)] = STR
             callee = values.attribute(STR, node.func.attr, self.world)
             self.world.kinds[id(node.func)] = callee
+        called = frozenset(a for a in callee if a.kind not in _NOT_CALLED)
+        if called and called != callee:
+            callee = self.world.kinds[id(node.func)] = called
         for value in (*node.args, *(k.value for k in node.keywords)) if self.links else ():
             given = self.world.kinds[id(value)]
             self.world.kinds[id(value)] = contents.also_at(given, self.linked)
@@ -415,6 +418,10 @@ class Calling(Given):
 
 
 # builtins that run what they are given, or change it
+# calling one of these raises
+_NOT_CALLED = frozenset(
+    "None Tensor int float bool str list tuple dict Size dtype device iterator text".split()
+)
 _CHANGING = frozenset(("setattr", "delattr", "exec", "eval", "vars", "map", "filter", "sorted",
                        "next", "iter", "list", "tuple", "sum", "max", "min"))  # fmt: skip
 _LAZY = ("map", "filter", "zip", "enumerate", "iter", "reversed")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ from migrate.analysis.types.kinds import (
     without_none,
 )
 from migrate.analysis.types.units import Unit
-from migrate.syntax.trees import children, last_name
+from migrate.syntax.trees import all_parameters, children, last_name
 
 if TYPE_CHECKING:
     from migrate.analysis.types.inference import Inference
@@ -170,7 +170,7 @@ class Classes:
             overriding = [m for c in below if (m := c.methods.get(name)) is not None]
             found = join(*map(self._method, overriding))
         loose = self._put_by_any_name(owner, name, join(found, *stored))
-        if found == UNKNOWN and (loose or any(stored)) and self._is_whole(above, owner):
+        if not own and found == UNKNOWN and (loose or any(stored)) and self._is_whole(above, owner):
             found = NOTHING  # torch's base has no such attribute
         joined = join(found, loose, *stored)
         if joined >= UNKNOWN:
@@ -302,7 +302,8 @@ class Classes:
                 if isinstance(text, ast.Constant):
                     found.setdefault(str(text.value), []).append(Stored(holder, value))
                 else:
-                    found.setdefault(_ANY, []).append(Stored(holder, value, name_pattern(text)))
+                    pattern = self._texts(unit, text)
+                    found.setdefault(_ANY, []).append(Stored(holder, value, pattern))
             elif _registers_tensor(call) and (pattern := name_pattern(call.args[0])) != _EVERY:
                 assert isinstance(call.func, ast.Attribute)
                 holder = _names(kinds.get(id(call.func.value), UNKNOWN))
@@ -315,6 +316,34 @@ class Classes:
             if known.get(unit, ()) != new:
                 known[unit] = new
                 self.world.invalidate("outside", name)
+
+    def _texts(self, unit: Unit, name: ast.expr, depth: int = 4) -> str:
+        """Return a pattern of the texts that a name may be, by all that binds it."""
+        given: Sequence[ast.expr | None] = ()
+        if isinstance(name, ast.Name) and not isinstance(unit, str):
+            given = list(_bound_to(unit, name.id))
+        elif isinstance(name, ast.Attribute):
+            given = self._constants(name.attr)
+        elif isinstance(name, ast.Call) and getattr(name.func, "id", "") == "getattr":
+            asked = getattr(name.args[1], "value", "") if len(name.args) > 1 else ""
+            given = [*self._constants(str(asked)), *name.args[2:]]
+        else:
+            return name_pattern(name)
+        if not given or depth == 0 or None in given:
+            return _EVERY
+        return "|".join(sorted({self._texts(unit, g, depth - 1) for g in given if g is not None}))
+
+    def _constants(self, name: str) -> Sequence[ast.expr | None]:
+        """Return what the bodies of classes bind a name to, and nothing else does."""
+        if name in self.world.index.stored_attributes or name in self._set_by_name:
+            return (None,)
+        return [
+            node.value
+            for owner in self.world.program.classes.values()
+            for node in owner.node.body
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+            if any(getattr(t, "id", "") == name for t in _targets(node))
+        ]
 
     def renewed(self, gone: Collection[Unit]) -> Classes:
         """Return the same for a program without some units."""
@@ -489,6 +518,30 @@ def _registers_tensor(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     text = call.args[0] if call.args else None
     return name in _REGISTERING_TENSORS and text is not None and not isinstance(text, ast.Constant)
+
+
+def _bound_to(function: Function, name: str) -> Iterator[ast.expr | None]:
+    """Yield what a function binds a name to; None for what is not written out."""
+    known = 0
+    for node in function.nodes:
+        values: Iterable[ast.expr | None] = ()
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == name for t in node.targets):
+            values = (node.value,)
+        elif isinstance(node, ast.For) and getattr(node.target, "id", "") == name:
+            some = [node.iter]
+            if isinstance(node.iter, ast.Name) and node.iter.id != name:
+                some = [v or node.iter for v in _bound_to(function, node.iter.id)] or some
+            lists = all(isinstance(v, (ast.List, ast.Tuple)) for v in some)
+            values = [e for v in some for e in getattr(v, "elts", ())] if lists else (None,)
+        else:
+            continue
+        known += 1
+        yield from values
+    stores = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == name]
+    if known != sum(isinstance(n.ctx, ast.Store) for n in stores) or any(
+        p.arg == name for p in all_parameters(function.node.args)
+    ):
+        yield None
 
 
 def member_name(node: ast.expr) -> str | None:

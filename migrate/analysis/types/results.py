@@ -12,6 +12,7 @@ from migrate.analysis.types.kinds import (
     INT,
     MODULE,
     NONE,
+    NOTHING,
     SIZE,
     STR,
     TENSOR,
@@ -97,6 +98,7 @@ _MODULE_METHODS = {
     "set_submodule": NONE,
     "set_extra_state": NONE,
     "extra_repr": STR,
+    "get_extra_state": NOTHING,  # torch's own raises
     "compile": NONE,
     "zero_grad": NONE,
     "forward": TENSOR,
