@@ -54,7 +54,9 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     if last not in _FLOATING or not isinstance(call, ast.Call) or call.func is not node:
         return made
     operand = _operand(scene, call)
-    if operand is None or Dtypes(scene).of(operand) not in ("int", "bool"):
+    if operand is None or not (
+        Dtypes(scene).of(operand) in ("int", "bool") or _is_counted(scene, operand)
+    ):
         return made
     source, span = scene.source, scene.source.span(operand)
     parts: list[str | Piece] = []
@@ -69,6 +71,27 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     if made.parts is None:
         site = replace(site, span=source.span(node))
     return replace(made, site=site, parts=tuple(parts))
+
+
+def _is_counted(scene: Scene, operand: ast.expr) -> bool:
+    """Return whether a Tensor is ``torch.arange(n)``, of integers where nothing says otherwise;
+    of float32 if a bound is a float, which stays as it is."""
+    values = [operand]
+    if isinstance(operand, ast.Name):
+        reach, found = scene.facts.reach(operand), scene.facts.values(operand)
+        whole = not reach.outside and len(found) == len(reach.bindings)
+        values = [v for v in found if v is not None] if whole else []
+        if len(values) != len(found):
+            return False
+    if scene.inference.program.mentions(b"set_default_dtype"):
+        return False
+    made = [v for v in values if isinstance(v, ast.Call)]
+    dtypes = Dtypes(scene)
+    given = [a for v in made for a in (*v.args, *(k.value for k in v.keywords))]
+    plain = all("dtype" not in [k.arg for k in v.keywords] for v in made)
+    plain = plain and not any(dtypes.of(a) == "float" for a in given)
+    refs = {a.name for v in made for a in scene.kind(v.func)}
+    return bool(made) and len(made) == len(values) and plain and refs == {"torch.arange"}
 
 
 # a gradient goes no further than these, or they take indices and labels
