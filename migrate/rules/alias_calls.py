@@ -316,8 +316,11 @@ class Calls(Writes):
     def _makes_anew(self, func: ast.expr) -> bool:
         """Return whether a method is torch's that gives a new tensor, and no class here has it."""
         name = func.attr if isinstance(func, ast.Attribute) else ""
-        known = bool(self.scene.table.rows(f"torch.Tensor.{name}"))
-        return known and not self.scene.inference.program.holders.get(name)
+        if not self.scene.table.rows(f"torch.Tensor.{name}"):
+            return False
+        program = self.scene.inference.program
+        near = {file.path for file in program.joined(self.scene.file.path)}
+        return not any(owner.path in near for owner in program.holders.get(name, ()))
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
         """Return what a layer of torch hands on; a Sequential, where each of its layers does.
