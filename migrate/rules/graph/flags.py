@@ -316,7 +316,22 @@ def _lacking(scene: Scene, node: ast.Call) -> Found | None:
             given = ", ".join(sorted(str(k) for k in keys))
             why = f"graph mode takes no {given} there"
             return "GRF606", name, why, "write the loop out"
+    for name in ("sorted", "max", "min") if len(node.args) == 1 else ():
+        if scope.builtin(scene, node.func, name) and _has_tensors(scene, node.args[0]):
+            why = "graph mode orders what it knows when it compiles, no dict of Tensors"
+            return "GRF606", name, why, "write the keys out"
     return None
+
+
+def _has_tensors(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a dictionary, of which keys or items may be asked, holds Tensors."""
+    func = node.func if isinstance(node, ast.Call) and not node.args else None
+    if isinstance(func, ast.Attribute) and func.attr in ("keys", "items"):
+        node = func.value
+    kind = scene.kind(node)
+    return is_all(kind, "dict") and any(
+        a.kind == "Tensor" for d in kind for i in d.items for a in i
+    )
 
 
 def _parameters(scene: Scene, node: ast.Attribute) -> Found | None:
