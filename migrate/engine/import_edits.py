@@ -67,7 +67,7 @@ def _renamed(scene: Scene, along: set[int], replaced: Sequence[ast.stmt]) -> lis
         ours = any(id(alias) in along for alias in node.names)
         if ours and isinstance(node, ast.ImportFrom) and node not in replaced:
             span = module_span(scene.source, node)
-            site = Site("import", span, scene.source.line_of(span.start), 1)
+            site = scene.source.site_at("import", span)
             found.append(Edit(site, Outcome.CONVERTED, (along_name(scene, node.module or ""),)))
     return found
 
@@ -125,7 +125,7 @@ def _replace(scene: Scene, statement: ast.stmt, lines: list[str]) -> Edit:
     source = scene.source
     span = source.span(statement)
     indent = before(source, span.start)
-    site = Site("import", span, source.line_of(span.start), 1)
+    site = source.site_at("import", span)
     if lines:
         text = (source.newline + indent).join("\n".join(lines).split("\n"))
         return Edit(site, Outcome.CONVERTED, (text,))
@@ -203,6 +203,6 @@ def _insert(scene: Scene, block: str) -> Edit:
         place = _after_header_comments(scene)
     else:
         place = next_line(source, source.span(last).end)
-    site = Site("import", Span(place, place), source.line_of(place), 1)
+    site = source.site_at("import", Span(place, place))
     text = block.replace("\n", source.newline) + source.newline
     return Edit(site, Outcome.CONVERTED, (text,))

@@ -351,7 +351,7 @@ def _helper_block(scene: Scene, text: str, place: int) -> Edit:
     blank = rest[: len(rest) - len(rest.lstrip())].count(b"\n") if rest.strip() else 2
     after = source.newline * (1 + max(0, 2 - blank))
     block = f"{source.newline}{source.newline}{body}{after}"
-    site = Site("helpers", Span(place, place), source.line_of(place), 1)
+    site = source.site_at("helpers", Span(place, place))
     return Edit(site, Outcome.HELPER, (block,))
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from migrate.codegen.emit import Writer
 from migrate.codegen.layout import above
-from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Removal, Span
 from migrate.rules.graph.state import answers
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import first_start, removed_span, text_begin
@@ -87,8 +87,7 @@ def _same(target: ast.expr, value: str) -> bool:
 
 
 def _removal(scene: Scene, node: ast.Assign) -> Edit:
-    base = scene.site("idle", node)
-    site = Site(base.name, removed_span(scene.source, node), base.line, base.column)
+    site = scene.site("idle", node).at(removed_span(scene.source, node))
     return Removal(site, Outcome.CONVERTED, ())
 
 
@@ -239,4 +238,4 @@ def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: i
     )
     line = text_begin(source, next(inner, start))
     parts = above(source, line, [source.text(Span(start, end))])
-    return Edit(Site("comment", Span(line, line), source.line_of(line), 1), Outcome.KEPT, parts)
+    return Edit(source.site_at("comment", Span(line, line)), Outcome.KEPT, parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -79,6 +79,10 @@ class Site:
     span: Span
     line: int
     column: int
+
+    def at(self, span: Span) -> Site:
+        """Return the same reference with another span."""
+        return replace(self, span=span)
 
 
 @dataclass(frozen=True)

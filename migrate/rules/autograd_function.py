@@ -63,7 +63,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return Edit(site, Outcome.CONVERTED, (text,), name, frozenset((root,)))
     statement = scene.parent(node)
     whole = statement if isinstance(statement, ast.Call) else node
-    return Edit(_place(site, _decorator_span(scene, whole)), Outcome.CONVERTED, ())
+    return Edit(site.at(_decorator_span(scene, whole)), Outcome.CONVERTED, ())
 
 
 def _is_function(scene: Scene, owner: Class) -> bool:
@@ -80,7 +80,7 @@ def _meant(scene: Scene, node: ast.AST) -> Class | None:
 def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Edit | Refusal:
     receiver = piece(scene.source, node.value)
     call = scene.parent(node)
-    where = _place(site, scene.source.span(node))
+    where = site.at(scene.source.span(node))
     plain = Edit(where, Outcome.CONVERTED, (receiver, "()"), FUNCTION[0])
     if not isinstance(call, ast.Call) or call.func is not node:
         return plain
@@ -95,7 +95,7 @@ def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Ed
     first, last = scene.source.span(call.args[0]), scene.source.span(call.args[-1])
     given = Piece(Span(first.start, last.end))
     rest = "".join(f", {ast.unparse(d)}" for d in defaults[-missing:])
-    where = _place(site, scene.source.span(call))
+    where = site.at(scene.source.span(call))
     return Edit(where, Outcome.CONVERTED, (receiver, "()(", given, rest, ")"), FUNCTION[0])
 
 
@@ -111,12 +111,8 @@ def bodies(scene: Scene) -> Iterator[Edit]:
                 yield from _bprop(scene, plan)
 
 
-def _place(site: Site, span: Span) -> Site:
-    return Site(site.name, span, site.line, site.column)
-
-
 def _edit(scene: Scene, node: ast.AST, span: Span, *parts: str | Piece, **more: object) -> Edit:
-    site = _place(scene.site(FUNCTION[0], node), span)
+    site = scene.site(FUNCTION[0], node).at(span)
     needs = more.get("needs", frozenset())
     assert isinstance(needs, frozenset)
     return Edit(site, Outcome.CONVERTED, parts, needs=needs)
@@ -164,7 +160,7 @@ def _local(plan: Blueprint, attribute: str) -> str:
 def _gone(scene: Scene, statement: ast.stmt) -> Removal:
     base = scene.site(FUNCTION[0], statement)
     span = removed_span(scene.source, statement)
-    return Removal(_place(base, span), Outcome.CONVERTED, ())
+    return Removal(base.at(span), Outcome.CONVERTED, ())
 
 
 def _bprop(scene: Scene, plan: Blueprint) -> Iterator[Edit]:

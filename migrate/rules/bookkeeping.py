@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.program import Function
-from migrate.records.outcomes import Edit, Outcome, Removal, Site
+from migrate.records.outcomes import Edit, Outcome, Removal
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import removed_span
 
@@ -22,8 +22,7 @@ def calls(scene: Scene) -> Iterator[Edit]:
             atoms = scene.kind(node.value.func)
             functions = [scene.inference.function_of(a.name) for a in atoms if a.kind == "function"]
             if functions and all(f is not None and _without_effect(scene, f) for f in functions):
-                base = scene.site("bookkeeping", node)
-                site = Site(base.name, removed_span(scene.source, node), base.line, base.column)
+                site = scene.site("bookkeeping", node).at(removed_span(scene.source, node))
                 yield Removal(site, Outcome.CONVERTED, ())
 
 

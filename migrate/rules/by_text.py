@@ -52,7 +52,7 @@ def chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit 
         return None
     spelled = [(short, *scene.spelling.local(target)) for short, target in found]
     inside = ", ".join(f"'{short}': {local}" for short, local, _ in spelled)
-    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    place = site.at(scene.source.span(call))
     parts = (f"{{{inside}}}[", piece(scene.source, text), "]")
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
 

@@ -137,7 +137,7 @@ def decide_method(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit |
     row, rendering = chosen[0].row, render(scene, method, receiver, chosen[0])
     helped = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helped else Outcome.CONVERTED
-    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    place = site.at(scene.source.span(call))
     return Edit(place, outcome, rendering.parts, row.key, rendering.needs, row.note)
 
 
@@ -253,7 +253,7 @@ def edit_of(
     statement = scene.parent(call)
     if text == "None" and isinstance(statement, ast.Expr):
         return removed(scene, site, statement, chosen.row)
-    site = Site(site.name, scene.source.span(call), site.line, site.column)
+    site = site.at(scene.source.span(call))
     return Edit(site, outcome, parts, chosen.row.key, rendering.needs, chosen.row.note)
 
 
@@ -265,5 +265,5 @@ def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chos
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
     """A call or setting without effect goes with its statement."""
-    where = Site(site.name, removed_span(scene.source, statement), site.line, site.column)
+    where = site.at(removed_span(scene.source, statement))
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)

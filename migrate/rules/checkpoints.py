@@ -99,6 +99,6 @@ def values(scene: Scene, site: Site, node: ast.Attribute) -> Edit | None:
     if not isinstance(whole, ast.Call) or whole.func is not taken:
         return None
     text, root = scene.spelling.local("helpers.state_values")
-    place = Site(site.name, scene.source.span(whole), site.line, site.column)
+    place = site.at(scene.source.span(whole))
     parts = (f"{text}(", piece(scene.source, node.value), ")")
     return Edit(place, Outcome.HELPER, parts, STATE, frozenset((root,)))

@@ -31,7 +31,7 @@ def load_library(
     last = removed_span(scene.source, statement)
     path = _finding(scene, statement, call)
     first = removed_span(scene.source, path) if path is not None else last
-    place = Site(site.name, Span(first.start, last.end), site.line, site.column)
+    place = site.at(Span(first.start, last.end))
     return Removal(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 
 
@@ -53,7 +53,7 @@ def registration(
             "write it and its gradient as a Cell with a bprop method, and call that",
         )
     place = removed_span(scene.source, statement)
-    place_of = Site(site.name, place, site.line, site.column)
+    place_of = site.at(place)
     return Removal(place_of, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 
 

@@ -96,13 +96,13 @@ def straight_through(site: Site, node: ast.expr) -> Refusal:
 
 def _cut(scene: Scene, site: Site, node: ast.Attribute, then: str) -> Edit:
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    place = Site(site.name, scene.source.span(node), site.line, site.column)
+    place = site.at(scene.source.span(node))
     parts = (f"{text}(", piece(scene.source, node.value), f"){then}")
     return Edit(place, Outcome.CONVERTED, parts, KEY, frozenset((root,)))
 
 
 def _bare(scene: Scene, site: Site, node: ast.Attribute) -> Edit:
-    place = Site(site.name, scene.source.span(node), site.line, site.column)
+    place = site.at(scene.source.span(node))
     return Edit(place, Outcome.CONVERTED, (piece(scene.source, node.value),), KEY)
 
 
@@ -367,7 +367,7 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     if not isinstance(holder, ast.Assign) or holder.value is not node:
         return None
     if any(_binds(scene, item, name) for item in evaluated_behind(scene, holder)):
-        place = Site(site.name, scene.source.span(node), site.line, site.column)
+        place = site.at(scene.source.span(node))
         if compiled(scene, node):
             return _cut(scene, site, node, ".copy()")
         parts = (Piece(place.span), ".copy()")

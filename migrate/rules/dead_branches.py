@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
 from migrate.rules.dedent import dedented, unwrapped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
@@ -56,7 +56,7 @@ def handler_edits(scene: Scene) -> Iterator[Edit]:
     for node, _ in _safe(scene):
         base = scene.site("try", node)
         for span in unwrapped(scene, node, node.body):
-            yield Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, ())
+            yield Edit(base.at(span), Outcome.CONVERTED, ())
 
 
 def _safe(scene: Scene) -> list[tuple[ast.Try, Span]]:
@@ -138,7 +138,7 @@ def edits(scene: Scene) -> Iterator[Edit]:
     """What makes the branches go."""
     yield from handler_edits(scene)
     for span in _simplified(scene):
-        site = Site("torch.jit.is_scripting", span, scene.source.line_of(span.start), 1)
+        site = scene.source.site_at("torch.jit.is_scripting", span)
         yield Edit(site, Outcome.CONVERTED, ())
     for choice, answer in _choices(scene):
         base = scene.site("conditional expression", choice)
@@ -148,7 +148,9 @@ def edits(scene: Scene) -> Iterator[Edit]:
         node = fold.node
         if not fold.alive:
             yield Removal(
-                _site(scene, node, removed_span(scene.source, node)), Outcome.CONVERTED, ()
+                scene.site("torch.jit.is_scripting", node).at(removed_span(scene.source, node)),
+                Outcome.CONVERTED,
+                (),
             )
         elif not fold.answer and is_elif(scene.source, node.orelse[0]):
             inner = node.orelse[0]
@@ -232,10 +234,5 @@ def _last_binding(fold: Fold) -> bool:
     return any(isinstance(s, kinds) for s in fold.dead) and not fold.alive
 
 
-def _site(scene: Scene, node: ast.stmt, span: Span) -> Site:
-    base = scene.site("torch.jit.is_scripting", node)
-    return Site(base.name, span, base.line, base.column)
-
-
 def _silent(scene: Scene, node: ast.stmt, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
-    return Edit(_site(scene, node, span), Outcome.CONVERTED, parts)
+    return Edit(scene.site("torch.jit.is_scripting", node).at(span), Outcome.CONVERTED, parts)

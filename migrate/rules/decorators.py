@@ -174,5 +174,5 @@ def dropped(scene: Scene, site: Site, node: ast.expr, row: Row) -> Edit:
     source = scene.source
     span = source.span(node)
     lines = Span(line_begin(source, span.start), next_line(source, span.end))
-    place = Site(site.name, lines, site.line, site.column)
+    place = site.at(lines)
     return Edit(place, Outcome.CONVERTED, (), row.key, note=row.note)

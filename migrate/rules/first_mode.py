@@ -16,7 +16,7 @@ from migrate.analysis.dataflow import Backward, solve
 from migrate.analysis.program import Class, File, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, without_none
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Span
 from migrate.rules.mode_dependence import Dependence
 from migrate.sites import module_members
 from migrate.sites.scene import Scene
@@ -501,7 +501,7 @@ def beside(
     done = {d.site.span for d in decisions if isinstance(d, Refusal) or d.parts is not None}
     for span in roots:
         if span not in done:
-            site = Site("torch.nn.Module.train", span, scene.source.line_of(span.start), 1)
+            site = scene.source.site_at("torch.nn.Module.train", span)
             before, after, needs = _call(scene, roots[span])
             parts = (*((before,) if before else ()), Piece(span), after)
             yield Edit(site, Outcome.CONVERTED, parts, needs=needs)

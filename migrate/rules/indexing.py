@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
 from migrate.syntax.lines import before, begins_line, ends_line, step_of
@@ -112,8 +112,7 @@ def _edit(scene: Scene, node: ast.Subscript, items: list[ast.expr], axes: dict[i
     if any(i not in axes and not _is_full(x) for i, x in enumerate(items)):
         inner = [p for number, part in enumerate(rest) for p in ((", ",) if number else ()) + part]
         parts = (*parts, "[", *inner, "]")
-    base = scene.site("torch.Tensor.__getitem__", node)
-    site = Site(base.name, scene.source.span(node), base.line, base.column)
+    site = scene.site("torch.Tensor.__getitem__", node)
     return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
 
 
@@ -150,7 +149,7 @@ def cuts(scene: Scene) -> Iterator[Edit]:
 def _cut(scene: Scene, node: ast.Subscript, span: Span | None, text: str) -> Iterator[Edit]:
     if span is not None:
         site = scene.site("torch.Tensor.__getitem__", node)
-        place = Site(site.name, span, site.line, site.column)
+        place = site.at(span)
         yield Edit(place, Outcome.CONVERTED, (text,))
 
 

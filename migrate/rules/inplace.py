@@ -278,7 +278,7 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
             why = f"{ast.unparse(node)} is bound anew, and {held} holds the memory before"
             return Refusal(site, "INP203", why, "keep a clone() where the old values are meant")
         text, root = scene.spelling.local("helpers.assign")
-        place = Site(site.name, scene.source.span(parent), site.line, site.column)
+        place = site.at(scene.source.span(parent))
         parts = (
             f"{text}(",
             piece(scene.source, node.value),

@@ -45,7 +45,7 @@ def set_anew(
 
 
 def _edit(scene: Scene, site: Site, parts: Parts, needs: frozenset[str], line: ast.stmt) -> Edit:
-    place = Site(site.name, scene.source.span(line), site.line, site.column)
+    place = site.at(scene.source.span(line))
     return Edit(place, Outcome.HELPER, parts, site.name, needs)
 
 
@@ -135,7 +135,7 @@ def loads(scene: Scene) -> Iterator[Edit]:
             continue
         end = scene.source.span(node.value).end
         site = scene.site("torch.Tensor.__getitem__", node)
-        place = Site(site.name, Span(end, end), site.line, site.column)
+        place = site.at(Span(end, end))
         yield Edit(place, Outcome.CONVERTED, (".value()",))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules.graph.scope import compiled
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
@@ -192,5 +192,4 @@ def _parameters(scene: Scene, node: ast.Lambda) -> Span:
 
 
 def _edit(scene: Scene, node: ast.Lambda, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
-    base = scene.site("lambda", node)
-    return Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, parts)
+    return Edit(scene.site("lambda", node).at(span), Outcome.CONVERTED, parts)

@@ -183,7 +183,7 @@ def _passed_on(
     text, root = scene.spelling.local(target)
     start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
     arguments = Piece(Span(start, scene.source.span(call).end - 1))
-    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    place = site.at(scene.source.span(call))
     parts = (f"{text}(", piece(scene.source, node.value), ", ", arguments, ")")
     return Edit(place, Outcome.HELPER, parts, row.key, frozenset((root,)), row.note)
 

@@ -150,7 +150,7 @@ def _beside(scene: Scene, site: Site, node: ast.BinOp | ast.Call) -> Edit:
     assert found is not None
     side, other = found
     text, root = scene.spelling.local("helpers.as_beside")
-    place = Site(site.name, scene.source.span(side), site.line, site.column)
+    place = site.at(scene.source.span(side))
     parts = (f"{text}(", piece(scene.source, side), ", ", piece(scene.source, other), ")")
     return Edit(place, Outcome.HELPER, parts, needs=frozenset((root,)))
 
@@ -158,7 +158,7 @@ def _beside(scene: Scene, site: Site, node: ast.BinOp | ast.Call) -> Edit:
 def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
     """``x[i]`` is ``x[i % x.shape[0]]``: negative numbers lose their gradient."""
     index, held = piece(scene.source, node.slice), piece(scene.source, node.value)
-    place = Site(site.name, index.span, site.line, site.column)
+    place = site.at(index.span)
     if isinstance(node.slice, ast.List):
         text, root = scene.spelling.local("mindspore.tensor")
         parts: tuple[str | Piece, ...] = (f"{text}(", index, ") % ", held, ".shape[0]")

@@ -348,7 +348,7 @@ def _hasattr(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit:
     """``hasattr(torch, "x")`` asks for a version of torch: answered for the one of the facts."""
     assert isinstance(call.args[1], ast.Constant)
     answer = bool(scene.table.kind(f"{name}.{call.args[1].value!s}"))
-    place = Site(site.name, scene.source.span(call), site.line, site.column)
+    place = site.at(scene.source.span(call))
     return Edit(place, Outcome.CONVERTED, (str(answer),), note="answered as torch 2.13 does")
 
 

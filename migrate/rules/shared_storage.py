@@ -117,8 +117,7 @@ def _noted(scene: Scene, function: Function, text: str) -> Edit:
     documented = ast.get_docstring(function.node) is not None  # type: ignore[arg-type]
     first = body[1 if documented and len(body) > 1 else 0]
     source, start = scene.source, scene.source.span(first).start
-    base = scene.site("torch.Tensor.__iadd__", first)
-    site = Site(base.name, Span(start, start), base.line, base.column)
+    site = scene.site("torch.Tensor.__iadd__", first).at(Span(start, start))
     return Edit(site, Outcome.CONVERTED, (f"{text}{source.newline}{before(source, start)}",))
 
 
@@ -296,7 +295,7 @@ def _layer(
     if not alone and not renewed:
         return _kept(site)
     start = scene.source.span(node).start
-    place = Site(site.name, Span(start, start), site.line, site.column)
+    place = site.at(Span(start, start))
     return Edit(place, Outcome.CONVERTED, (f"{target.name} = ",))
 
 

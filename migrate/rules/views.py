@@ -378,7 +378,7 @@ def changed(
     statement = scene.statement(expr)
     text, root = scene.spelling.local("helpers.assign") if assigned else ("", "")
     parts = lines(scene, statement, put(scene, expr, value, text, loose))
-    place = Site(site.name, scene.source.span(statement), site.line, site.column)
+    place = site.at(scene.source.span(statement))
     outcome = Outcome.HELPER if assigned else Outcome.CONVERTED
     needs |= {root} if root else frozenset()
     for node in ast.walk(expr):  # what is written for these uses names of its own
@@ -406,5 +406,5 @@ def repaired(scene: Scene, site: Site, statement: ast.stmt, repairs: tuple[Repai
         Span(scene.source.line_start(statement.lineno), scene.source.span(statement).start)
     )
     parts = (scene.source.newline, indent, *lines(scene, statement, found))
-    place = Site(site.name, Span(end, end), site.line, site.column)
+    place = site.at(Span(end, end))
     return Edit(place, Outcome.CONVERTED, parts, site.name)

@@ -73,6 +73,10 @@ class Source:
         before = self.data[self._starts[line - 1] : span.start]
         return Site(name, span, line, len(before.decode("utf-8", "replace")) + 1)
 
+    def site_at(self, name: str, span: Span) -> Site:
+        """A change at a span that no node of the tree stands for, by the line where it begins."""
+        return Site(name, span, self.line_of(span.start), 1)
+
     @cached_property
     def tokens(self) -> tuple[tuple[int, int, int], ...]:
         """(token type, start offset, end offset) of comments and strings."""

@@ -11,10 +11,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Site, Span
 from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
-from migrate.training.lines import Parts
+from migrate.training.lines import Parts, edit
 from migrate.training.marks import (
     CLIP_NORM,
     CLIP_VALUE,
@@ -284,6 +284,4 @@ def _written(view: View, node: ast.Attribute) -> ast.Call | None:
 
 
 def _edit(view: View, node: ast.AST, parts: Parts) -> Edit:
-    span = view.file.source.span(node)
-    line = view.file.source.line_of(span.start)
-    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)
+    return edit(view.file.source, view.file.source.span(node), parts)

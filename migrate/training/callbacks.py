@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import above, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import last_name
 from migrate.training.effects import binds, free, uses
 from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
-from migrate.training.lines import Parts, shifted
+from migrate.training.lines import Parts, edit, shifted
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def edits(source: Source, loop: EpochLoop, own: str, taken: set[str]) -> list[Ed
     parts += _running(source, loop, own, [name for name, _ in classes], taken, indent)
     span = Span(whole(source, loop.outer).start, whole(source, loop.outer).end)
     return [
-        _edit(source, span, tuple(parts)),
+        edit(source, span, tuple(parts)),
         *_exits(source, loop, indent),
         *_switches(source, loop, own),
     ]
@@ -309,7 +309,7 @@ def _exits(source: Source, loop: EpochLoop, indent: str) -> Iterator[Edit]:
             depth = inner + indent_of(source, leaving)[len(before) :]
             stop = f"run_context.request_stop()\n{depth}"
             text = (stop if isinstance(leaving, ast.Break) else "") + "return"
-            yield _edit(source, source.span(leaving), (text,))
+            yield edit(source, source.span(leaving), (text,))
 
 
 def _switches(source: Source, loop: EpochLoop, own: str) -> Iterator[Edit]:
@@ -322,7 +322,7 @@ def _switches(source: Source, loop: EpochLoop, own: str) -> Iterator[Edit]:
         if isinstance(func.value, ast.Name):
             span = source.span(item)
             parts = (f"{own}.training({func.value.id}, ", Piece(span), ")")
-            yield _edit(source, span, parts)
+            yield edit(source, span, parts)
 
 
 def _running(
@@ -356,8 +356,3 @@ def _count(source: Source, loop: EpochLoop) -> Parts:
     if plus and isinstance(stop, ast.BinOp) and ast.unparse(stop.right) == ast.unparse(start):
         return (piece(source, stop.left),)
     return (piece(source, stop), " - ", piece(source, start))
-
-
-def _edit(source: Source, span: Span, parts: Parts) -> Edit:
-    site = Site("training", span, source.line_of(span.start), 1)
-    return Edit(site, Outcome.CONVERTED, parts)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from migrate.analysis.types.kinds import ARRAY, is_all, may_be_numpys
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, reads, uses
-from migrate.training.lines import Parts, moved
+from migrate.training.lines import Parts, edit, moved
 from migrate.training.marks import View
 from migrate.training.slices import Region
 from migrate.training.variables import Variables
@@ -271,7 +271,7 @@ def _renamed(members: dict[str, str], local: dict[str, str]) -> dict[str, str]:
 def _renames(view: View, items: Sequence[ast.AST], new: dict[str, str], own: str) -> Iterator[Edit]:
     for use in (u for item in items for u in uses(item, own)):
         if use.name in new:
-            yield _edit(view, use.node, new[use.name])
+            yield edit(view.file.source, view.file.source.span(use.node), (new[use.name],))
 
 
 def _changes(item: ast.stmt, name: str) -> bool:
@@ -283,8 +283,9 @@ def _first_looks(view: View, region: Region) -> Iterator[Edit]:
     """What is made again inside leaves moving statistics alone the first time."""
     for item in region.again:
         assert isinstance(item.value, ast.Call)
-        text = view.file.source.text_of(item.value.func)
-        yield _edit(view, item.value.func, f"{OWN}.without_statistics({text})")
+        source, called = view.file.source, item.value.func
+        text = f"{OWN}.without_statistics({source.text_of(called)})"
+        yield edit(source, source.span(called), (text,))
 
 
 def _respelled(view: View, item: ast.stmt, new: dict[str, str], own: str) -> str:
@@ -297,9 +298,3 @@ def _respelled(view: View, item: ast.stmt, new: dict[str, str], own: str) -> str
             text += source.text(Span(position, place.start)) + new[use.name]
             position = place.end
     return text + source.text(Span(position, span.end)) + "\n"
-
-
-def _edit(view: View, node: ast.expr, text: str) -> Edit:
-    span = view.file.source.span(node)
-    site = Site("training", Span(span.start, span.end), node.lineno, 1)
-    return Edit(site, Outcome.CONVERTED, (text,))

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from migrate.analysis.program import Function
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import above, comments, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.cells import LossCell, of_criterion, written
 from migrate.training.effects import binds, free, reads
 from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host
 from migrate.training.groups import Group, Unclear
-from migrate.training.lines import Parts
+from migrate.training.lines import Parts, edit
 from migrate.training.marks import Act, Mark, View
 from migrate.training.modules import models
 from migrate.training.placing import top_level
@@ -121,7 +121,7 @@ def _evaluation(
     edits += [] if before else _building(view, made, home)
     if own_class:
         top = above(view.file.source, top_level(view, found.loop.loop))
-        edits.append(_edit(view, Span(top, top), (*made.text, "\n\n")))
+        edits.append(edit(view.file.source, Span(top, top), (*made.text, "\n\n")))
     return Evaluation(tuple(edits), home.switch, name if own_class else "")
 
 
@@ -166,11 +166,11 @@ def _building(view: View, cell: LossCell, home: Home) -> list[Edit]:
     source = view.file.source
     lines = [f"{home.indent}{home.variable} = {cell.build}"]
     text = "\n" + lines[0] if home.behind else lines[0] + "\n"
-    found = [_edit(view, Span(home.made_at, home.made_at), (text,))]
+    found = [edit(source, Span(home.made_at, home.made_at), (text,))]
     if home.switch is not None:
         span = source.span(home.switch)  # its eval() still says what a Module is
         parts = (f"_torch2ms.evaluating({home.variable}, ", Piece(span), ")")
-        found.append(_edit(view, span, parts))
+        found.append(edit(source, span, parts))
     return found
 
 
@@ -209,7 +209,7 @@ def _in_place(view: View, found: Found, cell: LossCell, home: Home, loss: str) -
     whole_span = Span(
         whole(source, region.block[first]).start, whole(source, region.block[region.last]).end
     )
-    return _edit(view, whole_span, parts)
+    return edit(source, whole_span, parts)
 
 
 def _call(cell: LossCell, home: Home) -> Parts:
@@ -218,8 +218,3 @@ def _call(cell: LossCell, home: Home) -> Parts:
         parts += [", "] if index else []
         parts += given
     return (*parts, ")")
-
-
-def _edit(view: View, span: Span, parts: Parts) -> Edit:
-    line = view.file.source.line_of(span.start)
-    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)

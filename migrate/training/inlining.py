@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis.program import File, Function, Program
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, groups
-from migrate.training.lines import moved
+from migrate.training.lines import edit, moved
 from migrate.training.marks import Act, View, marks
 from migrate.training.modules import models
 from migrate.training.slices import NOTHING, Region, region
@@ -349,10 +349,12 @@ def _edits(
         parts += [f"{indent}{note.strip()}\n" for note in notes]
         parts += moved(source, item, indent)
     parts += [indent, *end, "\n"] if end else []
-    yield _edit(view, whole(source, site.statement), (*parts[:-1],) if parts else ("pass",))
+    yield edit(
+        view.file.source, whole(source, site.statement), (*parts[:-1],) if parts else ("pass",)
+    )
     for use in (u for s in body for u in uses(s, "-")):
         if use.name in new:
-            yield _edit(view, source.span(use.node), (new[use.name],))
+            yield edit(source, source.span(use.node), (new[use.name],))
 
 
 def _gone(view: View, function: Function) -> Edit:
@@ -361,13 +363,8 @@ def _gone(view: View, function: Function) -> Edit:
     block = next(b for b in blocks(view.file.parents[id(node)]) if node in b)
     span = whole(source, node)
     if len(block) == 1:
-        return _edit(view, span, (f"{indent_of(source, node)}pass",))
+        return edit(source, span, (f"{indent_of(source, node)}pass",))
     start = above(source, node)
     while source.data[start - 1 : start] == b"\n" and source.data[start - 2 : start - 1] == b"\n":
         start -= 1
-    return _edit(view, Span(start, min(span.end + 1, len(source.data))), ())
-
-
-def _edit(view: View, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
-    line = view.file.source.line_of(span.start)
-    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)
+    return edit(source, Span(start, min(span.end + 1, len(source.data))), ())

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.records.outcomes import Edit, Span
 from migrate.syntax.lines import shares_line, whole
 from migrate.syntax.trees import dotted
-from migrate.training.lines import Parts
+from migrate.training.lines import Parts, edit
 from migrate.training.marks import View
 from migrate.training.slices import block_of
 
@@ -132,12 +132,16 @@ def _edits(view: View, leaf: Leaf, own: str) -> Iterator[Edit]:
     source = view.file.source
     short = leaf.name.rpartition(".")[2]
     wrapped = piece(source, leaf.value)
-    yield _edit(view, source.span(leaf.binding.value), (f"{own}.leaf(", wrapped, f', "{short}")'))
+    yield edit(
+        view.file.source,
+        source.span(leaf.binding.value),
+        (f"{own}.leaf(", wrapped, f', "{short}")'),
+    )
     if leaf.keyword is not None:
-        yield _edit(view, source.span(leaf.keyword), ("requires_grad=False",))
+        yield edit(source, source.span(leaf.keyword), ("requires_grad=False",))
     if leaf.switch is not None:
         span = whole(source, leaf.switch)
-        yield _edit(view, Span(span.start, min(span.end + 1, len(source.data))), ())
+        yield edit(source, Span(span.start, min(span.end + 1, len(source.data))), ())
 
 
 def _changes(view: View, names: set[str]) -> Iterator[Edit]:
@@ -147,9 +151,4 @@ def _changes(view: View, names: set[str]) -> Iterator[Edit]:
         if dotted(item.target) in names and type(item.op) in _SIGNS:
             target, value = piece(source, item.target), piece(source, item.value)
             parts: Parts = (target, f".{_SIGNS[type(item.op)]}(", value, ")")
-            yield _edit(view, source.span(item), parts)
-
-
-def _edit(view: View, span: Span, parts: Parts) -> Edit:
-    line = view.file.source.line_of(span.start)
-    return Edit(Site("training", span, line, 1), Outcome.CONVERTED, parts)
+            yield edit(source, source.span(item), parts)

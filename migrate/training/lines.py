@@ -21,6 +21,11 @@ from migrate.training.staged import Staged
 Parts = tuple[str | Piece, ...]
 
 
+def edit(source: Source, span: Span, parts: Parts) -> Edit:
+    """Return a change that a training step asks for."""
+    return Edit(source.site_at("training", span), Outcome.CONVERTED, parts)
+
+
 def moved(source: Source, item: ast.stmt, indent: str) -> Parts:
     """A statement's lines under another indentation, each with a newline at its end."""
     return shifted(source, whole(source, item), indent_of(source, item), indent)

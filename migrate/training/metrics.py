@@ -16,7 +16,7 @@ from migrate.syntax.lines import above, comments, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, free, reads, uses
-from migrate.training.lines import Parts, moved, shifted
+from migrate.training.lines import Parts, edit, moved, shifted
 from migrate.training.metric_loops import LOOPS
 from migrate.training.metric_sums import Measured, class_name, key_of, measures
 
@@ -107,10 +107,10 @@ def edits(source: Source, found: Measured, own: str, torch: str, taken: set[str]
     run = f'{own}.run_eval({model}, {data}, "{key}")'
     at = above(source, home)
     return [
-        _edit(source, Span(place, place), text),
+        edit(source, Span(place, place), text),
         *_renames(source, found),
         *network.renames,
-        *([] if home is rounds.loop else [_edit(source, Span(at, at), (built,))]),
+        *([] if home is rounds.loop else [edit(source, Span(at, at), (built,))]),
         _in_place(source, found, run, built if home is rounds.loop else "", bool(network.text)),
         *(_removed(source, s) for s in (*found.begins, *found.ends)),
     ]
@@ -223,7 +223,7 @@ def _renames(source: Source, found: Measured) -> Iterator[Edit]:
     for item in (*found.begins, *found.rounds.body, *found.ends):
         for use in uses(item, found.rounds.own):
             if use.name in kept:
-                yield _edit(source, source.span(use.node), (f"self.{kept[use.name]}",))
+                yield edit(source, source.span(use.node), (f"self.{kept[use.name]}",))
 
 
 # -- the loop -----------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _in_place(source: Source, found: Measured, run: str, built: str, wraps: bool
     ]
     target = f"{', '.join(found.results)} = " if found.results else "return "
     text = "".join(f"{indent}{line}\n" for line in said)
-    return _edit(source, span, (f"{text}{built}{indent}{target}{run}",))
+    return edit(source, span, (f"{text}{built}{indent}{target}{run}",))
 
 
 def _comments(source: Source, span: Span) -> Iterator[tuple[str, int]]:
@@ -249,9 +249,4 @@ def _comments(source: Source, span: Span) -> Iterator[tuple[str, int]]:
 
 def _removed(source: Source, item: ast.stmt) -> Edit:
     end = min(whole(source, item).end + 1, len(source.data))
-    return _edit(source, Span(above(source, item), end), ())
-
-
-def _edit(source: Source, span: Span, parts: Parts) -> Edit:
-    site = Site("training", span, source.line_of(span.start), 1)
-    return Edit(site, Outcome.CONVERTED, parts)
+    return edit(source, Span(above(source, item), end), ())

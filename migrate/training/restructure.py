@@ -11,7 +11,7 @@ from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.recorded import Recorded
 from migrate.codegen.emit import emit
-from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Span
 from migrate.syntax.deep import deeply
 from migrate.syntax.lines import next_line, shares_line
 from migrate.syntax.source import Source, read
@@ -299,5 +299,5 @@ def _import(view: View) -> Edit:
 
 
 def _insert(source: Source, offset: int, parts: tuple[object, ...]) -> Edit:
-    site = Site("training", Span(offset, offset), source.line_of(offset), 1)
+    site = source.site_at("training", Span(offset, offset))
     return Edit(site, Outcome.CONVERTED, parts)  # type: ignore[arg-type]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import comments, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.training.cells import LossCell
 from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses
-from migrate.training.lines import Parts
+from migrate.training.lines import Parts, edit
 from migrate.training.marks import Act, Mark, View
 from migrate.training.placing import Place
 from migrate.training.slices import Region, block_of
@@ -35,7 +35,7 @@ def edits(
         parts = _conditional(source, region, here, dropped, cell, step, place)
     first, last = region.block[here.start], region.block[here.stop - 1]
     span = Span(whole(source, first).start, whole(source, last).end)
-    yield _edit(source, span, parts)
+    yield edit(source, span, parts)
     covered = {id(n) for s in region.block[here.start : here.stop] for n in ast.walk(s)}
     elsewhere = [m for m in region.group.marks if id(m.statement) not in covered]
     yield from _elsewhere(view, region, elsewhere, place)
@@ -189,19 +189,19 @@ def _elsewhere(view: View, region: Region, found: Sequence[Mark], place: Place) 
         text = _later(view, region, mark, place)
         if text:
             changed = mark.call if mark.when is not None else mark.statement
-            yield _edit(source, source.span(changed), (text,))
+            yield edit(source, source.span(changed), (text,))
             continue
         block, parent = block_of(view, mark.statement)
         going = {id(m.statement) for m in found if not _later(view, region, m, place)}
         if not isinstance(parent, ast.Module) and all(id(s) in going for s in block):
             kept = "pass" if block[0] is mark.statement else ""
-            yield _edit(source, source.span(mark.statement), (kept,))
+            yield edit(source, source.span(mark.statement), (kept,))
             continue
         span = whole(source, mark.statement)
         end = min(span.end + 1, len(source.data))
         notes = comments(source, source.span(mark.statement).end, span.end)
         indent = indent_of(source, mark.statement)
-        yield _edit(source, Span(span.start, end), tuple(f"{indent}{n}\n" for n in notes))
+        yield edit(source, Span(span.start, end), tuple(f"{indent}{n}\n" for n in notes))
 
 
 _METHODS = {Act.STEP: "update", Act.UNSCALE: "unscale", Act.UPDATE: "adjust"}
@@ -234,8 +234,4 @@ def _captures(source: Source, region: Region) -> Iterator[Edit]:
     for item, name, _ in region.captured:
         for use in uses(item):
             if use.name == name and not use.stored:
-                yield _edit(source, source.span(use.node), (f"first_{name}",))
-
-
-def _edit(source: Source, span: Span, parts: Parts) -> Edit:
-    return Edit(Site("training", span, source.line_of(span.start), 1), Outcome.CONVERTED, parts)
+                yield edit(source, source.span(use.node), (f"first_{name}",))

@@ -17,7 +17,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Removal, Span
 from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
@@ -45,8 +45,7 @@ def _delete(scene: Scene, node: ast.Delete) -> Edit | None:
 
 
 def _removal(scene: Scene, node: ast.stmt) -> Edit:
-    base = scene.site("graph form", node)
-    place = Site(base.name, removed_span(scene.source, node), base.line, base.column)
+    place = scene.site("graph form", node).at(removed_span(scene.source, node))
     return Removal(place, Outcome.CONVERTED, ())
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from migrate.analysis.program import Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
@@ -405,8 +405,7 @@ def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
 
 def edit(scene: Scene, node: ast.AST, span: Span, *parts: Part) -> Edit:
     """Return an edit that takes the place of a span; it counts as no reference of its own."""
-    base = scene.site("graph form", node)
-    return Edit(Site(base.name, span, base.line, base.column), Outcome.CONVERTED, parts)
+    return Edit(scene.site("graph form", node).at(span), Outcome.CONVERTED, parts)
 
 
 def whole(scene: Scene, node: ast.AST, *parts: Part) -> Edit:
