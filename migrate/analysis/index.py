@@ -7,7 +7,15 @@ from collections.abc import Mapping
 
 from migrate.analysis.program import Class, File, Function, Program, method_of
 from migrate.syntax.source import Source
-from migrate.syntax.trees import LEAVES, FunctionNode, all_parameters, children, last_name, unquoted
+from migrate.syntax.trees import (
+    LEAVES,
+    FunctionNode,
+    all_parameters,
+    children,
+    defaults,
+    last_name,
+    unquoted,
+)
 from migrate.vendoring.follow import Followed
 
 
@@ -151,9 +159,8 @@ class _Indexer:
                 node.returns = unquoted(self.file.source, node.returns)
                 self._visit(node.returns, parent, owner, prefix)
         arguments = node.args
-        for default in (*arguments.defaults, *arguments.kw_defaults):
-            if default is not None:
-                self._visit(default, parent, owner, prefix)
+        for _, default in defaults(arguments):
+            self._visit(default, parent, owner, prefix)
         for arg in all_parameters(arguments):
             function.locals.add(arg.arg)
             self.file.names.add(arg.arg)

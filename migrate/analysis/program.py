@@ -16,6 +16,7 @@ from migrate.syntax.trees import (
     ByClass,
     FunctionNode,
     children,
+    defaults,
     last_name,
     within,
 )
@@ -120,11 +121,7 @@ class Function:
     @cached_property
     def defaults(self) -> dict[str, ast.expr]:
         """Return the defaults of parameters by their names."""
-        arguments = self.node.args
-        names = [a.arg for a in self.parameters]
-        found = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
-        named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        return found | {arg.arg: default for arg, default in named if default is not None}
+        return {parameter.arg: value for parameter, value in defaults(self.node.args)}
 
     @cached_property
     def _decorators(self) -> frozenset[str]:

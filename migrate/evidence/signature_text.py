@@ -14,6 +14,8 @@ from typing import Any
 
 import typing_extensions
 
+from migrate.mapping.facts import parameters
+
 
 def parse_def(stated: str) -> ast.FunctionDef | None:
     """``Tensor.max(dim, keepdim=False) -> tuple(Tensor)`` as a tree; None: it is not Python.
@@ -226,19 +228,7 @@ def _from_signature(
 
 def from_def(function: ast.FunctionDef, method: bool = False) -> str:
     """The text of a ``def`` in a stub or source file."""
-    given = function.args
-    plain = [*given.posonlyargs, *given.args]
-    kinds = ["pos"] * len(given.posonlyargs) + ["any"] * len(given.args)
-    gap = len(plain) - len(given.defaults)
-    values = [None if i < gap else given.defaults[i - gap] for i in range(len(plain))]
-    pieces = [_piece(a, k, v) for a, k, v in zip(plain, kinds, values, strict=True)]
-    if method:
-        pieces = pieces[1:]
-    if given.vararg:
-        pieces.append(_piece(given.vararg, "args", None))
-    pieces += [_piece(a, "kw", v) for a, v in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    if given.kwarg:
-        pieces.append(_piece(given.kwarg, "kwargs", None))
+    pieces = [_piece(*parameter) for parameter in parameters(function.args, method)]
     returns = function.returns
     return render(pieces, simple_type(ast.unparse(returns)) if returns is not None else "")
 

@@ -17,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from migrate.syntax.trees import defaults
+
 FORMAT = 1
 # Other keywords that torch's C functions accept (its numpy compatibility); a test executes each.
 NUMPY_KEYWORDS = {
@@ -77,22 +79,22 @@ def parse_signature(text: str, overload: str = "") -> Signature:
 
 def signature_of(function: ast.FunctionDef, method: bool = False) -> Signature:
     """The Signature of a ``def`` (without its first parameter for a ``method``)."""
-    given = function.args
-    plain = [*given.posonlyargs, *given.args]
-    kinds = ["pos"] * len(given.posonlyargs) + ["any"] * len(given.args)
-    gap = len(plain) - len(given.defaults)
-    defaults = [None if i < gap else given.defaults[i - gap] for i in range(len(plain))]
-    params = [_param(a, k, d) for a, k, d in zip(plain, kinds, defaults, strict=True)]
-    if method:
-        params = params[1:]
-    if given.vararg:
-        params.append(_param(given.vararg, "args", None))
-    keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    params += [_param(a, "kw", d) for a, d in keywords]
-    if given.kwarg:
-        params.append(_param(given.kwarg, "kwargs", None))
+    params = [_param(*parameter) for parameter in parameters(function.args, method)]
     result, fields = _result(function.returns)
     return Signature(tuple(params), result, "", fields)
+
+
+def parameters(
+    given: ast.arguments, method: bool = False
+) -> list[tuple[ast.arg, str, ast.expr | None]]:
+    """Return each parameter in order with its kind (see `Param`) and its default."""
+    values = {argument.arg: value for argument, value in defaults(given)}
+    found = [*((a, "pos") for a in given.posonlyargs), *((a, "any") for a in given.args)]
+    found = found[1:] if method else found
+    found += [(given.vararg, "args")] if given.vararg else []
+    found += [(a, "kw") for a in given.kwonlyargs]
+    found += [(given.kwarg, "kwargs")] if given.kwarg else []
+    return [(argument, kind, values.get(argument.arg)) for argument, kind in found]
 
 
 def _param(argument: ast.arg, kind: str, default: ast.expr | None) -> Param:

@@ -134,28 +134,17 @@ def _pattern(scene: Scene, node: ast.expr) -> tuple[str, ...]:
 def _given_texts(scene: Scene, node: ast.Name) -> tuple[str, ...]:
     """The literal texts that defaults and calls of the program give a parameter of this name."""
     function = scene.function(node)
-    if function is None or node.id not in {a.arg for a in _arguments(function.node.args)}:
+    arguments = (*function.parameters, *function.node.args.kwonlyargs) if function else ()
+    if node.id not in {a.arg for a in arguments}:
         return ()
     values: list[ast.expr | None] = []
     for file in scene.inference.program.files.values():
         for other in file.functions.values():
-            values += _defaults(other.node.args, node.id)
+            values.append(other.defaults.get(node.id))
         for calls in file.calls.values():
             values += [k.value for call, _ in calls for k in call.keywords if k.arg == node.id]
     texts = {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
     return tuple(sorted(t for t in texts if t.isidentifier()))
-
-
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-
-
-def _defaults(arguments: ast.arguments, name: str) -> list[ast.expr | None]:
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(zip(plain[::-1], arguments.defaults[::-1], strict=False))
-    found: list[ast.expr | None] = [d for a, d in pairs if a.arg == name]
-    keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return found + [d for a, d in keyword if a.arg == name]
 
 
 def takes_argument(scene: Scene, node: ast.expr, name: str) -> Edit | None:

@@ -82,11 +82,7 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
 
 def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
     """Return whether some call leaves out a parameter whose default may be a Tensor."""
-    arguments = function.node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
-    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d]
-    value = next((d for a, d in pairs if a.arg == name), None)
+    value = function.defaults.get(name)
     if value is None or "Tensor" not in scene.kind_names(value):
         return False
     calls = [call for _, call, _ in call_sites(scene, function)]
@@ -108,11 +104,8 @@ def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
     plain = why.code == "INP206" and isinstance(node.target, ast.Name)
     if not plain or id(node) in found.assigned or is_unfolded(scene, node):
         return ()
-    arguments = function.node.args
-    every = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(every[::-1], arguments.defaults[::-1], strict=False)]
-    pairs += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d]
-    left_out = {a.arg for a, d in pairs if isinstance(d, ast.Constant) and d.value is None}
+    given = function.defaults.items()
+    left_out = {name for name, d in given if isinstance(d, ast.Constant) and d.value is None}
     return tuple(sorted(names)) if names and names <= left_out else ()
 
 

@@ -16,7 +16,7 @@ from migrate.analysis.types.kinds import is_all, may_be_any_module, without_none
 from migrate.mapping.templates import parse
 from migrate.sites import unknown_receivers
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import dotted, is_super
+from migrate.syntax.trees import defaults, dotted, is_super
 
 
 def named_classes(scene: Scene) -> list[ast.Constant]:
@@ -176,8 +176,7 @@ def _at_class_level(node: ast.AST) -> Iterator[ast.AST]:
         return
     parts: list[ast.AST] = list(ast.iter_child_nodes(node))
     if isinstance(node, FUNCTIONS):
-        given = [default for default in node.args.kw_defaults if default is not None]
-        parts = [*node.decorator_list, *node.args.defaults, *given]
+        parts = [*node.decorator_list, *(default for _, default in defaults(node.args))]
     for part in parts:
         yield from _at_class_level(part)
 

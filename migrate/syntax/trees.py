@@ -122,6 +122,14 @@ def all_parameters(arguments: ast.arguments) -> list[ast.arg]:
     return found + [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
 
 
+def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """Return the parameters that have a default, and their defaults."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*pairs, *((a, d) for a, d in by_name if d is not None)]
+
+
 def is_super(node: ast.AST) -> bool:
     """``super()`` or ``super(Class, self)``"""
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "super"

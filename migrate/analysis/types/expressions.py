@@ -36,6 +36,7 @@ from migrate.analysis.types.kinds import (
     sequence,
     shallow,
 )
+from migrate.syntax.trees import defaults
 
 _CONSTANTS = {bool: BOOL, int: INT, float: FLOAT, str: STR, type(None): NONE}
 
@@ -133,9 +134,8 @@ class Evaluator(Calling):
         return self._made(node, frozenset((Atom("dict", name, (held,), tuple(keys)),)))
 
     def _Lambda(self, node: ast.Lambda) -> Kind:
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.kind(default)
+        for _, default in defaults(node.args):
+            self.kind(default)
         return kind("function", self._lambda_key(node))
 
     def _lambda_key(self, node: ast.Lambda) -> str:

@@ -17,7 +17,7 @@ from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, no
 from migrate.rules.record_classes import records
 from migrate.sites import module_members
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_parameters
+from migrate.syntax.trees import all_parameters, defaults
 
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
@@ -185,7 +185,7 @@ def _alias(scene: Scene, function: Function, own: list[ast.AST], name: str) -> s
 
 def _mutable_defaults(function: Function) -> set[str]:
     """Return the parameters whose default is a list, dict or set."""
-    pairs = scope.defaults(function.node.args)
+    pairs = defaults(function.node.args)
     return {a.arg for a, d in pairs if isinstance(d, _DISPLAYS) or _makes(d)}
 
 

@@ -32,7 +32,7 @@ from migrate.syntax.lines import (
     removed_span,
     step_of,
 )
-from migrate.syntax.trees import all_parameters, children
+from migrate.syntax.trees import all_parameters, children, defaults
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,
@@ -293,7 +293,7 @@ def outer_defaults(scene: Scene) -> Iterator[Rewriting]:
 
 def _late_defaults(scene: Scene, node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
     pairs = [(a, d, [n.id for n in ast.walk(d) if isinstance(n, ast.Name)])
-             for a, d in scope.defaults(node.args)]  # fmt: skip
+             for a, d in defaults(node.args)]  # fmt: skip
     return [(a, d) for a, d, names in pairs
             if any(n in scene.file.names and _is_bound_anew(scene, n) for n in names)]  # fmt: skip
 
@@ -313,7 +313,7 @@ def by_place(scene: Scene) -> Iterator[Rewriting]:
         if not args.posonlyargs or args.kwarg is not None:
             continue  # with **kwargs another x may come by name
         last = args.posonlyargs[-1]
-        ends = [source.span(last).end, *(source.span(d).end for a, d in scope.defaults(args)
+        ends = [source.span(last).end, *(source.span(d).end for a, d in defaults(args)
                                          if a is last)]  # fmt: skip
         start = max(ends)
         slash = source.data.index(b"/", start)
@@ -332,7 +332,7 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
         return None
     named = {a.arg for a in (*([] if args.posonlyargs else args.args), *args.kwonlyargs)}
     seen = outer.locals | {a.arg for a in all_parameters(outer.node.args)}
-    late = [(a, d) for a, d in scope.defaults(args) if a.arg in named
+    late = [(a, d) for a, d in defaults(args) if a.arg in named
             and any(isinstance(n, ast.Name) and n.id in seen for n in ast.walk(d))]  # fmt: skip
     places = len(args.args) - len(args.defaults)
     if not late or _passed_by_place(scene, outer, node, places):

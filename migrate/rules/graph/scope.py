@@ -392,14 +392,6 @@ def bound_name(node: ast.AST) -> str:
     return node.name if defined else ""  # type: ignore[attr-defined]
 
 
-def defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
-    """Return the parameters that have a default, and their defaults."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return [*pairs, *((a, d) for a, d in by_name if d is not None)]
-
-
 # -- edits --------------------------------------------------------------------------------------
 
 
