@@ -12,7 +12,7 @@ from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.rules.called_from import sites_of
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, step_of
-from migrate.syntax.trees import within
+from migrate.syntax.trees import last_name, within
 
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LEAVING = (ast.Return, ast.Break, ast.Continue)
@@ -201,7 +201,7 @@ def _takes(caught: ast.expr | None, error: type[Exception]) -> bool:
         return any(_takes(one, error) for one in caught.elts)
     if caught is None:
         return True
-    known = getattr(builtins, getattr(caught, "id", getattr(caught, "attr", "")), None)
+    known = getattr(builtins, last_name(caught), None)
     return isinstance(known, type) and issubclass(error, known)
 
 

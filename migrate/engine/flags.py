@@ -347,7 +347,7 @@ def _kept(path: Sequence[ast.AST]) -> ast.AST:
     for child, parent in reversed(list(pairwise(path))):
         kept = isinstance(parent, (*_DISPLAYS, ast.keyword))
         if isinstance(parent, ast.Call):
-            name = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
+            name = last_name(parent.func)
             kept = name in _KEEPING and child is not parent.func
         elif isinstance(parent, ast.IfExp):
             kept = child is not parent.test

@@ -32,6 +32,7 @@ from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
+from migrate.syntax.trees import last_name
 
 KEY = "torch.Tensor.data"
 
@@ -214,7 +215,7 @@ def records(scene: Scene, function: Function | None, seen: frozenset[str] = froz
 
 def _differentiates(nodes: Iterable[ast.AST]) -> bool:
     calls = (n.func for n in nodes if isinstance(n, ast.Call))
-    return any(getattr(f, "attr", getattr(f, "id", "")) in ("backward", "grad") for f in calls)
+    return any(last_name(f) in ("backward", "grad") for f in calls)
 
 
 def _is_intermediate(scene: Scene, owner: ast.expr, function: Function | None) -> bool:
@@ -389,7 +390,7 @@ def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
         isinstance(holder, (*_DISPLAYS, ast.SetComp)) and not _copies(holder)
     ):
         if isinstance(holder, ast.Call):
-            called = getattr(holder.func, "attr", getattr(holder.func, "id", ""))
+            called = last_name(holder.func)
             if called not in _SHALLOW:
                 return None
         holder = scene.parent(holder)

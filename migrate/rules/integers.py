@@ -23,6 +23,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.buffer_gradients import carries
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import last_name
 
 _FLOATING = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan arcsin arccos arctan"
@@ -50,7 +51,7 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     """Return the decision for a function of torch, with ``.float()`` behind its operand where
     that surely is a Tensor of integers or bools."""
     call = scene.parent(node)
-    last = getattr(node, "attr", getattr(node, "id", ""))
+    last = last_name(node)
     if last not in _FLOATING or not isinstance(call, ast.Call) or call.func is not node:
         return made
     operand = _operand(scene, call)

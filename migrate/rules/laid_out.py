@@ -15,6 +15,7 @@ from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.alias_walk import summary
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import last_name
 
 # what is the same for the Parameter and for its values in another shape
 _OF_ANY_SHAPE = frozenset(
@@ -109,7 +110,7 @@ def _passed(scene: Scene, call: ast.Call, node: ast.expr, keyword: str | None) -
     """Return what a call does with its argument."""
     if call.func is node:
         return Use.OTHER
-    last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    last = last_name(call.func)
     if last in _ASKING or (last.endswith("_") and not last.endswith("__")):
         return Use.WHOLE  # an initializer fills it, whatever its shape
     atoms = scene.kind(call.func)
@@ -148,7 +149,7 @@ def _is_changed(scene: Scene, node: ast.expr) -> bool:
         outer = call if called else parent
         return shares(parent.attr) and isinstance(outer, ast.expr) and _is_changed(scene, outer)
     if isinstance(parent, ast.Call) and node in parent.args:
-        last = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
+        last = last_name(parent.func)
         return is_written(last)
     if isinstance(parent, ast.Assign) and parent.value is node:
         names = [t for t in parent.targets if isinstance(t, ast.Name)]

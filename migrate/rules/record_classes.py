@@ -17,7 +17,7 @@ from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, ordered
 from migrate.rules.graph.scope import compiled
-from migrate.syntax.trees import all_parameters, within
+from migrate.syntax.trees import all_parameters, last_name, within
 
 _PYTHON: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "str": str, "int": int,
                             "float": float, "bool": bool, "None": type(None)}  # fmt: skip
@@ -370,7 +370,7 @@ def _described(inference: Inference, owner: Class, of_tensors: bool) -> Record |
     if inference.is_module(owner.key):
         return None
     body = [s for s in owner.node.body if not _is_text(s)]
-    names = [getattr(b, "attr", getattr(b, "id", "")) for b in owner.node.bases]
+    names = [last_name(b) for b in owner.node.bases]
     if owner.node.keywords or any(m.startswith("__") and m not in _OUTSIDE for m in owner.methods):
         return None
     marks = [_mark(d) for d in owner.node.decorator_list]
@@ -392,7 +392,7 @@ def _mark(decorator: ast.expr) -> str:
         if decorator.args or any(k.arg in (None, "init") for k in decorator.keywords):
             return ""
         decorator = decorator.func
-    return getattr(decorator, "attr", getattr(decorator, "id", ""))
+    return last_name(decorator)
 
 
 def _is_no_field(statement: ast.AnnAssign) -> bool:
@@ -499,7 +499,7 @@ def _asked(
         text = getattr(node.args[1], "value", None)  # getattr of two fails, as it should
         told |= {k for k, r in found.items() if text is None or text in r.fields}
     if name == "isinstance" and len(node.args) > 1:
-        asked = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(node.args[1])}
+        asked = {last_name(n) for n in ast.walk(node.args[1])}
         if not asked.isdisjoint(_MAPPINGS):
             declared = _declared(function, node.args[0])
             told |= {k for k, r in found.items() if not r.named and _admits(declared, k)}

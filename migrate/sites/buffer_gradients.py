@@ -11,6 +11,7 @@ import ast
 from migrate.analysis.types.kinds import is_all
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import last_name
 
 BUFFER = "torch.nn.Module.register_buffer"
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -107,7 +108,7 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
             contexts = [item.context_expr for item in current.items]
         for context in contexts:
             func = context.func if isinstance(context, ast.Call) else context
-            name = getattr(func, "attr", getattr(func, "id", ""))
+            name = last_name(func)
             if name in _QUIET or name == "enable_grad":
                 return name in _QUIET
     return False
@@ -116,7 +117,7 @@ def is_quiet(scene: Scene, node: ast.AST) -> bool:
 def is_fresh(node: ast.expr) -> bool:
     """Return whether a call makes a Tensor that no gradient reaches."""
     func = node.func if isinstance(node, ast.Call) else None
-    return getattr(func, "attr", getattr(func, "id", "")) in CUTTING
+    return last_name(func) in CUTTING
 
 
 def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str]) -> bool:

@@ -13,6 +13,7 @@ from migrate.analysis.types.outside import followed_kind
 from migrate.mapping.names import root_of
 from migrate.records.outcomes import Edit, Outcome
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import last_name
 
 
 def follows(scene: Scene, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
@@ -99,7 +100,7 @@ def _success(scene: Scene, call: ast.Call) -> str:
         if not isinstance(value, ast.Call) or not isinstance(target, ast.Name):
             continue
         named = [getattr(a, "id", None) for a in value.args]
-        called = getattr(value.func, "attr", getattr(value.func, "id", ""))
+        called = last_name(value.func)
         got = called == "getattr" and named[1:] == taken and named[0] in held
         if got or (called == "import_module" and named == first):
             held.add(target.id)

@@ -144,7 +144,7 @@ def dotted(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-def last_name(node: ast.AST) -> str:
+def last_name(node: ast.AST | None) -> str:
     """Return ``c`` for ``c`` and for ``x.c``, whatever x is; "" for anything else."""
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
 

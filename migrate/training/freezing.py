@@ -19,7 +19,7 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import File, Function, Program
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
-from migrate.syntax.trees import children, dotted, within
+from migrate.syntax.trees import children, dotted, last_name, within
 from migrate.training.computed import is_computed
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
@@ -172,8 +172,8 @@ class Freezing:
 
     def _handed(self, body: _Body, call: ast.Call) -> list[Function]:
         """Return the functions that a call is given by name: ``net.apply(freeze)``."""
-        names = {getattr(a, "id", getattr(a, "attr", "")) for a in call.args}
-        names |= {getattr(k.value, "id", getattr(k.value, "attr", "")) for k in call.keywords}
+        names = {last_name(a) for a in call.args}
+        names |= {last_name(k.value) for k in call.keywords}
         return [f for name in sorted(names & self._switching.keys()) for f in self._switching[name]]
 
     def _imported(self, file: File, node: ast.Import | ast.ImportFrom) -> Iterator[_Body]:

@@ -23,6 +23,7 @@ from migrate.syntax.lines import (
     whole,
 )
 from migrate.syntax.source import Source, read
+from migrate.syntax.trees import last_name
 from migrate.training.effects import free
 from migrate.training.lines import Parts, separated, shifted
 from migrate.training.staged import Staged
@@ -75,7 +76,7 @@ def _made_when(branch: ast.If) -> ast.expr | None:
     if branch.orelse or len(branch.body) > 1 or not isinstance(only, ast.Assign):
         return None
     value = only.value
-    if not isinstance(value, ast.Call) or _last(value.func) != "GradScaler":
+    if not isinstance(value, ast.Call) or last_name(value.func) != "GradScaler":
         return None
     if any(k.arg in ("enabled", None) for k in value.keywords) or len(only.targets) > 1:
         return None
@@ -103,7 +104,7 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
             steps += 1
         elif (call := _cast_apart(branch)) is not None:
             found.append(_kept(source, branch, _cast_when(source, branch, call, test)))
-        elif any(_last(n) == "scale" for n in ast.walk(branch) if isinstance(n, ast.Attribute)):
+        elif any(last_name(n) == "scale" for n in ast.walk(branch) if isinstance(n, ast.Attribute)):
             return []
     taken = [made, *(n for n in ast.walk(scope) if isinstance(n, ast.If))]
     inside = [b for b in taken if ast.unparse(b.test) == test]
@@ -130,7 +131,9 @@ def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
             continue
         if any(shares_line(source, b) or is_elif(source, b) for b, _ in steps):
             continue
-        if not any(_last(n) == "scale" for _, block in steps for s in block for n in ast.walk(s)):
+        if not any(
+            last_name(n) == "scale" for _, block in steps for s in block for n in ast.walk(s)
+        ):
             continue
         inside = {id(n) for b, _ in steps for n in ast.walk(b)}
         own = name if all(id(n) in inside for n in reads) else free(f"own_{name}", taken)
@@ -170,7 +173,7 @@ def _never_none(source: Source, scope: ast.FunctionDef, name: str, own: str) -> 
 
 def _is_cast(block: ast.With) -> bool:
     call = block.items[0].context_expr
-    return len(block.items) == 1 and isinstance(call, ast.Call) and _last(call.func) in _CASTS
+    return len(block.items) == 1 and isinstance(call, ast.Call) and last_name(call.func) in _CASTS
 
 
 def _telling(block: ast.With) -> list[ast.stmt]:
@@ -181,7 +184,7 @@ def _telling(block: ast.With) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for item in reversed(block.body[1:]):
         call = item.value if isinstance(item, ast.Expr) else None
-        if not isinstance(call, ast.Call) or _last(call.func) != "append" or call.keywords:
+        if not isinstance(call, ast.Call) or last_name(call.func) != "append" or call.keywords:
             break
         if not all(map(_is_number, call.args)):
             break
@@ -222,15 +225,11 @@ def _is_steady(scope: _Scope, made: ast.If) -> bool:
     if not all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context))
                for n in ast.walk(made.test)):  # fmt: skip
         return False
-    names = {_last(n) for n in ast.walk(made.test) if isinstance(n, (ast.Name, ast.Attribute))}
+    names = {last_name(n) for n in ast.walk(made.test) if isinstance(n, (ast.Name, ast.Attribute))}
     return not any(
-        _stores(n) and _last(n) in names and n.lineno > made.lineno  # type: ignore[attr-defined]
+        _stores(n) and last_name(n) in names and n.lineno > made.lineno  # type: ignore[attr-defined]
         for n in ast.walk(scope)
     )
-
-
-def _last(node: ast.AST) -> str:
-    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 # -- branches that are alike ---------------------------------------------------------------------
@@ -279,7 +278,7 @@ def _cast_apart(branch: ast.If) -> ast.Call | None:
     if len(branch.body) > 1 or not isinstance(only, ast.With) or len(only.items) > 1:
         return None
     call = only.items[0].context_expr
-    if not isinstance(call, ast.Call) or _last(call.func) != "autocast":
+    if not isinstance(call, ast.Call) or last_name(call.func) != "autocast":
         return None
     if any(k.arg in ("enabled", None) for k in call.keywords) or len(call.args) > 1:
         return None

@@ -15,7 +15,7 @@ from importlib.metadata import Distribution
 from pathlib import Path
 
 from migrate.syntax.source import Source, Unreadable, read
-from migrate.syntax.trees import within
+from migrate.syntax.trees import last_name, within
 
 _UNKNOWN = "unknown"
 _LICENCES = ("License-Expression", "License")
@@ -264,7 +264,7 @@ def bound_by(node: ast.stmt) -> set[str]:
 
 
 def _is_for_types(test: ast.expr) -> bool:
-    return getattr(test, "attr", getattr(test, "id", "")) == "TYPE_CHECKING"
+    return last_name(test) == "TYPE_CHECKING"
 
 
 def _listed(node: ast.stmt) -> list[str] | None:

@@ -122,7 +122,7 @@ class Classes:
         for one in todo:  # what is imported may go round in circles
             for node, base in zip(one.node.bases, self.bases(one.key), strict=True):
                 last = node.value if isinstance(node, ast.Subscript) else node
-                if getattr(last, "attr", getattr(last, "id", "")) in _WITHOUT_MEMBERS:
+                if last_name(last) in _WITHOUT_MEMBERS:
                     continue
                 classes = [self.world.class_of(a.name) for a in base if a.kind == "class"]
                 found = [c for c in classes if c is not None]

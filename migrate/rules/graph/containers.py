@@ -17,7 +17,7 @@ from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, no
 from migrate.rules.record_classes import records
 from migrate.sites import module_members
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_parameters, defaults
+from migrate.syntax.trees import all_parameters, defaults, last_name
 
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
@@ -191,7 +191,7 @@ def _mutable_defaults(function: Function) -> set[str]:
 
 def _makes(node: ast.expr | None) -> bool:
     func = node.func if isinstance(node, ast.Call) else None
-    return getattr(func, "attr", getattr(func, "id", "")) in _MAKERS
+    return last_name(func) in _MAKERS
 
 
 def changed(scene: Scene, node: ast.AST) -> ast.expr | None:

@@ -32,7 +32,7 @@ from migrate.syntax.lines import (
     removed_span,
     step_of,
 )
-from migrate.syntax.trees import all_parameters, children, defaults
+from migrate.syntax.trees import all_parameters, children, defaults, last_name
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,
@@ -564,7 +564,7 @@ def _awaited(inference: Inference) -> frozenset[str]:
     """Return the last names of all errors that some handler of the program is for."""
     handlers = [h for f in inference.program.files.values() for h in f.of(ast.ExceptHandler)]
     types = [h.type for h in handlers if h.type is not None]
-    return frozenset(getattr(n, "attr", getattr(n, "id", "")) for t in types for n in ast.walk(t))
+    return frozenset(last_name(n) for t in types for n in ast.walk(t))
 
 
 CHECKS: Checks = {

@@ -36,6 +36,7 @@ from migrate.rules.leaking import leaks
 from migrate.rules.stopped import quiet
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import last_name
 
 _AROUND = (objects.renamed, objects.rewrites, methods.rewrites, objects.results, values.partials)
 _CHECKS = scope.merged(control.CHECKS, sequences.CHECKS, values.CHECKS, methods.CHECKS, late.CHECKS)
@@ -267,10 +268,10 @@ def _namedtuples(scene: Scene) -> set[str]:
 
 
 def _is_record(owner: Class) -> bool:
-    names = [getattr(b, "attr", getattr(b, "id", "")) for b in owner.node.bases]
+    names = [last_name(b) for b in owner.node.bases]
     for item in owner.node.decorator_list:
         item = item.func if isinstance(item, ast.Call) else item
-        names.append(getattr(item, "attr", getattr(item, "id", "")))
+        names.append(last_name(item))
     return "NamedTuple" in names or "dataclass" in names
 
 

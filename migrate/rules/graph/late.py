@@ -25,6 +25,7 @@ from migrate.rules.graph.scope import (
 )
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_selection
+from migrate.syntax.trees import last_name
 
 _PASSING = frozenset(("int", "float", "bool", "abs", "max", "min", "round", "sum", "pow"))
 # the number is a value for the kernel there: no shape depends on it
@@ -299,7 +300,7 @@ def _passes(around: ast.AST | None, child: ast.AST) -> bool:
 
 def _is_valued(call: ast.Call) -> bool:
     """Return whether a call takes its numbers as values of elements."""
-    return getattr(call.func, "attr", getattr(call.func, "id", "")) in _VALUED
+    return last_name(call.func) in _VALUED
 
 
 def _chosen_call(scene: Scene, node: ast.Subscript) -> Found | None:

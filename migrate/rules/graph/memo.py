@@ -19,6 +19,7 @@ from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
+from migrate.syntax.trees import last_name
 
 NOTE = (
     "computed at each call now: graph mode keeps nothing on self. Torch goes on with the first"
@@ -148,7 +149,7 @@ def _asks(test: ast.expr, filled: dict[str, str], own: str) -> bool:
         called = getattr(node, "func", None)
         if not isinstance(node, _TESTS):
             return False
-        if called is not None and getattr(called, "attr", getattr(called, "id", "")) not in _LOOKS:
+        if called is not None and last_name(called) not in _LOOKS:
             return False
     for part in _alternatives(test):
         negative = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)

@@ -17,7 +17,7 @@ from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import ByClass, is_super, within
+from migrate.syntax.trees import ByClass, is_super, last_name, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
@@ -329,7 +329,7 @@ def only_tells(scene: Scene, node: ast.AST) -> bool:
 
 def is_message(call: ast.Call) -> bool:
     """``print(...)``, ``logger.warning(...)``."""
-    return getattr(call.func, "attr", getattr(call.func, "id", "")) in _TELLS
+    return last_name(call.func) in _TELLS
 
 
 def foreign(scene: Scene, node: ast.AST, *names: str) -> bool:

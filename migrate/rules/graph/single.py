@@ -18,6 +18,7 @@ from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import first_start
+from migrate.syntax.trees import last_name
 
 _WHOLE = frozenset(("int", "round", "floor", "ceil", "trunc"))
 _PASSING = frozenset(("float", "abs", "max", "min", "sum"))
@@ -71,7 +72,7 @@ class _Seen:
     def decides(self, node: ast.expr) -> bool:
         """Return whether an expression cuts or compares a float that the graph has computed."""
         if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = last_name(node.func)
             plain = name in _WHOLE and len(node.args) == 1 and not node.keywords
             return plain and self._is_python(node) and self.of(node.args[0]) == "computed"
         if isinstance(node, ast.BinOp) and isinstance(node.op, _CUT):
@@ -109,7 +110,7 @@ class _Seen:
         if isinstance(node, ast.IfExp):
             return _worst([self.of(node.body), self.of(node.orelse)])
         if isinstance(node, ast.Call) and self._is_python(node):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = last_name(node.func)
             if name in _WHOLE or name == "len":
                 return "int"
             parts = [self.of(a) for a in node.args]
@@ -182,7 +183,7 @@ def _leaves(seen: _Seen, node: ast.expr) -> list[ast.expr]:
         return []
     inner: list[ast.expr] = []
     if isinstance(node, ast.Call) and seen._is_python(node):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = last_name(node.func)
         inner = node.args if name in _WHOLE | _PASSING and not node.keywords else []
     if isinstance(node, _INNER):
         inner = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
@@ -230,7 +231,7 @@ class _Named(ast.NodeTransformer):
 
 
 def _parameter(leaf: ast.expr, names: dict[str, tuple[str, ast.expr]]) -> str:
-    name = getattr(leaf, "attr", getattr(leaf, "id", "")).lstrip("_") or "n"
+    name = last_name(leaf).lstrip("_") or "n"
     return _free(name, {n for n, _ in names.values()} | _WHOLE | _PASSING | {"math"})
 
 

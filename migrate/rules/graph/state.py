@@ -23,7 +23,7 @@ from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, first_start, line_end
-from migrate.syntax.trees import within
+from migrate.syntax.trees import last_name, within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
 _LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})
@@ -105,7 +105,7 @@ def _declared(node: ast.AST) -> list[str]:
         return [str(node.args[0].value)] if registers else []
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         made = node.value.func
-        if getattr(made, "attr", getattr(made, "id", "")) == "Parameter":
+        if last_name(made) == "Parameter":
             return [getattr(t, "attr", "") for t in node.targets]
     return []
 
