@@ -14,7 +14,7 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.written import written_by
 from migrate.sites.buffer_gradients import BUFFER, is_buffer, registered
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -65,18 +65,15 @@ def items(scene: Scene) -> Iterator[Edit]:
             yield Edit(site, Outcome.CONVERTED, (Piece(site.span), ".int()"))
 
 
+@once
 def _of_8_bits(scene: Scene) -> frozenset[str]:
     """Return the names of the buffers that are registered with such numbers."""
-    notes = scene.inference.program.notes
-    if "8 bits" not in notes:
-        found = set()
-        for _, call, _ in scene.inference.program.calls.get("register_buffer", ()):
-            named = {getattr(n, "attr", "") for a in call.args[1:] for n in ast.walk(a)}
-            if named & {"uint8", "int8", "ByteTensor"} and isinstance(call.args[0], ast.Constant):
-                found.add(str(call.args[0].value))
-        notes["8 bits"] = frozenset(found)
-    names: frozenset[str] = notes["8 bits"]
-    return names
+    found = set()
+    for _, call, _ in scene.inference.program.calls.get("register_buffer", ()):
+        named = {getattr(n, "attr", "") for a in call.args[1:] for n in ast.walk(a)}
+        if named & {"uint8", "int8", "ByteTensor"} and isinstance(call.args[0], ast.Constant):
+            found.add(str(call.args[0].value))
+    return frozenset(found)
 
 
 def is_snapshot(scene: Scene, node: ast.Attribute) -> bool:

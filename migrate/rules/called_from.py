@@ -9,7 +9,7 @@ from dataclasses import replace
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 
 CallSite = tuple[File, ast.Call, Function | None]
 
@@ -60,11 +60,7 @@ def call_sites(scene: Scene, function: Function) -> list[CallSite]:
 
 def sites_of(inference: Inference, function: Function) -> list[CallSite]:
     """Return the calls in the project that surely or possibly mean a function."""
-    notes = inference.program.notes
-    if "sites" not in notes:
-        notes["sites"] = _all_sites(inference)
-    found: dict[str, list[CallSite]] = notes["sites"]
-    return found.get(function.key, [])
+    return _all_sites(inference).get(function.key, [])
 
 
 def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
@@ -81,6 +77,7 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
     return before[at] if at < len(before) and not unpacked else None
 
 
+@once
 def _all_sites(inference: Inference) -> dict[str, list[CallSite]]:
     found: dict[str, list[CallSite]] = {}
     forwards: dict[str, str] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
 from migrate.rules.dedent import dedented, unwrapped
 from migrate.sites.references import direct_name
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.lines import first_start, is_elif, line_end, removed_span
 
 JIT = ("torch.jit.",)
@@ -59,21 +59,18 @@ def handler_edits(scene: Scene) -> Iterator[Edit]:
             yield Edit(base.at(span), Outcome.CONVERTED, ())
 
 
+@once_a_file
 def _safe(scene: Scene) -> list[tuple[ast.Try, Span]]:
     """Each such statement that is in no other, and what follows its body."""
-    if "safe tries" not in scene._memo:
-        found: list[tuple[ast.Try, Span]] = []
-        for node in scene.file.of(ast.Try) if b"is_" in scene.source.data else ():
-            if _cannot_fail(scene, node):
-                source, span = scene.source, scene.source.span(node)
-                last = source.span(node.body[-1]).end
-                end = line_end(source, last)
-                if not any(s.start <= span.start < s.end for _, s in found) and end < span.end:
-                    found.append((node, Span(end, span.end)))
-        scene._memo["safe tries"] = found
-    safe = scene._memo["safe tries"]
-    assert isinstance(safe, list)
-    return safe
+    found: list[tuple[ast.Try, Span]] = []
+    for node in scene.file.of(ast.Try) if b"is_" in scene.source.data else ():
+        if _cannot_fail(scene, node):
+            source, span = scene.source, scene.source.span(node)
+            last = source.span(node.body[-1]).end
+            end = line_end(source, last)
+            if not any(s.start <= span.start < s.end for _, s in found) and end < span.end:
+                found.append((node, Span(end, span.end)))
+    return found
 
 
 def _cannot_fail(scene: Scene, node: ast.Try) -> bool:

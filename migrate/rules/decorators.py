@@ -10,7 +10,7 @@ from migrate.analysis.types.kinds import ordered
 from migrate.mapping.table import Row
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules.leaking import switched_function
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import line_begin, next_line
 from migrate.syntax.trees import is_super, within
 
@@ -106,16 +106,13 @@ def _within_inner(function: Function, node: ast.AST) -> bool:
     return any(n is not function.node and any(m is node for m in within(n)) for n in inside)
 
 
+@once
 def _inner(inference: Inference) -> dict[str, list[Function]]:
-    notes = inference.program.notes
-    if "inner functions" not in notes:
-        found: dict[str, list[Function]] = {}
-        for function in inference.program.functions.values():
-            if function.parent is not None and function.owner is None:
-                found.setdefault(function.parent.key, []).append(function)
-        notes["inner functions"] = found
-    known: dict[str, list[Function]] = notes["inner functions"]
-    return known
+    found: dict[str, list[Function]] = {}
+    for function in inference.program.functions.values():
+        if function.parent is not None and function.owner is None:
+            found.setdefault(function.parent.key, []).append(function)
+    return found
 
 
 def around(inference: Inference, function: Function) -> list[Function]:

@@ -19,7 +19,7 @@ from migrate.analysis.types.kinds import Atom, without_none
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Span
 from migrate.rules.mode_dependence import Dependence
 from migrate.sites import module_members
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.trees import children, dotted, last_name, within
 
 _WRAPPERS = frozenset(
@@ -453,13 +453,10 @@ class Modes:
         return Use.PART if found else Use.RUN
 
 
+@once
 def of(inference: Inference) -> Modes:
-    """Return what is known of a program; it is found once."""
-    notes = inference.program.notes
-    if "modes" not in notes:
-        notes["modes"] = Modes(inference, Dependence(inference))
-    found: Modes = notes["modes"]
-    return found
+    """Return what is known of a program."""
+    return Modes(inference, Dependence(inference))
 
 
 def roots(scene: Scene) -> dict[Span, ast.Call]:

@@ -22,7 +22,7 @@ from migrate.rules.graph.scope import Silent
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.sites.buffer_gradients import is_parameter, parameters, registered
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
 
 Parts = tuple["str | Piece", ...]
@@ -149,18 +149,15 @@ def _holds(scene: Scene, node: ast.expr, names: frozenset[str]) -> bool:
     bound = [a.value for a in function.assigned.get(node.id, ())]
     if any(isinstance(v, ast.Attribute) and _holds(scene, v, names) for v in bound):
         return True
-    return (function.key, node.id) in _handed(scene, names)
+    return (function.key, node.id) in _handed(scene)
 
 
+@once
 def _assigned(scene: Scene) -> frozenset[str]:
     """Return the names of the Parameters that some compiled code assigns."""
-    notes = scene.inference.program.notes
-    if "assigned" not in notes:
-        reached = scope.compiled(scene.inference).values()
-        stored = frozenset(name for function in reached for name in _stores(function))
-        notes["assigned"] = stored & (parameters(scene) | registered(scene).keys())
-    found: frozenset[str] = notes["assigned"]
-    return found
+    reached = scope.compiled(scene.inference).values()
+    stored = frozenset(name for function in reached for name in _stores(function))
+    return stored & (parameters(scene) | registered(scene).keys())
 
 
 def _stores(function: Function) -> Iterator[str]:
@@ -178,25 +175,23 @@ def _stores(function: Function) -> Iterator[str]:
             yield held.attr
 
 
-def _handed(scene: Scene, names: frozenset[str]) -> frozenset[tuple[str, str]]:
+@once
+def _handed(scene: Scene) -> frozenset[tuple[str, str]]:
     """Return the functions, with a parameter, that such a Parameter is passed to."""
-    notes = scene.inference.program.notes
-    if "handed" not in notes:
-        found = set()
-        for function in scene.inference.program.functions.values():
-            given = [p.arg for p in function.parameters]
-            for _, call, _ in call_sites(scene, function) if given else ():
-                shift = 1 if function.owner is not None else 0
-                pairs = [*zip(given[shift:], call.args, strict=False)]
-                pairs += [(k.arg, k.value) for k in call.keywords if k.arg]
-                found |= {
-                    (function.key, name)
-                    for name, value in pairs
-                    if isinstance(value, ast.Attribute) and value.attr in names
-                }
-        notes["handed"] = frozenset(found)
-    handed: frozenset[tuple[str, str]] = notes["handed"]
-    return handed
+    names = _assigned(scene)
+    found = set()
+    for function in scene.inference.program.functions.values():
+        given = [p.arg for p in function.parameters]
+        for _, call, _ in call_sites(scene, function) if given else ():
+            shift = 1 if function.owner is not None else 0
+            pairs = [*zip(given[shift:], call.args, strict=False)]
+            pairs += [(k.arg, k.value) for k in call.keywords if k.arg]
+            found |= {
+                (function.key, name)
+                for name, value in pairs
+                if isinstance(value, ast.Attribute) and value.attr in names
+            }
+    return frozenset(found)
 
 
 # -- what graph mode forgets, or refuses ----------------------------------------------------------

@@ -17,6 +17,7 @@ from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, ordered
 from migrate.rules.graph.scope import compiled
+from migrate.sites.scene import once
 from migrate.syntax.trees import all_parameters, last_name, within
 
 _PYTHON: dict[str, type] = {"list": list, "tuple": tuple, "dict": dict, "str": str, "int": int,
@@ -163,14 +164,10 @@ def _asked_of(inference: Inference, function: Function) -> dict[str, set[str]]:
     return found
 
 
+@once
 def members(inference: Inference) -> dict[str, frozenset[str]]:
     """What the objects of each class of the program have, by the class."""
-    notes = inference.program.notes
-    if "members of classes" not in notes:
-        classes = inference.program.classes
-        notes["members of classes"] = {k: _names(inference, c, ()) for k, c in classes.items()}
-    found: dict[str, frozenset[str]] = notes["members of classes"]
-    return found
+    return {k: _names(inference, c, ()) for k, c in inference.program.classes.items()}
 
 
 def _names(inference: Inference, owner: Class, seen: tuple[str, ...]) -> frozenset[str]:
@@ -330,20 +327,14 @@ _TAKEN = ("kind", "update")  # a parameter of the helper, and a method that its 
 _MAPPINGS = ("dict", "Mapping", "MutableMapping", "OrderedDict")
 
 
+@once
 def records(inference: Inference) -> dict[str, Record]:
     """Those that no compiled code tells from a dict (or tuple) of their fields."""
-    notes = inference.program.notes
-    if "records" not in notes:
-        functions = list(compiled(inference).values())
-        found = dict(_made(inference, functions))
-        while True:
-            told = _told(inference, functions, found)
-            if not told & found.keys():
-                break
-            found = {k: r for k, r in found.items() if k not in told}
-        notes["records"] = found
-    known: dict[str, Record] = notes["records"]
-    return known
+    functions = list(compiled(inference).values())
+    found = dict(_made(inference, functions))
+    while (told := _told(inference, functions, found)) & found.keys():
+        found = {k: r for k, r in found.items() if k not in told}
+    return found
 
 
 def _made(inference: Inference, functions: list[Function]) -> Iterator[tuple[str, Record]]:

@@ -10,7 +10,7 @@ import ast
 
 from migrate.analysis.types.kinds import is_all
 from migrate.sites.module_members import family
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.trees import last_name
 
 BUFFER = "torch.nn.Module.register_buffer"
@@ -53,23 +53,20 @@ def is_parameter(scene: Scene, node: ast.Attribute) -> bool:
     return node.attr in registered(scene) or node.attr in parameters(scene)
 
 
+@once
 def parameters(scene: Scene) -> frozenset[str]:
     """Return the names of attributes that are set to Parameters, and those of torch's layers."""
-    notes = scene.inference.program.notes
-    if "parameters" not in notes:
-        found = {"weight", "bias", "running_mean", "running_var"}
-        for name in ("Parameter", "Buffer"):
-            for file, call, _ in scene.inference.program.calls.get(name, ()):
-                item = file.parents.get(id(call))
-                targets = item.targets if isinstance(item, ast.Assign) else []
-                found |= {t.attr for t in targets if isinstance(t, ast.Attribute)}
-        for _, call, _ in scene.inference.program.calls.get("register_parameter", ()):
-            first = call.args[0] if call.args else None
-            if isinstance(first, ast.Constant):
-                found.add(str(first.value))
-        notes["parameters"] = frozenset(found)
-    names: frozenset[str] = notes["parameters"]
-    return names
+    found = {"weight", "bias", "running_mean", "running_var"}
+    for name in ("Parameter", "Buffer"):
+        for file, call, _ in scene.inference.program.calls.get(name, ()):
+            item = file.parents.get(id(call))
+            targets = item.targets if isinstance(item, ast.Assign) else []
+            found |= {t.attr for t in targets if isinstance(t, ast.Attribute)}
+    for _, call, _ in scene.inference.program.calls.get("register_parameter", ()):
+        first = call.args[0] if call.args else None
+        if isinstance(first, ast.Constant):
+            found.add(str(first.value))
+    return frozenset(found)
 
 
 def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str]]:
@@ -77,19 +74,20 @@ def registered(scene: Scene, persistent: bool = True) -> dict[str, frozenset[str
 
     ``persistent=False``: a buffer that is not saved, which is none of MindSpore's Parameters.
     """
-    notes = scene.inference.program.notes
-    key = "buffers" if persistent else "unsaved buffers"
-    if key not in notes:
-        found: dict[str, set[str]] = {}
-        for file, call, _ in scene.inference.program.calls.get("register_buffer", ()):
-            first = call.args[0] if call.args else None
-            saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
-            owner = file.classes.get(id(file.holder(call, ast.ClassDef)))
-            if saved is persistent and owner is not None and isinstance(first, ast.Constant):
-                found.setdefault(str(first.value), set()).add(owner.key)
-        notes[key] = {name: frozenset(keys) for name, keys in found.items()}
-    names: dict[str, frozenset[str]] = notes[key]
-    return names
+    return _registered(scene)[persistent]
+
+
+@once
+def _registered(scene: Scene) -> dict[bool, dict[str, frozenset[str]]]:
+    found: dict[bool, dict[str, frozenset[str]]] = {True: {}, False: {}}
+    for file, call, _ in scene.inference.program.calls.get("register_buffer", ()):
+        first = call.args[0] if call.args else None
+        saved = len(call.args) < 3 and all(k.arg != "persistent" for k in call.keywords)
+        owner = file.classes.get(id(file.holder(call, ast.ClassDef)))
+        if owner is not None and isinstance(first, ast.Constant):
+            keys = found[saved].get(str(first.value), frozenset())
+            found[saved][str(first.value)] = keys | {owner.key}
+    return found
 
 
 def is_data(scene: Scene, node: ast.AST | None) -> bool:

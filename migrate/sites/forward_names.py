@@ -15,7 +15,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, may_be_any_module, without_none
 from migrate.mapping.templates import parse
 from migrate.sites import unknown_receivers
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.trees import defaults, dotted, is_super
 
 
@@ -84,20 +84,17 @@ def _may_name(text: ast.expr, spaces: frozenset[str]) -> bool:
     return node is not None and any(getattr(n, "id", "") in spaces for n in ast.walk(node))
 
 
+@once
 def renamed(scene: Scene) -> dict[object, str]:
     """The short names of torch's layers with those of the Cells, where these are others."""
-    notes = scene.inference.program.notes
-    if "layers renamed" not in notes:
-        found: dict[object, str] = {}
-        for short in class_texts.layers(scene.table):
-            for row in scene.table.rows(f"torch.nn.{short}"):
-                made = parse(row.to) if row.to else None
-                target = dotted(made.func) if isinstance(made, ast.Call) else ""
-                if target and not target.endswith(f".{short}"):
-                    found[short] = target.rpartition(".")[2]
-        notes["layers renamed"] = found
-    known: dict[object, str] = notes["layers renamed"]
-    return known
+    found: dict[object, str] = {}
+    for short in class_texts.layers(scene.table):
+        for row in scene.table.rows(f"torch.nn.{short}"):
+            made = parse(row.to) if row.to else None
+            target = dotted(made.func) if isinstance(made, ast.Call) else ""
+            if target and not target.endswith(f".{short}"):
+                found[short] = target.rpartition(".")[2]
+    return found
 
 
 NAME = "forward"

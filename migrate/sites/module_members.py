@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import Atom, is_all, without_none
 from migrate.analysis.types.own_names import chooses_modes
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 
 # what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
 RENAMED = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})
@@ -75,13 +75,11 @@ def of_super(scene: Scene, atom: Atom, attribute: str) -> str:
     return next((name for name in found if name), "")
 
 
+@once
 def has_own_modes(scene: Scene) -> bool:
     """Whether a Module of the program decides by itself what ``train`` does to it."""
-    program = scene.inference.program
-    if "own modes" not in program.notes:
-        found = (c for c in program.classes.values() if chooses_modes(c))
-        program.notes["own modes"] = any(scene.inference.is_module(c.key) for c in found)
-    return bool(program.notes["own modes"])
+    found = (c for c in scene.inference.program.classes.values() if chooses_modes(c))
+    return any(scene.inference.is_module(c.key) for c in found)
 
 
 def bases_choose(scene: Scene, key: str) -> bool:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.trees import children, last_name, within
 
 _COMPLEX_CALLS = frozenset(
@@ -60,14 +60,11 @@ def is_complex(scene: Scene, node: ast.expr) -> bool:
     return bool(shown) and any(id(one) in shown for one in _made_of(scene, node, _COMPLEX))
 
 
+@once_a_file
 def _showing_complex(scene: Scene) -> frozenset[int]:
     """The nodes of the file that tell of complex numbers: most files have none."""
-    if "complex" not in scene._memo:
-        nodes = (*scene.file.of(ast.Constant), *scene.file.of(ast.Call))
-        scene._memo["complex"] = frozenset(id(n) for n in nodes if _shows_complex(n))
-    found = scene._memo["complex"]
-    assert isinstance(found, frozenset)
-    return found
+    nodes = (*scene.file.of(ast.Constant), *scene.file.of(ast.Call))
+    return frozenset(id(n) for n in nodes if _shows_complex(n))
 
 
 def _shows_complex(node: ast.AST) -> bool:

@@ -9,13 +9,14 @@ from enum import Enum
 from typing import Any
 
 from migrate.analysis.types.calling import bound_to
+from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, having, ordered, without_none
 from migrate.analysis.types.own_names import chooses_modes, own_names
 from migrate.sites import forward_names, module_members, operator_names, packages, unknown_receivers
 from migrate.sites.late_writes import late_setting, registered_child
 from migrate.sites.module_members import RENAMED, is_own
 from migrate.sites.packages import followed_name, follows
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.sites.unknown_receivers import FORWARD
 
 CLASS = "torch.nn.Module.__class__"
@@ -71,12 +72,14 @@ def find(scene: Scene) -> list[Reference]:
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 
+@once
+def _own_names(inference: Inference) -> frozenset[str]:
+    return own_names(inference)
+
+
 def _own(scene: Scene) -> list[Reference]:
     """The names of the project's Modules that are taken in a Cell: definitions and uses."""
-    notes = scene.inference.program.notes
-    if "own names" not in notes:
-        notes["own names"] = own_names(scene.inference)
-    names = notes["own names"]
+    names = _own_names(scene.inference)
     found: list[Reference] = []
     for node in scene.file.nodes if names else ():
         if isinstance(node, ast.Attribute) and node.attr in names:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 from migrate.analysis.facts import Facts
 from migrate.analysis.program import Class, File, Function
@@ -17,6 +18,8 @@ from migrate.records.outcomes import Site
 from migrate.syntax.source import Source
 
 WITH_NONE = "holding None"
+Fact = TypeVar("Fact")
+Of = TypeVar("Of", "Scene", Inference)
 
 
 # what torch takes Python's types for where it wants a dtype
@@ -141,3 +144,33 @@ class Scene:
 
     def site(self, name: str, node: ast.AST) -> Site:
         return self.source.site(name, node)
+
+
+def once(fact: Callable[[Of], Fact]) -> Callable[[Of], Fact]:
+    """Compute a fact of a whole program once, and keep it with the program."""
+    key = f"{fact.__module__}.{fact.__qualname__}"
+
+    @wraps(fact)
+    def known(of: Of) -> Fact:
+        inference = of.inference if isinstance(of, Scene) else of
+        notes = inference.program.notes
+        if key not in notes:
+            notes[key] = fact(of)
+        kept: Fact = notes[key]
+        return kept
+
+    return known
+
+
+def once_a_file(fact: Callable[[Scene], Fact]) -> Callable[[Scene], Fact]:
+    """Compute a fact of one file once, and keep it with the scene."""
+    key = f"{fact.__module__}.{fact.__qualname__}"
+
+    @wraps(fact)
+    def known(scene: Scene) -> Fact:
+        if key not in scene._memo:
+            scene._memo[key] = fact(scene)
+        kept: Fact = scene._memo[key]  # type: ignore[assignment]
+        return kept
+
+    return known

@@ -22,7 +22,7 @@ from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Findings, Found, Part, Rewriting, foreign
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
     first_start,
@@ -255,7 +255,7 @@ def _numbered(scene: Scene, node: ast.Return) -> Found | None:
 _NUMBERS = ("int", "float", "bool", "str", "None")
 
 
-@scope.once
+@once
 def _used(inference: Inference) -> frozenset[str]:
     """Return the names of functions and methods whose results somebody takes."""
     return frozenset(
@@ -559,7 +559,7 @@ def _kinds(error: str) -> frozenset[str]:
     return frozenset(names - {"Exception", "BaseException", "object"})
 
 
-@scope.once
+@once
 def _awaited(inference: Inference) -> frozenset[str]:
     """Return the last names of all errors that some handler of the program is for."""
     handlers = [h for f in inference.program.files.values() for h in f.of(ast.ExceptHandler)]

@@ -35,7 +35,7 @@ from migrate.rules.graph.scope import Findings, Found, Rewriting, Silent
 from migrate.rules.leaking import leaks
 from migrate.rules.stopped import quiet
 from migrate.sites.references import Form, Reference
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.trees import last_name
 
 _AROUND = (objects.renamed, objects.rewrites, methods.rewrites, objects.results, values.partials)
@@ -113,7 +113,7 @@ def decide(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     return Refusal(scene.site(name, node), code, reason, step, keep=True)
 
 
-@scope.once_a_file
+@once_a_file
 def _flagged(scene: Scene) -> list[Silent]:
     """Return what is flagged, once for a statement and name."""
     made = rewritings(scene)
@@ -254,7 +254,7 @@ def _gets_tensors(scene: Scene, owner: Class, node: ast.Call) -> bool:
     return held and not scene.is_module_class(owner)
 
 
-@scope.once_a_file
+@once_a_file
 def _namedtuples(scene: Scene) -> set[str]:
     """``Pair = namedtuple("Pair", "a b")`` at the head of the file."""
     return {

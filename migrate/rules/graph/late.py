@@ -14,7 +14,7 @@ import ast
 
 from migrate.analysis.types.kinds import is_all
 from migrate.records.outcomes import Edit, Outcome
-from migrate.rules.graph import scope, values
+from migrate.rules.graph import values
 from migrate.rules.graph.scope import (
     Checks,
     Findings,
@@ -23,7 +23,7 @@ from migrate.rules.graph.scope import (
     builtin,
     only_tells,
 )
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once_a_file
 from migrate.sites.selections import is_selection
 from migrate.syntax.trees import last_name
 
@@ -185,7 +185,7 @@ class Asked:
         )
 
 
-@scope.once_a_file
+@once_a_file
 def asked_of(scene: Scene) -> Asked:
     """Return the answers for one file."""
     return Asked(scene)

@@ -17,7 +17,7 @@ from migrate.rules.called_from import sites_of
 from migrate.rules.dedent import unwrapped
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import last_name
 
@@ -105,7 +105,7 @@ def _renewing(scene: Scene, block: ast.If, own: str) -> frozenset[int]:
     return frozenset.intersection(*(known.get(m, frozenset()) for m in filled or ("",)))
 
 
-@scope.once
+@once
 def _emptying(inference: Inference) -> dict[str, frozenset[int]]:
     """Return the nodes of all methods of the program that empty a member, by its name."""
     found: dict[str, set[int]] = {}
@@ -335,7 +335,7 @@ def constructing(scene: Scene) -> frozenset[int]:
     return _constructing(scene.inference)
 
 
-@scope.once
+@once
 def _constructing(inference: Inference) -> frozenset[int]:
     inside: set[int] = set()
     for owner in inference.program.classes.values():

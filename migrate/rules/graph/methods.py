@@ -24,7 +24,7 @@ from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line, first_start, line_end
 from migrate.syntax.trees import is_super, within
 
@@ -277,7 +277,7 @@ def _first(node: ast.AST) -> ast.stmt:
     return body[1] if text and len(body) > 1 else body[0]
 
 
-@scope.once
+@once
 def _wrappers(inference: Inference) -> dict[int, Wrapper]:
     """Return the wrappers of all compiled functions, by their nodes."""
     found: dict[int, Wrapper] = {}

@@ -23,7 +23,7 @@ from migrate.records.outcomes import Edit
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once, once_a_file
 from migrate.syntax.lines import begins_line, ends_line, line_end
 from migrate.syntax.trees import all_parameters, within
 
@@ -56,7 +56,7 @@ def switched(scene: Scene) -> Iterator[Edit]:
         yield behind(scene, statement, whole)
 
 
-@scope.once
+@once
 def _sets_parts(inference: Inference) -> bool:
     """Return whether host code of the program sets the mode of a Module inside another."""
     return any(
@@ -235,7 +235,7 @@ _QUIET = frozenset(
 )
 
 
-@scope.once_a_file
+@once_a_file
 def _compiled(scene: Scene) -> frozenset[int]:
     """Return the nodes of compiled code."""
     return frozenset(id(n) for f in scope.compiled_here(scene) for n in f.nodes)
@@ -298,7 +298,7 @@ def behind(scene: Scene, statement: ast.stmt, whole: ast.expr | None = None) -> 
 # -- what compiled code reads -------------------------------------------------------------------
 
 
-@scope.once
+@once
 def _reads(inference: Inference) -> Reads:
     """Return the members that compiled code reads, with their classes; globals, with their paths.
 
@@ -326,7 +326,7 @@ def _reads(inference: Inference) -> Reads:
     return {name: frozenset(keys) for name, keys in found.items() if keys}
 
 
-@scope.once
+@once
 def _sites(inference: Inference) -> Sites:
     """Return the sites of the containers that compiled code finds: on objects, and outside."""
     found: set[Site] = set()

@@ -23,7 +23,7 @@ from migrate.rules import record_classes
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
 from migrate.rules.record_classes import Record, asked_class, field_of, record_keys, records
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
 _STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")
@@ -149,7 +149,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
             yield Silent(field, found)
 
 
-@scope.once
+@once
 def _written(inference: Inference) -> set[str]:
     """Return the classes of records of which compiled code writes a field."""
     known = records(inference)
@@ -256,7 +256,7 @@ def _named_tuple(inference: Inference, node: ast.expr) -> bool:
     return _is(inference.kind(node.func), "foreign", _NAMED)
 
 
-@scope.once
+@once
 def _changed(inference: Inference) -> frozenset[str]:
     """Return the namedtuples that compiled code asks for and makes none of."""
     asked: set[str] = set()

@@ -6,7 +6,7 @@ import ast
 import keyword
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any, TypeVar
 
 from migrate.analysis.program import Function, method_of
@@ -16,7 +16,7 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once, once_a_file
 from migrate.syntax.trees import ByClass, is_super, last_name, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
@@ -24,7 +24,6 @@ _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
 
 Found = tuple[str, str, str, str]  # code, name, reason, next step
 Part = str | Piece
-Fact = TypeVar("Fact")
 Rule = TypeVar("Rule")
 
 
@@ -102,35 +101,6 @@ def unless_told(*checks: Check) -> tuple[Check, ...]:
         return made if made and not only_tells(scene, node) else None
 
     return tuple(partial(outside, check) for check in checks)
-
-
-def once(fact: Callable[[Inference], Fact]) -> Callable[[Inference], Fact]:
-    """Compute a fact of a whole program once, and keep it with the program."""
-    key = f"{fact.__module__}.{fact.__qualname__}"
-
-    @wraps(fact)
-    def known(inference: Inference) -> Fact:
-        notes = inference.program.notes
-        if key not in notes:
-            notes[key] = fact(inference)
-        kept: Fact = notes[key]
-        return kept
-
-    return known
-
-
-def once_a_file(fact: Callable[[Scene], Fact]) -> Callable[[Scene], Fact]:
-    """Compute a fact of one file once, and keep it with the scene."""
-    key = f"{fact.__module__}.{fact.__qualname__}"
-
-    @wraps(fact)
-    def known(scene: Scene) -> Fact:
-        if key not in scene._memo:
-            scene._memo[key] = fact(scene)
-        kept: Fact = scene._memo[key]  # type: ignore[assignment]
-        return kept
-
-    return known
 
 
 # -- what is compiled ---------------------------------------------------------------------------

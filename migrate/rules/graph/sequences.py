@@ -17,7 +17,7 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import scope, values
 from migrate.rules.graph.scope import Checks, Part, builtin, foreign
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line, indent_of, may_hold_comment, step_of
 from migrate.syntax.trees import within
 
@@ -133,7 +133,7 @@ def _each_pair(scene: Scene, node: ast.Call, over: ast.expr) -> Edit:
     return scope.whole(scene, node, "{key: value for key, value in ", _inside(scene, over), "}")
 
 
-@scope.once
+@once
 def _asks_for_order(inference: Inference) -> bool:
     """Return whether any file asks for an OrderedDict, or uses what a dict does not have."""
     program = inference.program

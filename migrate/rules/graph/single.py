@@ -16,7 +16,7 @@ from migrate.codegen.substitution import piece
 from migrate.rules.graph import scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.lines import first_start
 from migrate.syntax.trees import last_name
 
@@ -48,7 +48,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
             yield Silent(node, ("GRF619", ast.unparse(node), why, step))
 
 
-@scope.once_a_file
+@once_a_file
 def _consumers(scene: Scene) -> list[ast.expr]:
     """Return the expressions whose value the last bits of a float decide."""
     seen, found = _seen(scene), []
@@ -145,7 +145,7 @@ class _Seen:
         return _worst([left, right]) if exact else "computed"
 
 
-@scope.once_a_file
+@once_a_file
 def _seen(scene: Scene) -> _Seen:
     return _Seen(scene)
 

@@ -21,7 +21,7 @@ from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, compiled_here
 from migrate.sites import module_members
 from migrate.sites.forward_names import line
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once, once_a_file
 from migrate.syntax.lines import begins_line, first_start, line_end
 from migrate.syntax.trees import last_name, within
 
@@ -44,7 +44,7 @@ def locals_of(scene: Scene) -> Iterator[Rewriting]:
 Kept = tuple[str, Function, list[ast.Attribute]]
 
 
-@scope.once_a_file
+@once_a_file
 def kept(scene: Scene) -> list[Kept]:
     """Return each attribute that a compiled method binds anew, with its uses there in order."""
     return list(_kept(scene))
@@ -160,7 +160,7 @@ def family(scene: Scene, key: str) -> frozenset[str]:
     return _families(scene.inference).get(key, frozenset())
 
 
-@scope.once
+@once
 def _families(inference: Inference) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for other in inference.program.classes:
@@ -226,7 +226,7 @@ def is_empty_start(scene: Scene, node: ast.Attribute, function: Function) -> boo
     return empty and nothing and scene.function(node) is start
 
 
-@scope.once
+@once
 def known_places(inference: Inference) -> dict[str, list[ast.AST]]:
     """Return every attribute and text of the program by its name: what may know a member."""
     found: dict[str, list[ast.AST]] = {}

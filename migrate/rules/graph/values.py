@@ -18,7 +18,7 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Span
 from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
@@ -272,7 +272,7 @@ def _type_asked(scene: Scene, node: ast.Compare) -> Edit | None:
     return scope.whole(scene, node, f"{head}isinstance(", value, f", {classes})")
 
 
-@scope.once
+@once
 def _derives(inference: Inference) -> bool:
     """Return whether the program has tuples, lists, dicts or texts of other classes."""
     program = inference.program
