@@ -1,4 +1,8 @@
-"""Decide calls of torch functions, classes and methods, and names as values, by their rows."""
+"""Decide calls of torch functions, classes and methods, and names as values, by their rows.
+
+Collectives of torch.distributed write into what they are given: where that is a part of another
+tensor (``x[0]``), its memory is a copy in MindSpore, and the other would not change.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,7 @@ from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, ZERO, Chosen, NotC
 from migrate.mapping.table import POLICY_DROP, Row, Table
 from migrate.mapping.templates import is_closed, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
-from migrate.rules import (
-    autograd,
-    checkpoints,
-    collectives,
-    compiled_operators,
-    optimizers,
-    type_names,
-)
+from migrate.rules import autograd, checkpoints, compiled_operators, optimizers, type_names
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.sites.origins import is_made_whole
 from migrate.sites.scene import Scene
@@ -107,7 +104,7 @@ def decide_call(
     if chosen[0].row.rule:
         return run_rule(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
     chosen = [c for c in chosen if not c.row.rule]  # like a flag, a rule counts if it comes first
-    if shared := collectives.refusal(scene, site, call):
+    if shared := refusal(scene, site, call):
         return shared
     edits = [edit_of(scene, site, call, receiver, c) for c in chosen]
     forms = {shown(scene.source, e.parts) for e in edits if e.parts is not None}
@@ -267,3 +264,45 @@ def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
     """A call or setting without effect goes with its statement."""
     where = site.at(removed_span(scene.source, statement))
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)
+
+
+_WRITERS = frozenset(f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "reduce"))
+_SHARING = frozenset(
+    "data detach expand expand_as flatten narrow permute ravel reshape select squeeze t transpose "
+    "unsqueeze unbind view view_as".split()
+)
+
+
+def refusal(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
+    """A Refusal where the tensor is no variable, or one that may share another's memory."""
+    if site.name not in _WRITERS:
+        return None
+    given = [*call.args, *(k.value for k in call.keywords if k.arg == "tensor")]
+    target = given[0] if given else None
+    if isinstance(target, ast.Name) and not _is_part(scene, target):
+        values = scene.facts.values(target, parts=True)
+        if not any(_shares(v) for v in values if v is not None):  # a parameter is the caller's own
+            return None
+    return Refusal(
+        site,
+        "INP202",
+        "the tensor may share memory with another, which would not change",
+        "bind a clone() to a name, and give that name",
+    )
+
+
+def _is_part(scene: Scene, name: ast.Name) -> bool:
+    """Return whether a loop over a Tensor may bind a name, to a part of it."""
+    loops = [scene.parent(b.place) for b in scene.facts.reach(name).bindings]
+    return any(
+        isinstance(n, ast.For | ast.comprehension)
+        and any(a.kind == "Tensor" for a in scene.kind(n.iter))
+        for n in loops
+    )
+
+
+def _shares(value: ast.expr) -> bool:
+    """Whether a value may be (part of) another tensor: a name, a part, or a view of one."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr in _SHARING
+    return isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple))

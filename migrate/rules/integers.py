@@ -6,23 +6,25 @@ place gets the dtype of the sum, which torch keeps.
 What a cast makes of floats is cut off from the gradient, where it may become a float again.
 
 Kinds carry no dtype. It is found here from what makes a Tensor, along the bindings that reach a
-use; where any of them does not tell, the code stays as it is.
+use; where any of them does not tell, the code stays as it is. Python's int, float and bool are
+written as the dtypes that torch takes them for.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.buffer_gradients import carries
-from migrate.sites.scene import Scene
+from migrate.sites.scene import DTYPES, Scene
 from migrate.syntax.trees import last_name
 
 _FLOATING = frozenset(
@@ -414,3 +416,32 @@ class Exact(Dtypes):
 def _joined(sorts: list[str]) -> str:
     """Return the sort of what several make together; "" where one of them is unknown."""
     return max(sorts, key=_ORDER.index) if sorts and "" not in sorts else ""
+
+
+_POSITIONAL = ("torch.Tensor.to", "torch.Tensor.type")
+
+
+def written(scene: Scene) -> Iterator[Edit]:
+    """``torch.zeros(3, dtype=int)``, ``x.to(float)``: int64 and float64."""
+    for name in scene.file.of(ast.Name):
+        kind = scene.kind(name)
+        builtin = next(iter(kind)).name if len(kind) == 1 else ""
+        if name.id not in DTYPES or builtin != name.id or not _is_dtype(scene, name):
+            continue
+        text, root = scene.spelling.local(DTYPES[name.id])
+        span = scene.source.span(name)
+        site = Site("dtype", span, name.lineno, name.col_offset + 1)
+        yield Edit(site, Outcome.CONVERTED, (text,), needs=frozenset((root,)))
+
+
+def _is_dtype(scene: Scene, name: ast.Name) -> bool:
+    """Return whether a call of torch takes a name for a dtype."""
+    parent = scene.parent(name)
+    keyword = parent.arg if isinstance(parent, ast.keyword) else ""
+    call = scene.parent(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call) or call.func is name:
+        return False
+    called = [a.name for a in scene.kind(call.func) if a.kind in ("ref", "method")]
+    if not called or not all(n.startswith("torch.") for n in called):
+        return False
+    return keyword == "dtype" or (not keyword and all(n in _POSITIONAL for n in called))

@@ -10,7 +10,6 @@ from typing import TypeGuard
 from migrate.analysis.dataflow import WIDEN_AFTER
 from migrate.analysis.types import contents, values
 from migrate.analysis.types.annotations import annotated, is_generic
-from migrate.analysis.types.arithmetic import binary
 from migrate.analysis.types.calling import Calling
 from migrate.analysis.types.frame import State, joined, widened
 from migrate.analysis.types.kinds import (
@@ -36,6 +35,7 @@ from migrate.analysis.types.kinds import (
     sequence,
     shallow,
 )
+from migrate.analysis.types.python_results import binary
 from migrate.syntax.trees import defaults
 
 _CONSTANTS = {bool: BOOL, int: INT, float: FLOAT, str: STR, type(None): NONE}

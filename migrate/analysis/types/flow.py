@@ -10,7 +10,6 @@ from migrate.analysis.cfg import Edge, Graph, Node, Role, Unit, Why
 from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.types import contents, evidence, narrowing, parametric, values
 from migrate.analysis.types.annotations import annotated
-from migrate.analysis.types.arithmetic import binary
 from migrate.analysis.types.contents import is_given
 from migrate.analysis.types.expressions import Evaluator
 from migrate.analysis.types.frame import Effects, Environment, Grown, Note, State, joined, widened
@@ -33,6 +32,7 @@ from migrate.analysis.types.kinds import (
     without_none,
 )
 from migrate.analysis.types.memos import Memo, iterated
+from migrate.analysis.types.python_results import binary
 from migrate.syntax.trees import children
 
 ROUNDS = 6  # in which evidence leads to more evidence; what would take longer stays unknown
