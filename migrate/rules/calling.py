@@ -1,7 +1,8 @@
 """Decide calls of torch functions, classes and methods, and names as values, by their rows.
 
-Collectives of torch.distributed write into what they are given: where that is a part of another
-tensor (``x[0]``), its memory is a copy in MindSpore, and the other would not change.
+Collectives of torch.distributed change the very tensor that they are given. What is computed of
+another tensor (``x.detach()``, ``x[0]``) has its memory in torch and is a copy in MindSpore, so
+that the other would not change: those are refused.
 """
 
 from __future__ import annotations

@@ -12,8 +12,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.analysis.program import File, Function, Program
+from migrate.analysis.program import File, Function
+from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Piece, Span
+from migrate.sites.scene import once
 from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
@@ -148,7 +150,7 @@ def _is_odd(view: View, function: Function) -> bool:
 def _call_sites(view: View, function: Function) -> list[_Call] | None:
     """The statements that call a function; None if it is mentioned in any other way."""
     found = []
-    named = _named(view.inference.program).get(function.name, ())
+    named = _named(view.inference).get(function.name, ())
     for file, node in _objects_called(view, function) if function.name == "__call__" else named:
         called = function.name == "__call__"
         if not called and not _mentions(view, function, node, file is view.file):
@@ -171,18 +173,16 @@ def _objects_called(view: View, function: Function) -> Iterator[tuple[File, ast.
                 yield file, call.func
 
 
-def _named(program: Program) -> dict[str, list[tuple[File, ast.AST]]]:
+@once
+def _named(inference: Inference) -> dict[str, list[tuple[File, ast.AST]]]:
     """The names, attributes and imported names of a program, by the last name."""
-    notes = program.notes
-    if "named" not in notes:
-        found: dict[str, list[tuple[File, ast.AST]]] = {}
-        for file in program.files.values():
-            for node in file.nodes:
-                if isinstance(node, (ast.Name, ast.Attribute, ast.alias)):
-                    name = node.name if isinstance(node, ast.alias) else last_name(node)
-                    found.setdefault(name, []).append((file, node))
-        notes["named"] = found
-    return notes["named"]  # type: ignore[no-any-return]
+    found: dict[str, list[tuple[File, ast.AST]]] = {}
+    for file in inference.program.files.values():
+        for node in file.nodes:
+            if isinstance(node, (ast.Name, ast.Attribute, ast.alias)):
+                name = node.name if isinstance(node, ast.alias) else last_name(node)
+                found.setdefault(name, []).append((file, node))
+    return found
 
 
 def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool:
