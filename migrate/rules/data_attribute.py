@@ -381,9 +381,8 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
 
 def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
     """Refuse a ``state_dict()`` that is kept while the memory of a weight is bound anew."""
-    if not any(
-        _stores_data(scene, n) for f in scene.inference.program.files.values() for n in f.nodes
-    ):
+    near = scene.inference.program.joined(scene.file.path)
+    if not any(_stores_data(scene_of(scene, file), n) for file in near for n in file.nodes):
         return None
     holder = scene.parent(call)
     while isinstance(holder, (ast.Attribute, ast.Call, ast.comprehension)) or (
@@ -438,5 +437,7 @@ def _binds(scene: Scene, item: ast.AST, name: str) -> bool:
 
 
 def _stores_data(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a statement gives a Tensor other memory, as ``x.data -= y`` does not."""
     stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    return stored and is_data(scene, node)
+    anew = stored and not isinstance(scene.parent(node), ast.AugAssign)
+    return anew and is_data(scene, node)

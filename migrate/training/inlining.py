@@ -229,7 +229,8 @@ def _is_alone(view: View, function: Function) -> bool:
     owner, program = function.owner, view.inference.program
     if owner is None or view.inference.summaries.graph.derived(owner) or owner.node.bases:
         return False
-    asked = (c for f in program.files.values() for c, _ in f.calls.get("getattr", ()))
+    near = program.joined(function.path)
+    asked = (c for f in near for c, _ in f.calls.get("getattr", ()))
     return all(len(c.args) > 1 and isinstance(c.args[1], ast.Constant) for c in asked)
 
 
