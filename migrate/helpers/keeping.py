@@ -4,6 +4,7 @@ import functools
 
 import mindspore as ms
 from mindspore import ops
+from mindspore.graph.api import _pynative_executor
 
 
 @ops.constexpr(check=False)
@@ -47,8 +48,12 @@ def random_number(draw, *bounds):
 
 
 def compile_anew():
-    """Make graph mode compile again: what has just changed is a constant of its graphs."""
-    ms.ms_memory_recycle()
+    """Make graph mode compile again: what has just changed is a constant of its graphs.
+
+    Not while PyNative computes a gradient, of which nothing would be left.
+    """
+    if not _pynative_executor.grad_flag():
+        ms.ms_memory_recycle()
 
 
 def wraps(function):

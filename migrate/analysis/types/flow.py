@@ -434,6 +434,8 @@ class Flow(Evaluator):
         self.kind(node.annotation)
         written = values.resolved(annotated(node.annotation, self.world.kinds), self.world)
         if node.value is not None:
+            if written == UNKNOWN and self.world.is_field(node):
+                value = join(value, UNKNOWN)
             self.bind(node.target, value if written == UNKNOWN else _refine(written, value))
         elif not isinstance(node.target, ast.Attribute) or written != UNKNOWN:
             self.bind(node.target, written)

@@ -495,6 +495,10 @@ class Inference(Told):
         """Whether a class of the project is a torch Module."""
         return self._ask(("is module", key), bool)
 
+    def is_field(self, node: ast.AnnAssign) -> bool:
+        """Return whether the constructor of a record may set what a class body declares."""
+        return id(node) in self.index.fields
+
     def is_function(self, key: str) -> bool:
         """Whether a class of the project is a torch.autograd.Function."""
         return self._classes.is_function(key)

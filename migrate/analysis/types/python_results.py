@@ -150,7 +150,8 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
     first = args[0] if args else NOTHING
     if name.startswith("."):
         return UNKNOWN
-    if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache"):
+    if name in ("copy.deepcopy", "copy.copy", "typing.cast", "functools.lru_cache",
+                "dataclasses.replace"):  # fmt: skip
         return args[-1] if name == "typing.cast" and args else first or UNKNOWN
     if name == "functools.partial":
         return frozenset((Atom("partial", items=(first,)),))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.program import Class, File, Function, Program
 from migrate.analysis.types.captured import bound_in
-from migrate.syntax.trees import all_parameters, children
+from migrate.syntax.trees import all_parameters, children, last_name
 
 Unit = Function | str  # a function, or the top level of the file at a path
 
@@ -20,6 +20,7 @@ class UnitIndex:
     program: Program
     stored_attributes: set[str] = field(default_factory=set)
     annotation_ids: set[int] = field(default_factory=set)
+    fields: set[int] = field(default_factory=set)  # what the constructor of a record may set
     _calls: dict[Unit, list[ast.Call]] = field(default_factory=dict)
     _stores: dict[Unit, list[ast.Attribute]] = field(default_factory=dict)
     _functions: dict[Unit, list[Function]] = field(default_factory=dict)
@@ -76,6 +77,8 @@ class UnitIndex:
         """Note what an annotation says of a variable, or of an attribute of a class."""
         unit = self.unit_of(file, node)
         owner = file.classes.get(id(file.parents.get(id(node))))
+        if owner is not None and _is_record(owner.node):
+            self.fields.add(id(node))
         name = node.target.id if isinstance(node.target, ast.Name) else ""
         if isinstance(node.target, ast.Attribute) and isinstance(node.target.value, ast.Name):
             method = unit
@@ -164,3 +167,12 @@ class UnitIndex:
             if id(node) not in inner:
                 todo += children(node)
         return True
+
+
+_RECORDS = frozenset({"dataclass", "define", "frozen", "mutable", "s", "attrs"})
+
+
+def _is_record(node: ast.ClassDef) -> bool:
+    """Return whether a decorator makes a constructor of the annotated names of a class."""
+    called = (d.func if isinstance(d, ast.Call) else d for d in node.decorator_list)
+    return not _RECORDS.isdisjoint(last_name(func) for func in called)
