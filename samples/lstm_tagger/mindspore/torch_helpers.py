@@ -38,9 +38,12 @@ def _calculate_fan_in_and_fan_out(tensor):
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def drawn(tensor, distribution):
-    """Fills ``tensor`` with numbers of a MindSpore Initializer."""
-    return overwrite(tensor, initializer(distribution, tensor.shape, ms.float32).init_data())
+def drawn(tensor, distribution, shift=0.0):
+    """Fills ``tensor`` with numbers of a MindSpore Initializer; one without elements stays."""
+    if 0 in tensor.shape:
+        return tensor
+    values = initializer(distribution, tensor.shape, ms.float32).init_data()
+    return overwrite(tensor, values + shift)
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):

@@ -72,9 +72,12 @@ def _calculate_correct_fan(tensor, mode):
     return _calculate_fan_in_and_fan_out(tensor)[0 if mode.lower() == "fan_in" else 1]
 
 
-def drawn(tensor, distribution):
-    """Fills ``tensor`` with numbers of a MindSpore Initializer."""
-    return overwrite(tensor, initializer(distribution, tensor.shape, ms.float32).init_data())
+def drawn(tensor, distribution, shift=0.0):
+    """Fills ``tensor`` with numbers of a MindSpore Initializer; one without elements stays."""
+    if 0 in tensor.shape:
+        return tensor
+    values = initializer(distribution, tensor.shape, ms.float32).init_data()
+    return overwrite(tensor, values + shift)
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):

@@ -3,6 +3,7 @@
 
 import mindspore as ms
 from mindspore import Parameter, nn, ops
+from mindspore.graph.api import _pynative_executor
 
 
 def reduction_of(size_average, reduce, reduction):
@@ -74,8 +75,12 @@ def switch(cell, mode=True):
 
 
 def compile_anew():
-    """Make graph mode compile again: what has just changed is a constant of its graphs."""
-    ms.ms_memory_recycle()
+    """Make graph mode compile again: what has just changed is a constant of its graphs.
+
+    Not while PyNative computes a gradient, of which nothing would be left.
+    """
+    if not _pynative_executor.grad_flag():
+        ms.ms_memory_recycle()
 
 
 def modes_are_set(cell):

@@ -21,9 +21,12 @@ def overwrite(tensor, value):
     return tensor.copy_(value)
 
 
-def drawn(tensor, distribution):
-    """Fills ``tensor`` with numbers of a MindSpore Initializer."""
-    return overwrite(tensor, initializer(distribution, tensor.shape, ms.float32).init_data())
+def drawn(tensor, distribution, shift=0.0):
+    """Fills ``tensor`` with numbers of a MindSpore Initializer; one without elements stays."""
+    if 0 in tensor.shape:
+        return tensor
+    values = initializer(distribution, tensor.shape, ms.float32).init_data()
+    return overwrite(tensor, values + shift)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
