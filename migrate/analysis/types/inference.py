@@ -85,6 +85,7 @@ class Inference(Told):
         self.has_torch = has_torch(self.program, self.table, self.roots)
         self.summaries = Summaries(self.program, before)
         self.index = UnitIndex(self.program)
+        self.is_field = self.index.is_field
         self._elimination = Elimination(self)
 
     def renew(self, program: Program) -> None:
@@ -494,10 +495,6 @@ class Inference(Told):
     def is_module(self, key: str) -> bool:
         """Whether a class of the project is a torch Module."""
         return self._ask(("is module", key), bool)
-
-    def is_field(self, node: ast.AnnAssign) -> bool:
-        """Return whether the constructor of a record may set what a class body declares."""
-        return id(node) in self.index.fields
 
     def is_function(self, key: str) -> bool:
         """Whether a class of the project is a torch.autograd.Function."""

@@ -51,6 +51,10 @@ class UnitIndex:
                     self._stores.setdefault(unit, []).append(node)
                     self.stored_attributes.add(node.attr)
 
+    def is_field(self, node: ast.AnnAssign) -> bool:
+        """Return whether the constructor of a record may set what a class body declares."""
+        return id(node) in self.fields
+
     def _define(self, function: Function) -> None:
         unit = self.around(function)
         self._functions.setdefault(unit, []).append(function)
