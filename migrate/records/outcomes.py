@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -82,7 +82,7 @@ class Site:
 
     def at(self, span: Span) -> Site:
         """Return the same reference with another span."""
-        return replace(self, span=span)
+        return Site(self.name, span, self.line, self.column)
 
 
 @dataclass(frozen=True)

@@ -156,8 +156,7 @@ def once(fact: Callable[[Of], Fact]) -> Callable[[Of], Fact]:
         notes = inference.program.notes
         if key not in notes:
             notes[key] = fact(of)
-        kept: Fact = notes[key]
-        return kept
+        return notes[key]  # type: ignore[no-any-return]
 
     return known
 
@@ -170,7 +169,6 @@ def once_a_file(fact: Callable[[Scene], Fact]) -> Callable[[Scene], Fact]:
     def known(scene: Scene) -> Fact:
         if key not in scene._memo:
             scene._memo[key] = fact(scene)
-        kept: Fact = scene._memo[key]  # type: ignore[assignment]
-        return kept
+        return scene._memo[key]  # type: ignore[return-value]
 
     return known
