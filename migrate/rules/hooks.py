@@ -13,9 +13,10 @@ from itertools import pairwise
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import Atom, Kind, ordered
+from migrate.analysis.types.kinds import Atom, Kind, is_all, ordered
 from migrate.records.outcomes import Refusal, Site
 from migrate.rules.torch_sharing import METADATA, is_view_name, shares
+from migrate.sites.scene import once
 
 REGISTERING = {"register_forward_hook": (1, 2), "register_forward_pre_hook": (1,),
                "register_module_forward_hook": (1, 2),
@@ -26,7 +27,7 @@ _INPUT, _OUTPUT = 1, 2  # the places of a hook's parameters behind the Module
 
 @dataclass(frozen=True)
 class Kept:
-    """The classes of Modules whose inputs, and whose results, a hook keeps; "*" for any."""
+    """The classes of Modules whose inputs, and whose results, a hook keeps, as far as known."""
 
     inputs: frozenset[str]
     outputs: frozenset[str]
@@ -40,7 +41,7 @@ def kept(inference: Inference) -> Kept:
         for name, places in REGISTERING.items():
             for _, call, _ in inference.program.calls.get(name, ()):
                 for place in _kept_by(inference, call, places):
-                    found[place] |= _modules(inference, call)
+                    found[place] |= _modules(inference, call) - {_ANY}
         notes["hooks"] = Kept(frozenset(found[_INPUT]), frozenset(found[_OUTPUT]))
     known = notes["hooks"]
     assert isinstance(known, Kept)
@@ -48,9 +49,8 @@ def kept(inference: Inference) -> Kept:
 
 
 def holds(classes: frozenset[str], atom: Atom) -> bool:
-    """Return whether a call of a Module is one that a hook may see."""
-    named = atom.name in classes or _ANY in classes
-    return named and atom.kind in ("Module", "unknown") and bool(classes)
+    """Return whether a call of a Module is one that a hook sees."""
+    return atom.kind == "Module" and atom.name in classes
 
 
 def overwritten(inference: Inference, site: Site, call: ast.Call, name: str) -> Refusal | None:
@@ -59,13 +59,31 @@ def overwritten(inference: Inference, site: Site, call: ast.Call, name: str) -> 
     hooked = _modules(inference, call) if _kept_by(inference, call, places) else set()
     if not hooked:
         return None
+    step = "keep a clone() of it, or build the layers without inplace"
+    if _ANY in hooked and _writes(inference):
+        why = "nothing tells which Module it is: what it keeps may be changed in place behind that"
+        return Refusal(site, "INP203", why, step)
     for _, made, _ in inference.program.calls.get("Sequential", ()):
         if any(_changes_behind(atom, hooked) for atom in inference.kinds.get(id(made), ())):
-            why = (
-                f"what it keeps is changed in place by a layer of nn.Sequential, line {made.lineno}"
-            )
-            return Refusal(site, "INP203", why, "keep a clone() of it, or build it without inplace")
+            why = f"a layer of nn.Sequential, line {made.lineno}, changes what it keeps in place"
+            return Refusal(site, "INP203", why, step)
     return None
+
+
+@once
+def _writes(inference: Inference) -> bool:
+    """Return whether a program makes layers that work in place, or adds to Tensors in place."""
+    calls = (call for sites in inference.program.calls.values() for _, call, _ in sites)
+    layers = any("inplace" in a.keys for c in calls for a in inference.kinds.get(id(c), ()))
+    return layers or any(
+        isinstance(n, ast.AugAssign)
+        and is_all(inference.kinds.get(id(n.target), _NOTHING), "Tensor")
+        for file in inference.program.files.values()
+        for n in file.of(ast.AugAssign)
+    )
+
+
+_NOTHING: Kind = frozenset()
 
 
 def _changes_behind(sequence: Atom, hooked: Iterable[str]) -> bool:
