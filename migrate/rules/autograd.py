@@ -65,6 +65,20 @@ def no_grad(
     return switched(scene, site, call)
 
 
+def is_grad_enabled(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """``True``, in a program that never switches gradients off."""
+    program = scene.inference.program
+    if any(map(program.mentions, (b"no_grad", b"inference_mode", b"set_grad_enabled"))):
+        why = "the program switches gradients off, and this asks whether it did"
+        return Refusal(site, "LOP301", why, "pass what it decides as an argument, or ask training")
+    return Edit(
+        site.at(scene.source.span(call)), Outcome.CONVERTED, ("True",), chosen.row.key,
+        note=chosen.row.note,
+    )  # fmt: skip
+
+
 def autocast(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:

@@ -32,6 +32,7 @@ RULES: Mapping[str, Rule] = {
     "autocast": autograd.autocast,
     "load_library": compiled_operators.load_library,
     "no_grad": autograd.no_grad,
+    "is_grad_enabled": autograd.is_grad_enabled,
     "registration": compiled_operators.registration,
     "type_name": type_names.type_name,
 }

@@ -22,7 +22,8 @@ REGISTERING = {"register_forward_hook": (1, 2), "register_forward_pre_hook": (1,
                "register_module_forward_hook": (1, 2),
                "register_module_forward_pre_hook": (1,)}  # fmt: skip
 _ANY = "*"
-_INPUT, _OUTPUT = 1, 2  # the places of a hook's parameters behind the Module
+# the places of a hook's parameters behind the Module; the last is a result behind keywords
+_INPUT, _OUTPUT, _LAST = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ def kept(inference: Inference) -> Kept:
     """Return what the hooks of a program keep."""
     notes = inference.program.notes
     if "hooks" not in notes:
-        found: dict[int, set[str]] = {_INPUT: set(), _OUTPUT: set()}
+        found: dict[int, set[str]] = {_INPUT: set(), _OUTPUT: set(), _LAST: set()}
         for name, places in REGISTERING.items():
             for _, call, _ in inference.program.calls.get(name, ()):
                 for place in _kept_by(inference, call, places):
                     found[place] |= _modules(inference, call) - {_ANY}
-        notes["hooks"] = Kept(frozenset(found[_INPUT]), frozenset(found[_OUTPUT]))
+        notes["hooks"] = Kept(frozenset(found[_INPUT]), frozenset(found[_OUTPUT] | found[_LAST]))
     known = notes["hooks"]
     assert isinstance(known, Kept)
     return known
@@ -109,6 +110,8 @@ def _modules(inference: Inference, call: ast.Call) -> set[str]:
 
 def _kept_by(inference: Inference, call: ast.Call, places: Iterable[int]) -> list[int]:
     """Return which of a hook's arguments it keeps; all of them if nothing tells what it is."""
+    if any(k.arg == "with_kwargs" for k in call.keywords):
+        places = (_INPUT, _OUTPUT, _LAST)
     hook = call.args[0] if call.args else next((k.value for k in call.keywords), None)
     kind = inference.kinds.get(id(hook), frozenset())
     functions = [inference.program.functions.get(a.name) for a in kind]
@@ -165,11 +168,14 @@ def _is_held(inference: Inference, function: Function, node: ast.AST) -> bool:
             break
     if isinstance(user, (ast.Assign, ast.AnnAssign)):
         targets = user.targets if isinstance(user, ast.Assign) else [user.target]
-        return any(not isinstance(t, ast.Name) for t in targets)
+        return any(not isinstance(t, ast.Name) or t.id in function.globals for t in targets)
     if isinstance(user, ast.Call):  # of something that may keep it
         callee = inference.kinds.get(id(user.func), frozenset())
         return not callee or any(
-            not (a.kind == "builtin" or (a.name.startswith("torch.") and not shares(a.name)))
+            not (
+                (a.kind == "builtin" and a.name != "setattr")
+                or (a.name.startswith("torch.") and not shares(a.name))
+            )
             for a in callee
         )
     return isinstance(user, (ast.List, ast.Tuple, ast.Dict, ast.Set))

@@ -87,7 +87,7 @@ def _decided(
     if quiet and data_attribute.keeps_gradient(scene, receiver):
         return data_attribute.straight_through(site, receiver)
     if own and (cut or not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER))):
-        edit = _pure(scene, call, receiver, edit, found.assigned)
+        edit = _pure(scene, call, receiver, edit)
     elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:
         cast = (".astype(", piece(scene.source, receiver), ".dtype)")
         edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
@@ -219,11 +219,8 @@ def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:
     return edit.parts
 
 
-def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit, assigned: bool) -> Edit:
-    """The row's own form changes the tensor: for a variable the value is made anew.
-
-    ``assigned``: it is written into the tensor, which converts and broadcasts it.
-    """
+def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit) -> Edit:
+    """The row's own form changes the tensor: for a variable the value is made anew."""
     assert edit.parts is not None
     last, source = edit.site.name.rpartition(".")[2], scene.source
     held = piece(source, receiver)
@@ -237,8 +234,6 @@ def _pure(scene: Scene, call: ast.Call, receiver: ast.expr, edit: Edit, assigned
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row, frozenset((root,)))
     if last == "copy_" and call.args and not isinstance(receiver, ast.Attribute):
         given = piece(source, call.args[0])
-        if assigned:
-            return Edit(edit.site, Outcome.CONVERTED, (given,), edit.row)
         parts = (given, ".astype(", held, ".dtype).broadcast_to(", held, ".shape).copy()")
         return Edit(edit.site, Outcome.CONVERTED, parts, edit.row)
     span = source.span(receiver)

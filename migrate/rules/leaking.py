@@ -29,11 +29,13 @@ def leaks(scene: Scene, block: ast.With) -> str:
     return ""
 
 
-def switched(scene: Scene, site: Site, context: ast.expr) -> Edit:
+def switched(scene: Scene, site: Site, context: ast.expr) -> Edit | Refusal:
     """Return the switch of the same name, or no context for a label or a choice of kernels."""
     func = context.func if isinstance(context, ast.Call) else context
     name = direct_name(scene, func) or ""
     if name in QUIET[:8]:
+        if why := _not_entered(scene, context, name):
+            return refused(site, why)
         text, root = scene.spelling.local(f"helpers.{name.rpartition('.')[2]}")
         place = replace(site, span=scene.source.span(func))
         made = text if func is not context else f"{text}()"
@@ -41,6 +43,23 @@ def switched(scene: Scene, site: Site, context: ast.expr) -> Edit:
     text, root = scene.spelling.local("contextlib.nullcontext")
     place = replace(site, span=scene.source.span(context))
     return Edit(place, Outcome.CONVERTED, (f"{text}()",), name, frozenset((root,)))
+
+
+def _not_entered(scene: Scene, context: ast.expr, name: str) -> str:
+    """Return why a switch that is entered and left does not say what torch's says."""
+    user = scene.parent(context)
+    if isinstance(user, ast.Expr):
+        return "it holds for all that comes behind it"
+    if isinstance(user, ast.Call) and user.func is context:
+        return "it is applied to a function as a value"
+    if isinstance(user, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(user)):
+            return "torch enters it anew for each value that a generator yields"
+        if name.endswith("set_grad_enabled"):
+            return "it holds from the definition of the function on"
+    if scene.inference.program.mentions(b"is_grad_enabled"):
+        return "the program asks whether gradients are recorded, and is told that they are"
+    return ""
 
 
 def switched_function(

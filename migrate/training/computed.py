@@ -296,6 +296,11 @@ def _is_part(node: ast.expr) -> bool:
 def _is_cut(view: View, node: ast.expr) -> bool:
     """Return whether no gradient goes through a value: it is cut off, or nothing is recorded."""
     named = node.func if isinstance(node, ast.Call) else node
+    program = view.inference.program
+    if isinstance(node, ast.Call) and any(
+        a.name in program.functions or a.name in program.classes for a in view.kind(node.func)
+    ):
+        return False
     if isinstance(named, ast.Attribute) and named.attr in _CUT and dotted(named.value) != "self":
         return True
     if isinstance(node, ast.Call) and last_name(node.func) in _CUT:

@@ -254,6 +254,8 @@ def _passed(view: View, function: Function, site: _Call) -> _Passed | None:
         (a.arg, d) for a, d in zip(plain[::-1], function.node.args.defaults[::-1], strict=False)
     ]
     late += [(n, d) for n, d in zip(only, function.node.args.kw_defaults, strict=True) if d]
+    if not all(isinstance(d, ast.Constant) for _, d in late):
+        return None  # a default is what it was at the definition
     values: dict[str, ast.expr] = dict(late)
     own = {*places, *only} - set(values)
     if len(site.call.args) > len(places) or any(k.arg is None for k in site.call.keywords):
@@ -275,7 +277,21 @@ def _passed(view: View, function: Function, site: _Call) -> _Passed | None:
             found.texts[name] = source.text_of(value)
         else:
             found.bound.append((name, value))
-    return found
+    if any(isinstance(n, _ORDERED) for _, v in found.bound for n in ast.walk(v)):
+        return None  # what is bound in front of the loss is evaluated before it
+    read_late = {n.rpartition(".")[2] for n in found.names.values() if "." in n}
+    stored = {n.attr for f in view.inference.program.files.values() for n in f.of(ast.Attribute)
+              if not isinstance(n.ctx, ast.Load) and not _constructs(f, n)}  # fmt: skip
+    return None if read_late & stored else found
+
+
+_ORDERED = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+
+def _constructs(file: File, node: ast.AST) -> bool:
+    """Return whether a node lies in a constructor."""
+    function = file.function_at(node)
+    return function is not None and function.name == "__init__"
 
 
 def _is_setting(view: View, function: Function, name: str) -> bool:
@@ -313,6 +329,13 @@ def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
         passed.texts.pop(name, None)
         passed.bound.append((new[name], value))
     kept = {*own, *new, *passed.texts, *(n for n, _ in passed.bound)}
+    read = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    around = {n.id for n in site.caller.of(ast.Name) if isinstance(n, ast.Name)}
+    bound = {n for n, _ in passed.bound} | (function.locals - kept)
+    if (read - function.locals - kept) & site.caller.locals:
+        return None  # a name of the module would be the caller's variable
+    if bound & (around - site.caller.locals):
+        return None  # a name of the module that the caller reads would be a variable
     for name in sorted((function.locals - kept) & site.caller.locals):
         new[name] = free(name, taken)
     for index, (name, value) in enumerate(passed.bound):

@@ -17,6 +17,10 @@ _END = re.compile(
     r"(?:raise|return|continue|break)\b(?:(?!torch)[^\n])*$(?=\s*\{%-?\s*(?:endif|else|elif))",
     re.MULTILINE,
 )
+# what rests on the order of statements, of which a block may leave some out
+_ORDERED = re.compile(
+    r"\.backward\(|\.step\(|[a-z0-9]_\(|[-+*/|&@]=[^=]|\]\s*=[^=]|no_grad|enable_grad|inplace"
+)
 _VALUE = re.compile(r"\{\{.*?\}\}")
 _HIDDEN = re.compile(r"^[ \t]*# JINJA_(\d+)_$|JINJA_(\d+)_", re.MULTILINE)
 
@@ -57,9 +61,13 @@ class Template:
 
 
 def read_template(path: str, data: bytes) -> Template | None:
-    """Return a template of Python that imports torch; None for any other file."""
+    """Return a template of Python that imports torch; None for any other file.
+
+    None as well where lines of Jinja may leave statements out and what is written in place, or
+    differentiated, rests on their order.
+    """
     text = data.decode("utf-8", "replace")
-    if not _IMPORT.search(text):
+    if not _IMPORT.search(text) or (_LINE.search(text) and _ORDERED.search(text)):
         return None
     hidden: list[str] = []
     text = _END.sub(_hiding(hidden, "JINJA_{}_"), text)

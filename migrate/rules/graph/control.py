@@ -257,13 +257,15 @@ _NUMBERS = ("int", "float", "bool", "str", "None")
 
 @once
 def _used(inference: Inference) -> frozenset[str]:
-    """Return the names of functions and methods whose results somebody takes."""
-    return frozenset(
-        getattr(n.func, "attr", getattr(n.func, "id", ""))
-        for file in inference.program.files.values()
-        for n in file.of(ast.Call)
-        if isinstance(n, ast.Call) and not isinstance(file.parents.get(id(n)), ast.Expr)
-    )
+    """Return the names of functions whose results somebody may take, or that are values."""
+    found = {"forward", "__call__"}
+    for file in inference.program.files.values():
+        for node in (*file.of(ast.Name), *file.of(ast.Attribute)):
+            call = file.parents.get(id(node))
+            alone = isinstance(call, ast.Call) and call.func is node
+            if not alone or not isinstance(file.parents.get(id(call)), ast.Expr):
+                found.add(getattr(node, "attr", getattr(node, "id", "")))
+    return frozenset(found)
 
 
 # -- defaults -----------------------------------------------------------------------------------
