@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from migrate.workspace.jinja import read_template
 from migrate.workspace.project import Request, convert
 
@@ -66,6 +68,13 @@ def test_a_template_of_python_is_converted_and_any_other_file_is_copied(tmp_path
 def test_what_is_no_python_with_torch_is_no_template() -> None:
     assert read_template("page.j2", b"{{torch}}\n") is None
     assert read_template("prose.jinja", PROSE.encode()) is None
+
+
+@pytest.mark.parametrize("line", ["loss.backward()", "out.add_(x)", "out += x", "out[0] = x"])
+def test_what_rests_on_the_order_of_statements_is_not_moved_round_blocks(line: str) -> None:
+    text = TEMPLATE.replace("    return out\n", f"{{% if fuse %}}\n    {line}\n{{% endif %}}\n")
+    assert read_template("run.jinja", TEMPLATE.encode()) is not None
+    assert read_template("run.jinja", text.encode()) is None
 
 
 def test_what_is_hidden_comes_back() -> None:

@@ -58,7 +58,7 @@ def _not_entered(scene: Scene, context: ast.expr, name: str) -> str:
         if name.endswith("set_grad_enabled"):
             return "it holds from the definition of the function on"
     if scene.inference.program.mentions(b"is_grad_enabled"):
-        return "the program asks whether gradients are recorded, and is told that they are"
+        return "is_grad_enabled() is a constant, which no switch changes"
     return ""
 
 

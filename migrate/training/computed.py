@@ -69,7 +69,7 @@ def _whole(view: View, node: ast.expr) -> ast.expr | None:
             return node.value if isinstance(node, ast.Attribute) else None
         if not isinstance(around, ast.Attribute | ast.Subscript) or around.value is not node:
             return node
-        if isinstance(around, ast.Attribute) and around.attr in _CUT:
+        if isinstance(around, ast.Attribute) and _cuts(view, around):
             return None
         node = around
 
@@ -251,6 +251,10 @@ class _Search:
         given = [*value.args, *(k.value for k in value.keywords)] if isinstance(
             item, ast.Expr) and isinstance(value, ast.Call) else [value]  # fmt: skip
         new = [(file, function, v) for v in given]
+        if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "setattr":
+            name = value.args[1] if len(value.args) == 3 else None
+            if isinstance(name, ast.Constant):
+                stores[0].setdefault(name.value, []).append((file, function, value.args[2]))
         if not isinstance(item, ast.Expr):
             for node in (n for t in _targets(item) for n in ast.walk(t)):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -288,6 +292,12 @@ def _place(file: File, node: ast.expr) -> object:
     return (node.id, file.path if function is None else function.key)
 
 
+def _cuts(view: View, node: ast.Attribute) -> bool:
+    """Return whether an attribute gives no gradient; an object of the program gives what it has."""
+    program = view.inference.program
+    return node.attr in _CUT and not any(a.name in program.classes for a in view.kind(node.value))
+
+
 def _is_part(node: ast.expr) -> bool:
     """Return whether an expression is ``self.net``: what is called is the object itself."""
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
@@ -301,7 +311,7 @@ def _is_cut(view: View, node: ast.expr) -> bool:
         a.name in program.functions or a.name in program.classes for a in view.kind(node.func)
     ):
         return False
-    if isinstance(named, ast.Attribute) and named.attr in _CUT and dotted(named.value) != "self":
+    if isinstance(named, ast.Attribute) and dotted(named.value) != "self" and _cuts(view, named):
         return True
     if isinstance(node, ast.Call) and last_name(node.func) in _CUT:
         return True
