@@ -27,7 +27,7 @@ from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import Sides, open_sides
 from migrate.parity.worker import WorkerError, WorkerLost
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import ModelResult
 from migrate.workspace import outputs, record
 from migrate.workspace.outputs import Output

@@ -114,6 +114,8 @@ def wrong_by_beniget(facts: Facts, place: ast.AST, read: ast.Name) -> str:
 
 def why_no_path(facts: Facts, place: ast.AST, read: ast.Name) -> str:
     """Return a reason in the text for what the graph says; "" where there is none."""
+    if in_dead_branch(facts, place) or in_dead_branch(facts, read):
+        return "a branch whose condition is a constant never runs"
     before, after, common = branches(facts, place, read)
     loop = around(facts, common)
     end = loop if isinstance(loop, LOOPS) else common
@@ -134,6 +136,18 @@ def why_no_path(facts: Facts, place: ast.AST, read: ast.Name) -> str:
     if isinstance(common, ast.If) and (before in common.orelse) is not (after in common.orelse):
         return "the read is in the other branch of an if"
     return "the read comes first, and in no loop" if read.lineno < place.lineno else ""  # type: ignore[attr-defined]
+
+
+def in_dead_branch(facts: Facts, node: ast.AST | None) -> bool:
+    """Return whether an ``if`` of a constant leads past a node."""
+    while node is not None:
+        parent = facts.parents.get(id(node))
+        if isinstance(parent, ast.If) and isinstance(parent.test, ast.Constant):
+            dead = parent.orelse if parent.test.value else parent.body
+            if node in dead:
+                return True
+        node = parent
+    return False
 
 
 def in_dead_handler(facts: Facts, node: ast.AST | None) -> bool:

@@ -1,7 +1,7 @@
-"""In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are (coarse.py).
+"""In: both frameworks, installed. Out: how coarse MindSpore's CPU kernels are (noise.py).
 
-Run by hand when MindSpore changes (``python benchmarks/kernels.py > coarse.py``); it prints
-the file coarse.py. Each kernel is evaluated on float32 points of a range and compared with torch
+Run by hand when MindSpore changes (``python benchmarks/kernels.py > noise.py``); it prints
+the file noise.py. Each kernel is evaluated on float32 points of a range and compared with torch
 in float64, in equal parts of the range. A part is coarse when the error exceeds three times what
 torch itself makes in float32 and 2e-7; errors are root mean squares relative to the part's values.
 """
@@ -106,7 +106,7 @@ def _by_part(error: Array, reference: Array) -> list[float]:
 
 
 def main() -> None:
-    """Print coarse.py; what could not be measured goes to stderr."""
+    """Print noise.py; what could not be measured goes to stderr."""
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
     ms: Any = importlib.import_module("mindspore")
     ms.set_context(pynative_synchronize=True)

@@ -19,6 +19,7 @@ COMMANDS = [
     ("verify",),
     ("report",),
     ("explain",),
+    ("rules",),
     ("doctor",),
     ("table",),
     ("table", "list"),

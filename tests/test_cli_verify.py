@@ -10,8 +10,7 @@ import pytest
 import migrate.parity.ladder as ladder
 from migrate.parity.compare import worst
 from migrate.parity.request import VerifyRequest
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
+from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import ModelResult, Verification
 from migrate.workspace.record import locate, read_verification
 

@@ -11,7 +11,7 @@ from migrate.explain import explain, explain_code, is_code
 from migrate.explain.names import flags, full_name, page
 from migrate.explain.page import differences
 from migrate.mapping.table import Table, is_pattern, load
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 
 @cache

@@ -51,6 +51,7 @@ def test_port(sides: Sides, row: Any, build: str, fault: Any) -> None:
     assert mapping
     if fault is None:
         assert result.verdict in RIGHT, said
+        assert any(row.get("unsure", "") in line for line in (*result.ambiguous, "")), said
         assert result.guilty is None
         return
     assert result.verdict not in RIGHT, said

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.parity.climb import magnitude_checks
+from migrate.parity.climb import draw_checks
+from migrate.parity.hand.flow import Flow
 from migrate.parity.hand.inventory import Side, Weight
-from migrate.parity.hand.matching import match, with_sums
+from migrate.parity.hand.matching import Part, match, with_sums
 from migrate.parity.hand.port import Pair, verify_pair
-from migrate.parity.request import Size, VerifyRequest, has_floats, parse_address
+from migrate.parity.request import Draw, VerifyRequest, has_floats, parse_address
 from migrate.parity.session import Sides, opened_sides
 from migrate.records.outcomes import Verdict, Why
 from migrate.records.result import Check, PairResult
@@ -165,15 +166,15 @@ def test_which_inputs_have_a_size(inputs: list[str], expected: bool) -> None:
 
 
 def test_all_cells_are_looked_at_only_where_the_whole_fails() -> None:
-    asked: list[Size] = []
+    asked: list[Draw] = []
 
-    def climbed(size: Size) -> tuple[Check, ...]:
-        asked.append(size)
-        verdict = Verdict.DIVERGED if size.factor == 10.0 else Verdict.PASS
+    def climbed(draw: Draw) -> tuple[Check, ...]:
+        asked.append(draw)
+        verdict = Verdict.DIVERGED if draw.factor == 10.0 else Verdict.PASS
         return (Check(rung="magnitudes", mode="pynative", torch_path="", verdict=verdict),)
 
-    found = magnitude_checks((0.001, 10.0), climbed)
-    assert asked == [Size(0.001, True), Size(10.0, True), Size(10.0)]
+    found = draw_checks([Draw(0.001), Draw(10.0)], climbed)
+    assert asked == [Draw(0.001, root_only=True), Draw(10.0, root_only=True), Draw(10.0)]
     assert [check.detail for check in found] == ["inputs times 0.001", "inputs times 10"]
 
 
@@ -265,3 +266,45 @@ def test_layers_whose_constructors_are_decorated_are_built_anew_as_well(verified
     result = verified("Layers", build, "3x2x6x6")
     assert result.guilty is not None
     assert result.guilty.cause.startswith(cure), result.guilty.cause
+
+
+def branch_sides() -> tuple[Side, Side]:
+    def side(names: list[str]) -> Side:
+        weights = tuple(
+            Weight(f"{name}.weight", (4, 4), True, True, rank / len(names))
+            for rank, name in enumerate(names)
+        )
+        return Side(dict.fromkeys(names, "linear"), dict.fromkeys(names, "X"), weights, ())
+
+    return side(["in1", "in2", "out1", "out2"]), side(["a", "b", "c", "d"])
+
+
+def test_a_layer_is_exchanged_with_one_that_receives_the_numbers_of_its_partner() -> None:
+    flow = Flow(*branch_sides())
+    pairs = {"in1": "a", "in2": "b", "out1": "c", "out2": "d"}
+    parts = [Part(f"{path}.weight", f"{cell}.weight") for path, cell in pairs.items()]
+    fits = {"a": ["in1", "in2"], "b": ["in1", "in2"], "c": ["out2"], "d": ["out1"]}
+    changed = flow.settled(parts, fits)
+    assert changed is not None
+    assert flow.couples(changed) == pairs | {"out1": "d", "out2": "c"}
+    assert flow.settled(changed, fits) is None
+    (other,) = flow.forks(changed, fits)
+    assert flow.couples(other) == {"in1": "b", "in2": "a", "out1": "d", "out2": "c"}
+
+
+def test_what_names_say_is_not_exchanged_away() -> None:
+    torch = branch_sides()[0]
+    flow = Flow(torch, torch)
+    parts = [Part(weight.place, weight.place) for weight in torch.weights]
+    fits = {"in1": ["in2"], "in2": ["in1"], "out1": [], "out2": []}
+    assert flow.settled(parts, fits) is None
+    assert list(flow.forks(parts, {"in1": ["in1", "in2"], "in2": ["in1", "in2"]})) == []
+
+
+def test_tensors_that_do_not_fit_are_not_exchanged() -> None:
+    one, other = branch_sides()
+    weights = (*other.weights[:3], Weight("d.weight", (4, 5), True, True, 0.9))
+    flow = Flow(one, Side(other.kinds, other.classes, weights, ()))
+    pairs = {"in1": "a", "in2": "b", "out1": "c", "out2": "d"}
+    parts = [Part(f"{path}.weight", f"{cell}.weight") for path, cell in pairs.items()]
+    assert flow.settled(parts, {"c": ["out2"], "d": ["out1"]}) is None

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1] / "migrate"
 # From first to last; a folder counts as one. A module imports only from those before it.
 ORDER = """
 records syntax mapping vendoring analysis codegen sites rules training engine workspace
-parity evidence scan explain report check cli testing __main__
+parity evidence explain report check cli testing api __main__
 """.split()
 # Frameworks are loaded only here, each in a process of its own.
 FRAMEWORKS = ("torch", "mindspore", "numpy", "torchgen")

@@ -13,7 +13,7 @@ from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
 from migrate.mapping import table
 from migrate.mapping.table_lint import lint
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.workspace.settings import Settings, mapping_files
 
 ROWS = """

@@ -10,8 +10,9 @@ import pytest
 import typer
 
 from migrate.cli import app as cli
-from migrate.cli.pages import MARKER, commands_page
+from migrate.cli.pages import MARKER, commands_page, rules_page
 from migrate.mapping.table import load
+from migrate.rules import registry
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -29,6 +30,14 @@ def test_commands_page_is_up_to_date() -> None:
     assert (DOCS / "commands.md").read_text(encoding="utf-8") == made, (
         "docs/commands.md is old; write it again: torch2ms table docs -o docs"
     )
+
+
+def test_rules_page_is_up_to_date() -> None:
+    made = rules_page(DOCS.parent / "tests" / "rewriting_cases")
+    assert (DOCS / "rules.md").read_text(encoding="utf-8") == made, (
+        "docs/rules.md is old; write it again: torch2ms table docs -o docs"
+    )
+    assert all(f"## `{rule.name}`" in made for rule in registry.ours().rules)
 
 
 def test_commands_page_names_every_option() -> None:
@@ -60,11 +69,11 @@ def test_the_page_says_what_was_not_executed(page: str) -> None:
     assert 'data-kind="flagged" data-proof=""' in flagged
 
 
-def test_the_command_writes_both(tmp_path: Path, run) -> None:
+def test_the_command_writes_all(tmp_path: Path, run) -> None:
     done = run("table", "docs", "-o", tmp_path / "new" / "pages")
     assert done.code == 0
     written = sorted(path.name for path in (tmp_path / "new" / "pages").iterdir())
-    assert written == ["commands.md", "table.html"]
+    assert written == ["commands.md", "rules.md", "table.html"]
 
 
 def test_what_the_readme_shows_is_what_the_commands_say(run, monkeypatch) -> None:

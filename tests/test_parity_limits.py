@@ -12,7 +12,7 @@ from migrate.parity.ladder import verify
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
 from migrate.parity.worker import Worker, WorkerLost, this_python
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 pytestmark = [
     pytest.mark.skipif(

@@ -14,8 +14,7 @@ from parity_pairs import BLOCK, BLOCK_MS, LENET, LENET_MS, TAGGER, TAGGER_MS, wr
 from migrate.parity.ladder import verify_with
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
+from migrate.records.outcomes import Problem, Verdict
 
 pytestmark = [
     pytest.mark.skipif(

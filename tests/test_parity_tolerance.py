@@ -5,13 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from migrate.parity.compare import Measure, compare, merge, worst
-from migrate.parity.exchange import ArrayStore, decode, digest, encode, leaves, opaque_part
-from migrate.parity.layout import apply_layout
+from migrate.parity.compare import (
+    Measure,
+    Strictness,
+    compare,
+    floor,
+    judge,
+    merge,
+    relative_error,
+    same_pattern,
+    worst,
+)
+from migrate.parity.exchange import (
+    ArrayStore,
+    apply_layout,
+    decode,
+    digest,
+    encode,
+    leaves,
+    opaque_part,
+)
 from migrate.parity.masks import channel_shape, keep_mask
 from migrate.parity.probe import probe_source
 from migrate.parity.request import InputSpec, parse_input
-from migrate.parity.tolerance import Strictness, floor, judge, relative_error, same_pattern
 from migrate.records.outcomes import Verdict
 
 

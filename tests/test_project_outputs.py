@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.workspace.outputs import Output, check, mode_of, write, write_atomically
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.workspace.tree import SIZE_LIMIT, walk
 
 

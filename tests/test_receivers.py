@@ -11,7 +11,7 @@ import pytest
 from migrate import report
 from migrate.analysis.types import rivals
 from migrate.mapping import table
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.workspace.project import Request, convert, convert_text
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrate.mapping import table
-from migrate.scan import render
-from migrate.scan.assess import MEANS, WORK, Assessment, Count, assess, work_of
+from migrate.report.scan import MEANS, WORK, Assessment, Count, assess, render, work_of
 from migrate.workspace.project import Request, convert
 
 CLEAN = """import torch.nn as nn

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from migrate.engine import plan, rewrite
+from migrate.engine import rewrite
 from migrate.engine.rewrite import Options, Rewritten
 from migrate.engine.selfcheck import unbound
 from migrate.mapping import table
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
-from migrate.sites.references import Reference
+from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.rules import registry
+from migrate.rules.registry import Registered, Registry, Stage
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.source import read
 from migrate.workspace import project
@@ -40,6 +43,15 @@ def converted(text: str) -> Rewritten:
     source = read("module.py", text.encode())
     rows = table.load(())
     return rewrite.convert(rewrite.analyse({source.path: source}, rows), source.path, Options())
+
+
+def with_rule(monkeypatch: pytest.MonkeyPatch, stage: Stage, run: Callable[..., Any]) -> None:
+    """Let a rule of a test be asked before all others."""
+    rule = Registered("test.rule", stage, run, frozenset(Form), file="test.py")
+    rules = Registry((rule, *registry.ours().rules))
+    monkeypatch.setattr(registry, "ours", lambda: rules)
+    # other tests may have imported the tool anew; what is imported late is of that
+    monkeypatch.setattr("migrate.rules.registry.ours", lambda: rules)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +102,7 @@ def test_a_wrong_edit_costs_its_statement(what: str, monkeypatch: pytest.MonkeyP
         start = TEXT.index(old)
         yield _beside(scene, new, start, start + len(old))
 
-    monkeypatch.setattr(plan, "_BESIDE", (*plan._BESIDE, broken))
+    with_rule(monkeypatch, Stage.REWRITES, broken)
     made = converted(TEXT)
     text = made.data.decode()
     ast.parse(text)
@@ -107,21 +119,18 @@ def test_the_exit_status_is_that_of_an_internal_error(
 ) -> None:
     start = TEXT.index("y = x + 1")
     broken = _beside(None, "y = nowhere(x)", start, start + 9)  # type: ignore[arg-type]
-    monkeypatch.setattr(plan, "_BESIDE", (lambda scene: iter([broken]),))
+    with_rule(monkeypatch, Stage.REWRITES, lambda scene: iter([broken]))
     (tmp_path / "net.py").write_text(TEXT)
     request = project.Request(tmp_path / "net.py", tmp_path / "out.py")
     assert project.convert(request).status == 3
 
 
 def test_a_rule_that_raises_costs_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    decide = plan.decide
-
-    def broken(scene: Scene, reference: Reference) -> Edit | Refusal:
-        if reference.name.endswith("relu"):
+    def broken(scene: Scene, node: ast.AST, name: str) -> None:
+        if name.endswith("relu"):
             raise KeyError("a fact")
-        return decide(scene, reference)
 
-    monkeypatch.setattr(plan, "decide", broken)
+    with_rule(monkeypatch, Stage.DECIDES, broken)
     made = converted(RAISING)
     text = made.data.decode()
     found = [e for e in made.entries if e.code == "INT901"]
@@ -133,10 +142,10 @@ def test_a_rule_that_raises_costs_its_place(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_rule_for_whole_files_that_raises_stops_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(scene: Scene) -> Iterator[Edit]:
-        yield from plan._BESIDE[0](scene)
+        yield from ()
         raise KeyError("a fact")
 
-    monkeypatch.setattr(plan, "_BESIDE", (*plan._BESIDE[1:], broken))
+    with_rule(monkeypatch, Stage.REWRITES, broken)
     text = converted(RAISING).data.decode()
     for name in ("first", "second"):
         assert f"\n{name} = Missing('torch2ms INT901 def {name}(x: torch.Tensor):')\n" in text

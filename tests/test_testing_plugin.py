@@ -13,8 +13,7 @@ import pytest
 
 from migrate.cli import verify
 from migrate.parity.request import VerifyRequest
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
+from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import ModelResult, Verification
 from migrate.testing.parity import assert_parity
 
@@ -58,7 +57,7 @@ def test_a_fixture_for_tests_beside_both_modules(tmp_path: Path) -> None:
     files = {"net_torch.py": TORCH, "net_ms.py": MINDSPORE, "test_net.py": TESTS}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    command = [sys.executable, "-m", "pytest", "-p", "migrate.testing.plugin", str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", "-p", "torch2ms_pytest", str(tmp_path)]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=PROJECT.parent, env=environment, capture_output=True, text=True, timeout=240
@@ -75,10 +74,10 @@ def test_the_entry_point_leads_to_the_fixture() -> None:
 
 
 def test_loading_the_plugin_loads_neither_the_tool_nor_a_framework() -> None:
-    code = "import sys, migrate.testing.plugin as p; print(*sys.modules)"
+    code = "import sys, torch2ms_pytest as p; print(*sys.modules)"
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(lines.stdout.split())
-    assert not {"torch", "mindspore", "numpy", "typer", "migrate.cli"} & loaded
+    assert not {"torch", "mindspore", "numpy", "typer", "migrate"} & loaded
 
 
 @pytest.fixture

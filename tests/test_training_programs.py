@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from migrate.workspace import outputs
-from migrate.workspace.project import Request, convert
+from migrate.workspace.project import Request, convert, convert_text
 
 PROGRAMS = Path(__file__).parent / "training_programs"
 RUNNER = Path(__file__).parent / "training_runner.py"
@@ -51,6 +51,38 @@ def difference(results: Path, name: str) -> float:
 def test_nothing_is_flagged() -> None:
     done = convert(Request(PROGRAMS, PROGRAMS.parent / "unwritten", jobs=1))
     assert not done.record.ledger.flagged
+
+
+KEPT = """import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.losses = nn.Linear(6, 3), {}
+
+    def get_losses(self, x):
+        self.losses["l2"] = self.fc(x).pow(2).mean()
+        return self.losses
+
+def train(model: Model, data):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in data:
+        losses = model.get_losses(x)
+        loss = losses["l2"]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses["total"] = 2
+"""
+
+
+def test_a_dict_that_others_hold_is_no_copy() -> None:
+    assert "return loss, losses\n" in convert_text(KEPT).text
+    read = KEPT.replace('losses["total"] = 2', 'print(losses["l2"])')
+    assert "return loss, (tuple(losses.keys()), tuple(losses.values()))\n" in (
+        convert_text(read).text
+    )
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
 from migrate.parity.ladder import verify_with
-from migrate.parity.moments import found_under
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import open_sides
+from migrate.parity.weights import found_under
 from migrate.parity.worker import Worker
 from migrate.records.outcomes import Verdict, Why
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from migrate.parity.request import VerifyRequest
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None, reason="needs the extra [cluster]"

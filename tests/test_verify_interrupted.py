@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.parity.journal import Kept, Page, close_journal, open_journal
+from migrate.parity.climb import Kept, Page, close_journal, open_journal
 from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyRequest
 from migrate.records.outcomes import Verdict

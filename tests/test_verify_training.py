@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 from parity_pairs import LENET, LENET_MS, write_pair
 
+from migrate.parity.hand.port import Pair, verify_pair
 from migrate.parity.ladder import verify_with
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import VerifyRequest, parse_address
 from migrate.parity.session import open_sides
 from migrate.records.outcomes import Verdict
 
@@ -106,3 +108,45 @@ def test_a_loss_that_torch_refuses_is_not_run(trained):
     model = trained(loss=("nn.CrossEntropyLoss()",), targets=("3:int64<10",))
     assert verdicts(model) == ["NOT_RUN"] * 3
     assert "torch cannot train this" in model.detail
+
+
+PORTS = Path(__file__).parent / "hand_ports"
+
+
+@pytest.fixture
+def port(sides):
+    """Train a port written by hand; answers its result."""
+
+    def run(torch, mindspore, text, **more):
+        pair = Pair(parse_address(torch), parse_address(mindspore), (str(PORTS),))
+        asked = {"timeout": 300.0, "modes": ("pynative",), "steps": 3, "inputs": (text,), **more}
+        return verify_pair(sides, pair, VerifyRequest(Path(), Path(), **asked), lambda _: None)[0]
+
+    return run
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_port_climbs_the_same_rungs(port, given):
+    sgd = "torch.optim.SGD(params, 0.0625, 0.9)"
+    more = {"optimizer": (sgd, sgd.replace("torch.optim", "nn"))} if given else {}
+    model = port("branches_torch:Twin", "branches_ms:TwinPort", "4x8", **more)
+    assert verdicts(model) == ["PASS"] * 3
+    assert model.verdict in (Verdict.PASS, Verdict.KERNEL)
+    assert next(rung for rung in model.rungs if rung.name == "loss").curve is not None
+
+
+def test_the_pieces_of_a_port_are_trained_as_one_tensor(port):
+    model = port("divided_torch:Experts", "divided_ms:Stacked", "4x6")
+    assert verdicts(model) == ["PASS"] * 3
+    moved = {c.torch_path for c in model.checks if c.rung == "optimizer step" and c.elements}
+    assert len(moved) > 2
+
+
+def test_a_port_that_is_trained_otherwise_is_wrong(port):
+    torch, slow = "torch.optim.SGD(params, lr=0.0625)", "nn.SGD(params, 0.03125)"
+    model = port("branches_torch:Twin", "branches_ms:TwinPort", "4x8", optimizer=(torch, slow))
+    assert verdicts(model) == ["PASS", "DIVERGED", "PROPAGATED"]
+    assert model.guilty.rung == "optimizer step"
+    loss = ("nn.MSELoss()", "nn.MSELoss(reduction='sum')")
+    model = port("branches_torch:Twin", "branches_ms:TwinPort", "4x8", loss=loss, targets=("4x3",))
+    assert verdicts(model)[0] == "DIVERGED"

@@ -21,10 +21,9 @@ from migrate.parity.checkpoint import (
     unstorable,
     unwrapped,
 )
-from migrate.parity.exchange import ArrayStore, Spec
-from migrate.parity.layout import apply_layout, undo_layout
+from migrate.parity.exchange import ArrayStore, Spec, apply_layout, undo_layout
 from migrate.parity.optimizer_state import Held, to_mindspore_moments, to_torch_moments
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import ModelResult
 
 NAMES = {

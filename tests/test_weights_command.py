@@ -12,8 +12,7 @@ import pytest
 from migrate.cli.app import main
 from migrate.cli.weights import chosen, lines
 from migrate.parity.checkpoint import Account, Converted
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
+from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import ModelResult, Verification
 from migrate.workspace import record
 

@@ -23,11 +23,11 @@ import numpy as np
 from programs import Program, apart, files_of
 from torch_side import Oracle
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.workspace import project
 
 # the rows are the same for every folder
-project._load = functools.cache(project._load)  # type: ignore[assignment]
+project.load = functools.cache(project.load)  # type: ignore[assignment]
 
 FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
 ORDER = ("RIGHT", "FLAGGED", "LOUD", "INTERNAL", "RUNS_ON", "SILENT")

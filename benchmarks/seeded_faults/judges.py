@@ -7,39 +7,40 @@ means of both tensors, at most 1e-5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workload import Fault
 
+from migrate.parity.messages import Emit, Event, Ran
 from migrate.parity.worker import Payload, Worker
+from migrate.records.outcomes import Verdict
 from migrate.records.result import Guilty, ModelResult
 
 PLAIN = 1e-5
 RUNGS = {"eval": "forward eval", "train": "forward train", "gradients": "gradients"}
-BROKEN = ("SHAPE", "BLOCKED")
+BROKEN = (Verdict.SHAPE, Verdict.BLOCKED)
 
 
 @dataclass
 class Heard(Worker):
     """The MindSpore worker; what it answers is kept: (rung, check) in the order of the answers."""
 
-    events: list[tuple[str, Payload]] = field(default_factory=list)
+    events: list[tuple[str, Ran]] = field(default_factory=list)
     cells: dict[str, Payload] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
 
     def call(
         self, command: str, payload: Payload, timeout: float,
-        on_event: Callable[[Payload], None] | None = None,
+        on_event: Emit | None = None,
     ) -> Payload:  # fmt: skip
         folder = str(payload.get("folder", "")).rpartition("/")[2]
         plain = payload.get("mode") == "pynative"
 
-        def hear(event: Payload) -> None:
-            if "check" in event and plain and (folder in RUNGS or command == "training"):
-                rung = RUNGS.get(folder) or event["check"]["rung"]
-                self.events.append((rung, event["check"]))
+        def hear(event: Event) -> None:
+            if isinstance(event, Ran) and plain and (folder in RUNGS or command == "training"):
+                self.events.append((RUNGS.get(folder) or event.rung, event))
             if on_event is not None:
                 on_event(event)
 
@@ -75,12 +76,12 @@ def by_verify(model: ModelResult) -> Named:
 def by_plain(heard: Heard, figure: str) -> Named:
     """The first Cell whose result inside the model is farther off than 1e-5."""
     for rung, check in heard.events:
-        measure: Mapping[str, Any] = check.get("cumulative", check["local"])
-        size = measure.get(figure)
-        if measure["verdict"] in BROKEN or (size is not None and not size <= PLAIN):
-            path = check["path"]
-            if rung == "gradients" or "rung" in check:
-                path = check["name"].rpartition(".")[0]
+        measure = check.cumulative or check.measure
+        size = getattr(measure, figure)
+        if measure.verdict in BROKEN or (size is not None and not size <= PLAIN):
+            path = check.path
+            if rung == "gradients" or check.rung:
+                path = check.name.rpartition(".")[0]
             cell = heard.cells.get(heard.paths.get(path, path), {})
             place = f"{cell.get('file', '')}:{cell.get('line', 0)}"
             return Named(rung, place, cell.get("class", ""), "", f"{rung}: {path} {place}",

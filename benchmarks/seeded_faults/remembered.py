@@ -10,10 +10,10 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from migrate.parity.messages import Emit
 from migrate.parity.worker import Payload, Worker
 
 KEPT = ("build", "record", "gradients", "training")  # answers that the model and its seed settle
@@ -29,7 +29,7 @@ class Remembering(Worker):
 
     def call(
         self, command: str, payload: Payload, timeout: float,
-        on_event: Callable[[Payload], None] | None = None,
+        on_event: Emit | None = None,
     ) -> Payload:  # fmt: skip
         if command == "build":
             self.model, self.is_built = payload, False
@@ -51,7 +51,7 @@ class Remembering(Worker):
 
     def _asked(
         self, command: str, payload: Payload, timeout: float,
-        on_event: Callable[[Payload], None] | None,
+        on_event: Emit | None,
     ) -> Payload:  # fmt: skip
         """Ask the process; it builds the model first where only answers were at hand so far."""
         if command not in ("build", "hello") and not self.is_built:

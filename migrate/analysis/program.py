@@ -370,6 +370,17 @@ class Program:
             known[path] = tuple(self.files[one] for one in sorted(seen) if one in self.files)
         return known[path]
 
+    def in_sight(self, path: str) -> tuple[File, ...]:
+        """Return the files whose objects may meet those of a file.
+
+        Code that is not seen may import several that only define something.
+        """
+        found = {file.path: file for file in self.joined(path)}
+        if any(map(_only_defines, found.values())):
+            for other in filter(_only_defines, self.files.values()):
+                found |= {file.path: file for file in self.joined(other.path)}
+        return tuple(found[one] for one in sorted(found))
+
     @cached_property
     def _links(self) -> dict[str, set[str]]:
         """The files that an import joins, by the path of either."""
@@ -406,3 +417,14 @@ class Program:
         if not self.files[path].is_package:
             return None
         return self._file_at(posixpath.join(posixpath.dirname(path), name))
+
+
+def _only_defines(file: File) -> bool:
+    """Return whether a file does nothing by itself but define what others import."""
+    held = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom,
+            ast.Assign, ast.AnnAssign)  # fmt: skip
+    body = file.source.tree.body
+    return all(
+        isinstance(s, held) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+        for s in body
+    )

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from migrate.check.findings import FAILED, Finding
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import Frozen
 
 VERSION = 1

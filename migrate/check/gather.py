@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.check.findings import FAILED, Finding, applied, comments
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Outcome
+from migrate.records.outcomes import Outcome, Problem
 from migrate.records.result import Entry
 from migrate.workspace import project
 from migrate.workspace.assembly import Conversion

@@ -10,7 +10,7 @@ import typer
 
 from migrate import __version__
 from migrate.cli import options as o
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 app = typer.Typer(
     name="torch2ms",
@@ -219,6 +219,35 @@ def explain(
     from migrate.cli.questions import explain as run
 
     raise typer.Exit(run(name, given(Path.cwd(), None, mappings).mappings))
+
+
+@app.command()
+def rules(
+    names: o.RuleParts = None,
+    check: o.CheckRules = False,
+    mappings: o.Mappings = None,
+    version: o.Version = False,
+) -> None:
+    """List the rules of conversion; say which of them decides a line of a file.
+
+    --check converts the examples in rules of your own (docs/contributing.md).
+
+    \b
+    Examples:
+      torch2ms rules members
+      torch2ms rules net.py:12
+      torch2ms rules --check --mappings gate_rule.py
+    """
+    from migrate.cli import rules as run
+    from migrate.cli.own import given
+
+    own = given(Path.cwd(), None, mappings).mappings
+    if check:
+        raise typer.Exit(run.check(own))
+    path, _, line = names[0].rpartition(":") if names else ("", "", "")
+    if path.endswith(".py") and line.isdigit():
+        raise typer.Exit(run.at(Path(path), int(line), own))
+    raise typer.Exit(run.show(tuple(names or ()), own))
 
 
 @app.command()

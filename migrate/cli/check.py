@@ -12,7 +12,7 @@ from migrate.check.findings import ANY, NONE, fails
 from migrate.check.gather import Gathered, gather
 from migrate.check.render import render
 from migrate.cli import own
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.report.ledger import TOPICS
 from migrate.workspace import project, settings
 from migrate.workspace.outputs import write_atomically

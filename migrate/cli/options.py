@@ -61,7 +61,7 @@ Exclude = Annotated[
 ]
 Mappings = Annotated[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="Rows of your own (docs/table.md). Repeatable."),
+    typer.Option(metavar="FILE", help="Rows (*.toml) or rules (*.py) of your own. Repeatable."),
 ]
 Follow = Annotated[
     list[str] | None,
@@ -249,6 +249,14 @@ Update = Annotated[
 ]
 CheckFormat = Annotated[
     Literal["text", "github", "json", "sarif"], typer.Option(help="Of what is printed.")
+]
+
+# rules
+RuleParts = Annotated[
+    list[str] | None, typer.Argument(metavar="NAMES|FILE:LINE", help="Parts of names, or a line.")
+]
+CheckRules = Annotated[
+    bool, typer.Option("--check", help="Convert the examples in rules of your own.")
 ]
 
 # explain, table

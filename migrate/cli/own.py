@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
 from migrate.workspace import settings

@@ -4,20 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from migrate.mapping.table import Table
 
 COMMANDS = "commands.md"
 TABLE = "table.html"
+RULES = "rules.md"
 MARKER = "<!-- Made by `torch2ms table docs -o docs`; change the program, not this page. -->"
 
 
 def pages(rows: Table, commands: Any) -> Mapping[str, str]:
-    """Every page: the browsable table, and the commands with their options."""
+    """Every page: the browsable table, the commands with their options, the rules."""
     from migrate.explain.page import browse
 
-    return {TABLE: browse(rows), COMMANDS: commands_page(commands)}
+    cases = Path(__file__).parents[2] / "tests" / "rewriting_cases"
+    made = {TABLE: browse(rows), COMMANDS: commands_page(commands)}
+    return {**made, RULES: rules_page(cases)} if cases.is_dir() else made
+
+
+def rules_page(cases: Path) -> str:
+    """docs/rules.md, from the rules and the cases that name them as their examples."""
+    from migrate.cli.rules import claims, place
+    from migrate.mapping.table import read_toml
+    from migrate.rules import registry
+
+    every = [case for path in sorted(cases.glob("*.toml")) for case in read_toml(path)["case"]]
+    rules = sorted(registry.ours().rules, key=lambda rule: rule.name)
+    lines = [MARKER, "", "# Rules", "", f"The {len(rules)} rules of conversion, with what each",
+             "converts, leaves alone and flags. [contributing.md](contributing.md) says how to add",
+             "one, `torch2ms rules net.py:12` which of them decides a line.", ""]  # fmt: skip
+    for rule in rules:
+        lines += [f"## `{rule.name}`", "", rule.purpose.replace("``", "`"), ""]
+        lines += [f"`{place(rule).partition(':')[0]}`: {'; '.join(claims(rule))}.", ""]
+        own = rule.examples
+        for before, after in own.becomes:
+            lines += _example("Changes", before, after)
+        for case in (c for c in every if rule.name in c.get("by", ())):
+            said = "Is flagged" if case["must"] == "flag" else "Changes"
+            lines += _example(said, case["before"], case.get("after", ""))
+        spared = (c["before"] for c in every if rule.name in c.get("spares", ()))
+        for title, codes in (("Is flagged", own.flagged), ("Stays", (*own.stays, *spared))):
+            for code in codes:
+                lines += _example(title, code)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _example(title: str, code: str, after: str = "") -> list[str]:
+    shown = ["```python", *code.strip("\n").splitlines(), "```", ""]
+    return [f"{title}:", "", *shown, *(_example("to this", after) if after.strip() else [])]
 
 
 def commands_page(root: Any) -> str:

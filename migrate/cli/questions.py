@@ -46,8 +46,7 @@ class Options:
 
 def scan(source: Path, options: Options) -> int:
     """Print the assessment; the exit code is the one that convert would give. Raises Problem."""
-    from migrate.scan import render
-    from migrate.scan.assess import assess
+    from migrate.report.scan import assess, render
 
     rows = load(options.mappings)
     with progress("scanning") as shown:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.report.formats import Document
 from migrate.workspace import record
 from migrate.workspace.outputs import write_atomically

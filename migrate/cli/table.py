@@ -9,7 +9,7 @@ from typing import Any
 
 from migrate.cli.terminal import need
 from migrate.mapping import table
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 
 def load(mappings: tuple[Path, ...] = ()) -> table.Table:

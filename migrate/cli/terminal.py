@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 _WHY = {"verify": "this command runs the frameworks", "cluster": "--cluster runs through dask"}
 

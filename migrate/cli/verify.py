@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.cli.terminal import need
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
-from migrate.records.result import ModelResult, Verification
+from migrate.records.outcomes import Problem, Verdict
+from migrate.records.result import ModelResult, Rung, Verification
 from migrate.workspace import record, settings
 from migrate.workspace.outputs import write_atomically
 from migrate.workspace.record import Located
@@ -39,7 +38,7 @@ def run(
     """
     located = record.locate(out)
     need("numpy", "mindspore")
-    from migrate.parity.journal import close_journal
+    from migrate.parity.climb import close_journal
 
     found = settings.nearest(located.root, Path.cwd()).verify
     if given.cluster or found.cluster:
@@ -80,12 +79,7 @@ def _requests(
     common = VerifyRequest(located.path, located.root, file=located.file, journal=kept)
     common = replace(common, reproductions=located.root / REPRODUCTIONS)
     common = applied(common, given, found, "jobs cluster seed steps")
-    common = replace(
-        common, loss=given.loss or found.loss, targets=given.target or found.target,
-        optimizer=given.optimizer or found.optimizer,
-    )  # fmt: skip
-    if (common.loss or common.optimizer) and not common.steps:
-        common = replace(common, steps=_STEPS)
+    common = trained(common, given, found)
     models = [m for m in found.model if not located.file or m.file in ("", located.file)]
     if given.build or given.input or not models:
         builds, inputs = given.build or found.build, given.input or found.input
@@ -94,6 +88,16 @@ def _requests(
     for model in models:
         file = model.file or located.file
         yield replace(common, builds=(model.build,), inputs=model.input, file=file)
+
+
+def trained(request: VerifyRequest, given: VerifySettings, found: VerifySettings) -> VerifyRequest:
+    """Return the request with the loss, the targets and the optimizer of the steps."""
+    asked = replace(
+        request, loss=given.loss or found.loss, targets=given.target or found.target,
+        optimizer=given.optimizer or found.optimizer,
+    )  # fmt: skip
+    needed = (asked.loss or asked.optimizer) and not asked.steps
+    return replace(asked, steps=_STEPS) if needed else asked
 
 
 def applied(
@@ -139,6 +143,17 @@ def lines(result: Verification, out: Path) -> Iterator[str]:
     yield f"Next: torch2ms report {out} -o report.html"
 
 
+def rung_lines(rungs: Sequence[Rung]) -> Iterator[str]:
+    """Yield the verdicts of the rungs of a model, and what no input reached."""
+    for mode in sorted({rung.mode for rung in rungs}, reverse=True):
+        shown = ", ".join(f"{r.name} {r.verdict.value}" for r in rungs if r.mode == mode)
+        yield f"           {mode}: {shown}"
+    unreached = [piece for rung in rungs for piece in rung.unreached]
+    yield from (f"           reached by no input: {piece}" for piece in unreached[:_UNMATCHED])
+    if len(unreached) > _UNMATCHED:
+        yield f"           reached by no input: {len(unreached) - _UNMATCHED} more"
+
+
 def _model_lines(model: ModelResult) -> Iterator[str]:
     yield f"{model.verdict.value:<10} {model.source}: {model.build}  ({', '.join(model.inputs)})"
     if model.detail:
@@ -147,9 +162,7 @@ def _model_lines(model: ModelResult) -> Iterator[str]:
         yield f"           weights: {model.weights_matched} of {model.weights_total} matched"
     for name in model.unmatched[:_UNMATCHED]:
         yield f"           without partner: {name}"
-    for mode in sorted({rung.mode for rung in model.rungs}, reverse=True):
-        shown = ", ".join(f"{r.name} {r.verdict.value}" for r in model.rungs if r.mode == mode)
-        yield f"           {mode}: {shown}"
+    yield from rung_lines(model.rungs)
     if model.guilty:
         guilty = model.guilty
         yield f"           first guilty Cell: {guilty.mindspore} ({guilty.rung}, {guilty.mode})"

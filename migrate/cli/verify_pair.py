@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.cli.terminal import need
-from migrate.cli.verify import applied
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict
+from migrate.cli.verify import applied, rung_lines, trained
+from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import PairResult
 from migrate.workspace import settings
 from migrate.workspace.outputs import write_atomically
@@ -84,17 +83,15 @@ def _request(given: VerifySettings) -> VerifyRequest:
     if given.build:
         raise Problem("--build", "not for a pair", "each side says what it builds",
                       "write module:call(...)")  # fmt: skip
-    if given.steps or given.loss or given.target or given.optimizer:
-        raise Problem("--steps", "not for a pair", "only converted code is trained on both sides",
-                      "leave out --steps, --loss, --target and --optimizer")  # fmt: skip
-    for text in given.input:
+    for text in (*given.input, *given.target):
         try:
             parse_input(text)
         except ValueError as error:
             raise Problem("--input", "not an input", str(error),
                           "write it as 2x3x64x64 or 2x16:int64<100") from error  # fmt: skip
     found = settings.nearest(Path.cwd(), Path.cwd()).verify
-    return applied(VerifyRequest(Path(), Path(), inputs=given.input), given, found)
+    plain = VerifyRequest(Path(), Path(), inputs=given.input)
+    return trained(applied(plain, given, found, "steps"), given, found)
 
 
 def _write(target: Path, text: str) -> None:
@@ -110,10 +107,7 @@ def lines(result: PairResult) -> Iterator[str]:
     )
     if result.detail:
         yield f"           {result.detail}"
-    for mode in ("pynative", "graph"):
-        shown = ", ".join(f"{r.name} {r.verdict.value}" for r in result.rungs if r.mode == mode)
-        if shown:
-            yield f"           {mode}: {shown}"
+    yield from rung_lines(result.rungs)
     guilty = result.guilty
     if guilty:
         named = [path or "the whole model" for path in (guilty.torch, guilty.mindspore)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.cli.terminal import need
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import ModelResult, Verification
 from migrate.workspace import record, settings
 from migrate.workspace.record import Located
@@ -41,7 +41,15 @@ class Wanted:
 
 
 def run(source: Path, target: Path, out: Path, wanted: Wanted) -> int:
-    """Convert the file; 1 when tensors have no partner. Raises Problem; writes all or nothing."""
+    """Convert the file and print the account; 1 when tensors have no partner."""
+    done = converted(source, target, out, wanted)
+    for line in lines(done, target):
+        print(line)
+    return 1 if done.account.unknown or done.account.absent else 0
+
+
+def converted(source: Path, target: Path, out: Path, wanted: Wanted) -> Converted:
+    """Convert the file. Raises Problem; writes all or nothing."""
     _check(source, target, wanted)
     need("numpy", "mindspore")
     model = _model(record.locate(out), out, wanted)
@@ -54,10 +62,8 @@ def run(source: Path, target: Path, out: Path, wanted: Wanted) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".torch2ms-", dir=target.parent) as folder:
         done = convert_checkpoint(asked, Path(folder))
-        for line in lines(done, target):
-            print(line)
         _placed(Path(folder), done.files, target, wanted.force)
-    return 1 if done.account.unknown or done.account.absent else 0
+    return done
 
 
 def _placed(folder: Path, files: tuple[str, ...], target: Path, force: bool) -> None:

@@ -93,6 +93,15 @@ class Renderer:
         self.bound, self.receiver = bound, receiver
         self.params = {p.name: p for p in bound.signature.params} if bound is not None else {}
         self.needs: set[str] = set()
+        self.numbers: frozenset[int] = frozenset()  # the arguments that are Tensors for ints
+        self.counted: frozenset[int] = frozenset()  # those that are lists of such
+
+    def _piece(self, node: ast.expr) -> Parts:
+        """Return an argument; ``int(x)`` of a Tensor that is passed for a number."""
+        held = piece(self.source, node)
+        if id(node) in self.counted:
+            return ["[int(n) for n in ", held, "]"]
+        return ["int(", held, ")"] if id(node) in self.numbers else [held]
 
     def expression(self, node: ast.expr, slot: Slot = Slot.OPEN) -> Parts:
         """The parts of a template expression for a place."""
@@ -122,17 +131,20 @@ class Renderer:
                 return ["self"]  # super() is no value
             return [piece(self.source, self.receiver)]
         given = self._given(node.id)
+        shown = given.elts if isinstance(given, (ast.Tuple, ast.List)) else ()
+        if any(id(item) in self.numbers for item in shown):
+            given = tuple(shown)
         if isinstance(given, tuple):
             parts: Parts = ["("]
             for item in given:
-                parts += [piece(self.source, item), ", "]
+                parts += [*self._piece(item), ", "]
             return [*parts[:-1], ",)" if len(given) == 1 else ")"]
         param = self.params.get(node.id)
         meant = param is not None and param.type == "bool"
         if meant and isinstance(given, ast.Constant) and type(given.value) is int:
             return [str(bool(given.value))]  # torch takes 1 for True, MindSpore does not
         if given is not None:
-            return [piece(self.source, given)]
+            return self._piece(given)
         if param is None:
             return [node.id]
         if param.kind in ("args", "kwargs"):
@@ -154,7 +166,7 @@ class Renderer:
         return [Argument(("*", *self.expression(value.value, Slot.TIGHT)))]
 
     def _plain(self, item: ast.expr) -> Argument:
-        return Argument((piece(self.source, item),), origin=item)
+        return Argument(tuple(self._piece(item)), origin=item)
 
     def _items(self, node: ast.Call | ast.List | ast.Tuple) -> Parts:
         """The arguments or elements, with commas between them."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from migrate.analysis.types.kinds import NOTHING
 from migrate.codegen.emit import Emitted
-from migrate.engine import plan
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site
+from migrate.records.outcomes import Decision, Edit, Outcome, Refusal, Site
 from migrate.records.result import CellPlace, Entry
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
@@ -17,7 +16,7 @@ from migrate.sites.scene import Scene
 def entries(
     scene: Scene,
     references: Sequence[Reference],
-    decisions: Sequence[plan.Decision],
+    decisions: Sequence[Decision],
     emitted: Emitted,
 ) -> tuple[Entry, ...]:
     """What became of every reference, with its line before and after."""

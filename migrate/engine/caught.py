@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from migrate.analysis.program import File, Function
+from migrate.analysis.program import File
 from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Outcome, Site, Span
-from migrate.rules.called_from import sites_of
+from migrate.rules.called_from import callers, running
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, step_of
 from migrate.syntax.trees import last_name, within
@@ -92,13 +92,9 @@ def fails_unseen(scene: Scene, node: ast.AST) -> bool:
 def _reaching(scene: Scene, raising: Collection[str]) -> Iterator[ast.AST]:
     """Yield the calls and reads of a file that surely or possibly run one of some functions."""
     inference, file = scene.inference, scene.file
-    keys = _callers(inference, raising)
-    known = [inference.program.functions[key] for key in keys]
-    for function in known:
-        yield from (call for other, call, _ in sites_of(inference, function) if other is file)
-    properties = {f.name for f in known if f.decorated("property", "cached_property")}
-    special = {f.name for f in known if f.name.startswith("__")}
-    yield from (n for n in file.of(ast.Attribute) if n.attr in properties)
+    keys = callers(inference, raising)
+    yield from running(scene, keys)
+    special = {name for key in keys if (name := key.rpartition(".")[2]).startswith("__")}
     taken = any(f.key in keys for f in inference.summaries.graph.indirect)
     for call in file.of(ast.Call) if taken else ():
         kind = inference.kind(call.func)
@@ -112,33 +108,6 @@ def _reaching(scene: Scene, raising: Collection[str]) -> Iterator[ast.AST]:
 
 def _has(kind: str, special: set[str]) -> bool:
     return kind == "Object" and "__call__" in special
-
-
-def _callers(inference: Inference, raising: Collection[str]) -> set[str]:
-    """Return some functions, and those that call them, or what they override, or nest them."""
-    program = inference.program
-    above = _overridden(inference)
-    found: set[str] = set()
-    waiting = [key for key in raising if key in program.functions]
-    while waiting:
-        key = waiting.pop()
-        if key in found:
-            continue
-        found.add(key)
-        function: Function = program.functions[key]
-        waiting += above.get(key, ())
-        waiting += [caller.key for _, _, caller in sites_of(inference, function) if caller]
-    return found
-
-
-def _overridden(inference: Inference) -> dict[str, list[str]]:
-    """Return the methods that each method overrides."""
-    found: dict[str, list[str]] = {}
-    for owner in inference.program.classes.values():
-        for method in owner.methods.values():
-            for other in inference.summaries.graph.overriding(method):
-                found.setdefault(other.key, []).append(method.key)
-    return found
 
 
 # -- what swallows it ---------------------------------------------------------------------------

@@ -1,62 +1,31 @@
-"""In: a scene. Out: for every reference an Edit or a Refusal; pure, nothing is written."""
+"""Let every registered rule decide its places of a file; nothing is written here."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from migrate.records.errors import last_place
-from migrate.records.outcomes import Edit, Outcome, Refusal, Span
-from migrate.rules import (
-    autograd,
-    autograd_function,
-    bookkeeping,
-    buffers,
-    by_text,
-    classes,
-    compiled_operators,
-    dead_branches,
-    dense_layout,
-    first_mode,
-    indexing,
-    integers,
-    items,
-    lambdas,
-    members,
-    modules,
-    numpy_results,
-    operators,
-    optimizers,
-    references,
-    settings,
-    shared_storage,
-    type_names,
-)
+from migrate.records.outcomes import Decision, Edit, Refusal, last_place
+from migrate.rules import shared_storage
 from migrate.rules.graph import flags as graph_flags
-from migrate.rules.graph import sequences
-from migrate.rules.imports import advised, decide_along, decide_import
-from migrate.rules.inside_text import beside, fitted
-from migrate.sites import packages
-from migrate.sites.buffer_gradients import BUFFER
-from migrate.sites.late_writes import decide_late
+from migrate.rules.inside_text import beside
+from migrate.rules.registry import Registered, Registry, Stage, claimed
 from migrate.sites.references import Form, Reference, find
 from migrate.sites.scene import Scene
-
-Decision = Edit | Refusal
 
 
 @dataclass(frozen=True)
 class Plan:
     """The decisions of a file, one for each of ``total`` references, and edits beside them.
 
-    ``failed``: the errors of rules that look at a whole file.
+    ``stopped``: what rules refuse that look at a whole file; ``failed``: the errors of such.
     """
 
     decisions: tuple[Decision, ...]
     extra: tuple[Edit, ...]
     total: int
     failed: tuple[str, ...] = ()
+    stopped: tuple[tuple[Refusal, Reference], ...] = ()
 
 
 def everything(scene: Scene) -> list[Reference]:
@@ -71,136 +40,55 @@ def everything(scene: Scene) -> list[Reference]:
     return sorted(found, key=lambda r: scene.source.span(r.node).start)
 
 
-def plan(scene: Scene, found: Sequence[Reference]) -> Plan:
+def plan(scene: Scene, found: Sequence[Reference], rules: Registry) -> Plan:
     """Decide every reference of a file."""
-    unused = compiled_operators.told_names(scene)
-    answered = dense_layout.spans(scene)
-    dead = (*dead_branches.dead_spans(scene), *graph_flags.gone(scene), *unused, *answered)
-    decisions = tuple(_decided(scene, r, dead) for r in found)
-    roots = first_mode.roots(scene)
-    decisions = tuple(first_mode.set_train(scene, roots, decision) for decision in decisions)
+    decisions = tuple(_decided(scene, reference, rules) for reference in found)
     extra: list[Edit] = []
     failed: list[str] = []
-    for rule in _BESIDE:
+    stopped: list[tuple[Refusal, Reference]] = []
+    for rule in rules.of(Stage.REWRITES):
         try:
-            extra += [fit for edit in rule(scene) for fit in beside(scene, edit)]
+            made = list(rule.run(scene))
+            edits = [fit for e in made if isinstance(e, Edit) for fit in beside(scene, e)]
         except Exception as error:  # nobody knows which places it would have changed
-            failed.append(last_place(error))
-    extra += first_mode.beside(scene, roots, decisions)
-    return Plan(decisions, tuple(extra), len(found), tuple(failed))
+            failed.append(_raised(rule, error))
+        else:
+            extra += [claimed(edit, rule) for edit in edits]
+            stopped += [one for one in made if not isinstance(one, Edit)]
+    return Plan(decisions, tuple(extra), len(found), tuple(failed), tuple(stopped))
 
 
-def _decided(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Decision:
-    """Return the decision for one reference; a rule that raises costs this place alone."""
-    try:
-        made = _dead(scene, reference, dead) or _apart(scene, reference)
-        told = advised(scene, made or decide(scene, reference))
-        if isinstance(told, Edit):
-            told = integers.cut(scene, reference.node, integers.cast(scene, reference.node, told))
-            told = integers.kept(scene, reference.node, told)
-        return fitted(scene, reference.node, told)
-    except Exception as error:
-        site = scene.site(reference.name, reference.node)
-        return Refusal(site, "INT901", last_place(error), "report it with the file")
+def _decided(scene: Scene, reference: Reference, rules: Registry) -> Decision:
+    """Return the decision for one reference; a rule that raises costs this place alone.
 
-
-def _dead(scene: Scene, reference: Reference, dead: Sequence[Span]) -> Edit | None:
-    """A reference in a branch that is gone, or in what is left out, asks for no decision."""
-    if not dead or isinstance(reference.node, ast.alias):
-        return None
-    span = scene.source.span(reference.node)
-    if not any(d.start <= span.start and span.end <= d.end for d in dead):
-        return None
-    site = scene.site(reference.name, reference.node)
-    return Edit(site, Outcome.CONVERTED, None, note="in code that never runs in MindSpore")
-
-
-def _apart(scene: Scene, reference: Reference) -> Decision | None:
-    """A package that is converted along, a setting that comes late, the text of a class's name,
-    a matter of graph mode."""
-    if reference.form is Form.FOLLOWED:
-        return decide_along(scene, reference.node, reference.name)
-    if reference.form is Form.PACKAGE:
-        return packages.decide(scene, reference.node, reference.name)
-    if reference.form is Form.LATE and reference.name == BUFFER:
-        assert isinstance(reference.node, (ast.Attribute, ast.Call))
-        return shared_storage.buffer_store(scene, reference.node)
-    if reference.form is Form.LATE:
-        return decide_late(scene, reference.node, reference.name)
-    if reference.form is Form.CLASS_TEXT:
-        assert isinstance(reference.node, ast.Constant)
-        return by_text.class_text(scene, reference.node, reference.name)
-    if reference.form is Form.EVALUATED:
-        return by_text.evaluated(scene, reference.node, reference.name)
-    if reference.form is not Form.GRAPH:
-        return None
-    return graph_flags.decide(scene, reference.node, reference.name)
-
-
-def decide(scene: Scene, reference: Reference) -> Decision:
-    """The decision for one reference."""
+    The first rule decides that gives an edit or a refusal. What ours refuse, rules of the user
+    that are declared behind them may still convert.
+    """
     node, name = reference.node, reference.name
-    if reference.form is Form.IMPORT:
-        assert isinstance(node, ast.alias)
-        return decide_import(scene, node, name)
-    if reference.form is Form.FORWARD:
-        return classes.forward(scene, node)
-    if reference.form is Form.INPLACE:
-        assert isinstance(node, (ast.Call, ast.AugAssign, ast.Subscript))
-        return shared_storage.decide(scene, node, name)
-    if reference.form is Form.OWN:
-        return classes.own_name(scene, node, name)
-    if reference.form is Form.OPERATOR:
-        assert isinstance(node, ast.expr)
-        return operators.decide(scene, node, name)
-    if reference.form is Form.FIELD:
-        assert isinstance(node, ast.Attribute)
-        return members.field(scene, node, name)
-    if autograd_function.applies(scene, node, name):
-        assert isinstance(node, (ast.Name, ast.Attribute))
-        return autograd_function.decide(scene, node, name)
-    if reference.form is Form.NAME:
-        assert isinstance(node, (ast.Name, ast.Attribute))
-        return references.decide(scene, node, name)
-    assert isinstance(node, ast.Attribute)
-    if reference.form is Form.SETTING:
-        return settings.decide(scene, node, name)
-    if reference.form is Form.UNSURE:
-        return members.unsure(scene, node, name)
-    loop = modules.over_modules(scene, node, name)
-    if loop is not None:
-        return loop
-    if optimizers.applies(scene, node, name):
-        return optimizers.decide(scene, node, name)
-    if modules.applies(scene, node, name):
-        return modules.decide(scene, node, name)
-    return members.decide(scene, node, name)
+    made: Decision | None = None
+    for rule in rules.deciding(reference.form, name):
+        if made is None or (isinstance(made, Refusal) and rule.file):
+            try:
+                found = rule.run(scene, node, name)
+            except Exception as error:
+                found = _stopped(scene, reference, rule, error)
+            if made is None or isinstance(found, Edit):
+                made = claimed(found, rule)
+    assert made is not None, f"no rule decides {reference.form.value}: {name}"
+    for rule in rules.of(Stage.REVISES):
+        try:
+            revised = rule.run(scene, node, made)
+        except Exception as error:
+            return _stopped(scene, reference, rule, error)
+        if revised is not made:
+            made = replace(revised, rule=f"{made.rule}, {rule.name}")
+    return made
 
 
-# Edits that belong to no single reference: parameter names, gradient contexts.
-_BESIDE: tuple[Callable[[Scene], Iterable[Edit]], ...] = (
-    classes.first_parameters,
-    classes.delegates,
-    autograd.contexts,
-    autograd_function.bodies,
-    sequences.forms,
-    graph_flags.rewrites,
-    integers.written,
-    compiled_operators.asked,
-    dense_layout.answers,
-    bookkeeping.calls,
-    dead_branches.edits,
-    lambdas.named,
-    settings.variables,
-    indexing.slices,
-    indexing.cuts,
-    indexing.guards,
-    buffers.snapshots,
-    numpy_results.wrapped,
-    type_names.texts,
-    buffers.unsaved,
-    buffers.items,
-    items.loads,
-    shared_storage.repairs,
-    shared_storage.kept_parameters,
-)
+def _stopped(scene: Scene, at: Reference, rule: Registered, error: Exception) -> Refusal:
+    step = f"correct {rule.file}" if rule.file else "report it with the file"
+    return Refusal(scene.site(at.name, at.node), "INT901", _raised(rule, error), step)
+
+
+def _raised(rule: Registered, error: Exception) -> str:
+    return f"the rule {rule.name} raised {last_place(error)}"

@@ -18,6 +18,8 @@ from migrate.engine.tidying import rescued, with_pass, without_idle
 from migrate.mapping.table import Table
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.records.result import CellPlace, Entry, Ledger, OpenPlace, counted
+from migrate.rules import registry
+from migrate.rules.registry import Registry
 from migrate.sites import census
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
@@ -34,12 +36,14 @@ from migrate.vendoring.follow import Followed
 class Options:
     """How to convert: target portable or mint; helpers inline or module (``helper_module`` is
     then the line up to the names: "from .torch_helpers import"). ``along`` is what stands before
-    the name of a package that is converted along, in an import of this file: ".", "net.", ""."""
+    the name of a package that is converted along, in an import of this file: ".", "net.", "".
+    ``rules``: ours and those of the user."""
 
     target: str = "portable"
     helpers: str = "inline"
     helper_module: str = ""
     along: str = ""
+    rules: Registry = field(default_factory=lambda: registry.ours())
 
 
 @dataclass(frozen=True)
@@ -130,15 +134,23 @@ def _led_back(made: Rewritten, staged: Staged, places: int) -> Rewritten:
     return replace(made, entries=entries, ledger=counts, cells=cells, open=left)
 
 
-def _convert(inference: Inference, path: str, options: Options, staged: Staged | None) -> Rewritten:
-    file = inference.program.files[path]
+def planned(
+    inference: Inference, path: str, options: Options
+) -> tuple[Scene, list[Reference], plan.Plan | None]:
+    """Decide one file: its references and the decisions, without a plan where nothing changes."""
     inference.file(path)
-    bare = Scene(file, inference, Spelling(frozenset()), options.target)
+    bare = Scene(inference.program.files[path], inference, Spelling(frozenset()), options.target)
     references = plan.everything(bare) if inference.has_torch else []
     scene = replace(bare, spelling=_spelling(bare, references, options.along))
     if not inference.has_torch or not (references or _has_more(scene)):
+        return scene, references, None
+    return scene, references, plan.plan(scene, references, options.rules)
+
+
+def _convert(inference: Inference, path: str, options: Options, staged: Staged | None) -> Rewritten:
+    scene, references, made = planned(inference, path, options)
+    if made is None:
         return _unchanged(scene)
-    made = plan.plan(scene, references)
     if staged is not None:
         made = replace(made, decisions=way_back.explained(staged, made.decisions))
     changes, emitted, stopped = _checked(scene, references, made, options)
@@ -148,7 +160,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
     entries = accounts.entries(scene, references, made.decisions, emitted)
     taken = census.taken(scene, {id(reference.node) for reference in references})
     return Rewritten(
-        data=file.source.encode(emitted.data),
+        data=scene.source.encode(emitted.data),
         entries=entries,
         ledger=counted(entries).model_copy(update={"total": made.total, **taken.counts}),
         helpers=_helpers(changes),
@@ -206,7 +218,7 @@ def _checked(
     scene: Scene, references: Sequence[Reference], made: plan.Plan, options: Options
 ) -> tuple[list[Edit], Emitted, list[selfcheck.Stopped]]:
     """The edits and the new text; statements at which the text would be wrong are flagged."""
-    stopped = selfcheck.whole(scene, made.failed)
+    stopped = [*selfcheck.whole(scene, made.failed), *made.stopped]
     for _ in range(_ROUNDS):
         changes = _changes(scene, references, made, options, stopped)
         emitted, applied = _emit(scene, changes)

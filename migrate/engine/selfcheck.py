@@ -82,7 +82,8 @@ def _overlaps(changes: Sequence[Edit]) -> Iterator[Fault]:
             continue
         if not any(outer.parts or ()) and not any(edit.parts or ()):
             continue  # what both delete is gone
-        what = f"two edits own one text: {outer.site.name} and {edit.site.name}"
+        names = [f"{e.site.name} by {e.rule or 'the engine'}" for e in (outer, edit)]
+        what = f"two edits own one text: {' and '.join(names)}"
         yield Fault(what, span.start)
 
 

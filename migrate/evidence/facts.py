@@ -15,7 +15,7 @@ from typing import Any
 
 from migrate.mapping.facts import FORMAT
 from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, mappings_folder
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 FILES = {"torch": TORCH_FACTS, "mindspore": MINDSPORE_FACTS}
 TIMEOUT = 600.0

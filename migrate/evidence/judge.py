@@ -12,10 +12,8 @@ from migrate.evidence.programs import Probe
 from migrate.evidence.store import RowEvidence
 from migrate.mapping.row import Case, Row
 from migrate.mapping.table import Table
-from migrate.parity.compare import Measure, compare, worst
-from migrate.parity.exchange import Array, Spec, leaves
-from migrate.parity.layout import apply_layout
-from migrate.parity.tolerance import Strictness
+from migrate.parity.compare import Measure, Strictness, compare, worst
+from migrate.parity.exchange import Array, Spec, apply_layout, leaves
 from migrate.records.outcomes import Verdict
 
 MOST_LINES = 8

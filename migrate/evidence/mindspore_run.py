@@ -19,10 +19,8 @@ import mindspore as ms
 
 from migrate.evidence.programs import together_text
 from migrate.evidence.workers import MindSporeRun
-from migrate.parity.cells import Net, held_at, open_net, put, tensors
-from migrate.parity.exchange import Array, Spec, encode
-from migrate.parity.layout import apply_layout
-from migrate.parity.ms_values import array, dtype_name, tensor_of
+from migrate.parity.cells import Net, array, dtype_name, held_at, open_net, put, tensor_of, tensors
+from migrate.parity.exchange import Array, Spec, apply_layout, encode
 
 Weight = tuple[str, str, str, Array]
 Described = tuple[Spec, dict[int, Array]]

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 
 from migrate.evidence.programs import Probe
+from migrate.parity.compare import floor, relative_error
 from migrate.parity.exchange import Array, Spec, encode
 from migrate.parity.noise import KernelNoise, OperatorLog, nudge, nudge_model
-from migrate.parity.tolerance import floor, relative_error
 from migrate.parity.torch_gradients import differentiable, heads_of
 from migrate.parity.torch_model import declare, enliven, is_missing_operator
-from migrate.parity.torch_values import array, cotangent, dtype_name, leaf, tensors
+from migrate.parity.torch_record import array, cotangent, dtype_name, leaf, tensors
 
 SEED = 20
 # The largest error of a kernel over its root mean square: what a lone number may be off by.

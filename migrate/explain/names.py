@@ -10,7 +10,7 @@ from pathlib import Path
 from migrate.mapping.names import canonical
 from migrate.mapping.row import Row
 from migrate.mapping.table import Table, mappings_folder
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 _SPACES = (
     "torch.nn.", "torch.", "torch.nn.functional.", "torch.Tensor.", "torch.optim.",

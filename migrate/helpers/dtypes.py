@@ -49,3 +49,19 @@ def dtype_text(value):
     if not isinstance(value, ms.Type):
         return value
     return DtypeText(f"torch.{repr(value).rpartition('.')[2]}")
+
+
+def dtype_named(name):
+    """The dtype that torch has under a name; all else of torch was not converted."""
+    names = {
+        "bool": ms.bool_, "uint8": ms.uint8, "uint16": ms.uint16, "uint32": ms.uint32,
+        "uint64": ms.uint64, "int8": ms.int8, "int16": ms.int16, "short": ms.int16,
+        "int32": ms.int32, "int": ms.int32, "int64": ms.int64, "long": ms.int64,
+        "float16": ms.float16, "half": ms.float16, "bfloat16": ms.bfloat16,
+        "float32": ms.float32, "float": ms.float32, "float64": ms.float64,
+        "double": ms.float64, "complex64": ms.complex64, "cfloat": ms.complex64,
+        "complex128": ms.complex128, "cdouble": ms.complex128,
+    }  # fmt: skip
+    if name not in names:
+        raise NotImplementedError(f"torch2ms API111 torch.{name}")
+    return names[name]

@@ -1,5 +1,7 @@
 """In: dtypes and conditions. Out: torch's number limits, checks and decorators."""
 
+import contextlib
+
 import mindspore as ms
 
 from migrate.helpers.keeping import is_pynative
@@ -33,6 +35,19 @@ def check_tensor_all_with(error_type, cond, message=None):
     """torch._check_tensor_all_with: all elements hold; graph mode looks at no numbers."""
     if is_pynative():
         check_with(error_type, bool(cond.all()), message)
+
+
+def full_precision(device_type, enabled=True):
+    """Raises where torch.autocast would lower the precision on a CPU: here it stays float32."""
+    lowers = enabled and str(device_type).partition(":")[0] == "cpu"
+    if lowers and ms.get_context("device_target") == "CPU":
+        raise NotImplementedError("torch2ms LOP105 torch.autocast computes in bfloat16 here")
+
+
+def without_autocast(device_type, enabled=True):
+    """torch.autocast as a value, where it would change nothing on a CPU."""
+    full_precision(device_type, enabled)
+    return contextlib.nullcontext()
 
 
 class kernel_choice:

@@ -35,6 +35,11 @@ def no_grad():
     return grad_mode(False)
 
 
+def is_grad_enabled():
+    """torch.is_grad_enabled, of what the contexts of this file say."""
+    return _pynative_executor.enable_grad()
+
+
 def enable_grad():
     """torch.enable_grad."""
     return grad_mode(True)

@@ -147,8 +147,7 @@ class RecurrentSteps(nn.Cell):
         return new + both[:, size:] * (h - new)
 
     def construct(self, x, h, seq_length, w_ih, w_hh, b_ih, b_hh):
-        given = ops.matmul(x, w_ih.swapaxes(0, 1))
-        given = given if b_ih is None else given + b_ih
+        given = ops.dense(x, w_ih, b_ih)  # matmul gives gradients of rank 4 for one step of one row
         outputs = []
         for t in range(x.shape[0]):
             new = out = self._step(given[t], h, w_hh, b_hh)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.mapping.table import Param, Signature
@@ -161,8 +161,12 @@ def choose(
     keywords: Sequence[ast.keyword],
     signatures: Iterable[Signature],
     kinds_of: Callable[[ast.expr], frozenset[str]],
+    counting: bool = False,
 ) -> tuple[list[BoundCall], Unbound]:
-    """The bindings that the argument kinds do not exclude, surest first, and a reason for none."""
+    """The bindings that the argument kinds do not exclude, surest first, and a reason for none.
+
+    ``counting``: a Tensor passes for an int, as one of a single integer does.
+    """
     found: list[tuple[int, BoundCall]] = []
     why = Unbound("it has no known signature")
     for signature in signatures:
@@ -171,7 +175,11 @@ def choose(
             if not why.dynamic:
                 why = bound
             continue
-        marks = [_mark(bound, p, kinds_of) for p in signature.params if bound.given(p.name)]
+        given = [p for p in signature.params if bound.given(p.name)]
+        marks = [_mark(bound, p, kinds_of) for p in given]
+        if counting and NO in marks:
+            pairs = zip(given, marks, strict=True)
+            marks = [MAYBE if m == NO and _counts(bound, p, kinds_of) else m for p, m in pairs]
         if NO in marks:
             # a Tensor of one number passes for that number, so this may work all the same
             why = why if why.dynamic else Unbound("an argument has another type", of_kinds=True)
@@ -179,6 +187,30 @@ def choose(
         found.append((YES if all(m == YES for m in marks) else MAYBE, bound))
     sure = [b for mark, b in found if mark == YES]
     return (sure or [b for _, b in found]), why
+
+
+def _counts(bound: BoundCall, param: Param, kinds_of: Callable[[ast.expr], frozenset[str]]) -> bool:
+    """Return whether what is given for an int, or for each of several, may be a number."""
+    values = bound.values[param.name]
+    items = values if isinstance(values, tuple) else (values,)
+    several = param.type == "int[]" and param.kind == "args"
+    return (several or param.type == "int") and all(kinds_of(v) <= _NUMBERS for v in items)
+
+
+def numbers(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> Iterator[ast.expr]:
+    """Yield the arguments, and elements of displays, that are Tensors where torch wants ints."""
+    for param in bound.signature.params:
+        values = bound.values.get(param.name, ())
+        items: Iterable[ast.expr] = values if isinstance(values, tuple) else (values,)
+        if param.type == "int[]" and not isinstance(values, tuple):
+            items = values.elts if isinstance(values, (ast.Tuple, ast.List)) else ()
+        elif param.type not in ("int", "int[]") or param.kind == "kwargs":
+            continue
+        yield from (v for v in items if "Tensor" in kinds_of(v) and kinds_of(v) <= _COUNTED)
+
+
+_COUNTED = frozenset({"Tensor", "int", "bool"})  # what may be None is no Tensor that is seen
+_NUMBERS = _COUNTED | {"None"}
 
 
 def _mark(bound: BoundCall, param: Param, kinds_of: Callable[[ast.expr], frozenset[str]]) -> int:

@@ -79,7 +79,12 @@ def choose(
             admitted = _conditions(row, one, kinds_of) and _refused(row, one, target) is None
             if admitted and selects(row, one):
                 return [Chosen(row, one, sure=True)]
-    return _plain([r for r in rows if r not in special], args, keywords, kinds_of, target)
+    plain = [r for r in rows if r not in special]
+    found = _plain(plain, args, keywords, kinds_of, target)
+    if isinstance(found, NotChosen) and not found.flagged:
+        counted = _plain(plain, args, keywords, kinds_of, target, counting=True)
+        return found if isinstance(counted, NotChosen) else counted
+    return found
 
 
 def _plain(
@@ -88,6 +93,7 @@ def _plain(
     keywords: Sequence[ast.keyword],
     kinds_of: Callable[[ast.expr], frozenset[str]],
     target: str,
+    counting: bool = False,
 ) -> list[Chosen] | NotChosen:
     """The candidates among rows that ask nothing of how many elements there are."""
     found: list[Chosen] = []
@@ -95,7 +101,7 @@ def _plain(
     ref = next((row.ref for row in rows if row.ref), "")
     why = NotChosen("API101", "no signature of it admits this call", ref=ref, row=rows[0])
     for row in rows:
-        bound, unbound = calls.choose(args, keywords, row.signatures, kinds_of)
+        bound, unbound = calls.choose(args, keywords, row.signatures, kinds_of, counting)
         if not bound:
             why = _better(why, _refuses(row, unbound, ref))
             continue

@@ -258,10 +258,13 @@ def load(
 ) -> Table:
     """Read every mappings file; a user's row replaces ours of the same key.
 
+    Files of the user that end in .py hold rules, and no rows.
+
     Raises TableError naming file and key. ``folder`` is for tests; by default the shipped one.
     ``target`` "mint": rows are those of mindspore.mint where they have such a template.
     """
     folder = folder or mappings_folder()
+    user_mappings = [path for path in user_mappings if path.suffix != ".py"]
     raw: dict[str, Mapping[str, Any]] = {}
     files: dict[str, Path] = {}
     ours = [path for path in sorted(folder.glob("*.toml")) if path.name not in _NO_ROWS]

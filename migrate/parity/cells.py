@@ -1,10 +1,10 @@
-"""In: a built Cell. Out: its inventory, its weights set from torch's, and Cells grouped."""
+"""Take the inventory of a built Cell, put torch's weights into it, and group equal Cells."""
 
 from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,49 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn
 
-from migrate.parity.exchange import Array, ArrayStore, Spec, digest
+from migrate.parity.compare import relative_error
+from migrate.parity.exchange import Array, ArrayStore, Spec, apply_layout, decode, digest, encode
 from migrate.parity.importing import ARGUMENTS, PLACE, place
-from migrate.parity.layout import apply_layout
-from migrate.parity.ms_values import array, dtype_name, tensor_of
-from migrate.parity.tolerance import relative_error
+
+
+def array(tensor: Any) -> Array:
+    """Return the numbers as numpy; bfloat16 as float32."""
+    plain = tensor.float() if tensor.dtype == ms.bfloat16 else tensor
+    result: Array = np.asarray(plain.asnumpy())
+    return result
+
+
+def dtype_name(dtype: Any) -> str:
+    return str(dtype).lower()
+
+
+def dtype_of(name: str) -> Any:
+    return ms.bool_ if name == "bool" else getattr(ms, name)
+
+
+def tensor_of(numbers: Array, dtype: str) -> Any:
+    """Return a Tensor of the given dtype (0-d stays 0-d)."""
+    return ms.Tensor(np.ascontiguousarray(numbers).reshape(numbers.shape), dtype_of(dtype))
+
+
+def rebuild(spec: Spec, store: ArrayStore) -> Any:
+    """Return the MindSpore value of a description. Raises ValueError for an opaque part."""
+    return decode(spec, lambda leaf: tensor_of(store.get(leaf["key"]), leaf["dtype"]), dtype_of)
+
+
+def describe(value: Any) -> tuple[Spec, Callable[[Spec], Array]]:
+    """Return a description of a result and the function that reads its arrays."""
+    held: list[Any] = []
+
+    def tensor(item: Any) -> Spec | None:
+        if not isinstance(item, ms.Tensor):
+            return None
+        held.append(item)
+        shape = [int(size) for size in item.shape]
+        name = dtype_name(item.dtype)
+        return {"t": "tensor", "key": len(held) - 1, "dtype": name, "shape": shape}
+
+    return encode(value, tensor), lambda leaf: array(held[leaf["key"]])
 
 
 @dataclass
@@ -45,7 +83,7 @@ def open_net(root: Any, source: Path = Path(), port: bool = False) -> Net:
 
 
 def _walk(cell: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Every Cell once, by path; unlike cells_and_names, empty containers are not left out."""
+    """Yield every Cell once, by path; unlike cells_and_names, empty containers are not left out."""
     if id(cell) in seen:
         return
     seen.add(id(cell))
@@ -56,7 +94,7 @@ def _walk(cell: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
 
 
 def _paths(cell: Any, path: str, above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every Cell by each of its paths: torch's state dict names shared weights as often."""
+    """Yield every Cell by each of its paths: torch's state dict names shared weights as often."""
     yield path, cell
     for name, child in cell._cells.items():
         if child is not None and id(child) not in (*above, id(cell)):
@@ -64,7 +102,7 @@ def _paths(cell: Any, path: str, above: tuple[int, ...] = ()) -> Iterator[tuple[
 
 
 def _cell_at(net: Net, path: str) -> Any:
-    """The Cell at one of its paths. Raises KeyError."""
+    """Return the Cell at one of its paths. Raises KeyError."""
     cell = net.root
     for name in path.split(".") if path and path not in net.cells else ():
         cell = cell._cells[name]
@@ -95,7 +133,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def tensors(net: Net) -> list[Spec]:
-    """Every Parameter, buffer and Tensor attribute: place, name, shape, dtype, trained, same."""
+    """Return a row for every Parameter, buffer and Tensor attribute of a net."""
     rows: list[Spec] = []
     for path, cell in _paths(net.root, ""):
         held = {**_attributes(cell), **{k: v for k, v in cell._buffers.items() if v is not None}}
@@ -122,7 +160,7 @@ def _attributes(cell: Any) -> dict[str, Any]:
 
 
 def held_at(net: Net, place_: str) -> Any:
-    """The Parameter or Tensor at a place."""
+    """Return the Parameter or Tensor at a place."""
     path, _, name = place_.rpartition(".")
     cell = _cell_at(net, path)
     for table in (cell._params, cell._buffers, cell.__dict__):
@@ -212,16 +250,18 @@ def started(mine: Array, pair: Spec, store: ArrayStore) -> Spec:
         wanted = apply_layout(store.get(pair["start"]), pair["layout"])
         error = relative_error(mine, wanted) if wanted.size else 0.0
         detail = "" if error <= 1e-5 else f"starts with other values: relative error {error:.2e}"
-        return {"elements": int(mine.size), "error": error, "limit": 1e-5, "detail": detail}
+        return {"elements": int(mine.size), "error": error, "limit": 1e-5, "detail": detail,
+                "same": error <= 1e-5}  # fmt: skip
     if not pair["spread"] or mine.size < 100:
-        return {"elements": 0, "error": None, "limit": None, "detail": ""}
+        return {"elements": 0, "error": None, "limit": None, "detail": "", "same": True}
     spread = float(np.std(mine.astype(np.float64), ddof=1))
     error = abs(spread / pair["spread"] - 1)
     limit = 0.25 + 4 / math.sqrt(2 * mine.size)
     detail = "" if error <= limit else (
         f"starts with the standard deviation {spread:.3g}, in torch {pair['spread']:.3g}"
     )  # fmt: skip
-    return {"elements": int(mine.size), "error": error, "limit": limit, "detail": detail}
+    return {"elements": int(mine.size), "error": error, "limit": limit, "detail": detail,
+            "same": error <= limit}  # fmt: skip
 
 
 def restore(net: Net, path: str) -> None:

@@ -16,8 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.parity.exchange import ArrayStore, Spec, as_dict, entries, leaves
-from migrate.parity.layout import apply_layout, undo_layout
+from migrate.parity.exchange import (
+    ArrayStore,
+    Spec,
+    apply_layout,
+    as_dict,
+    entries,
+    leaves,
+    undo_layout,
+)
 from migrate.parity.optimizer_state import (
     Held,
     Moments,
@@ -26,7 +33,7 @@ from migrate.parity.optimizer_state import (
 )
 from migrate.parity.session import Sides
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import ModelResult
 
 WRAPPERS = ("module.", "_orig_mod.", "_backbone.", "_network.", "network.")
@@ -66,7 +73,10 @@ class Job:
 
 
 def unwrapped(keys: list[str]) -> dict[str, str]:
-    """The model's names of keys -> keys; what wraps the model stands in front of every key."""
+    """Return the model's names of keys -> keys.
+
+    What wraps the model stands in front of every key.
+    """
     cut = ""
     while prefix := next((w for w in WRAPPERS if _all_have(keys, cut + w)), ""):
         cut += prefix
@@ -88,7 +98,7 @@ def tensors(spec: Spec, path: str = "") -> Iterator[tuple[str, Spec]]:
 
 
 def states(spec: Spec, known: frozenset[str], path: str = "") -> Iterator[tuple[str, Spec]]:
-    """Every dictionary of a tree that holds tensors of the model, with its path."""
+    """Yield every dictionary of a tree that holds tensors of the model, with its path."""
     held = entries(spec)
     names = [key for key, one in held.items() if one["t"] == "tensor"]
     if known & unwrapped(names).keys():
@@ -99,7 +109,7 @@ def states(spec: Spec, known: frozenset[str], path: str = "") -> Iterator[tuple[
 
 
 def renamed_tree(spec: Spec, job: Job, path: str = "") -> Spec:
-    """The tree with every state dict and optimizer renamed; all else stays as it is."""
+    """Return the tree with every state dict and optimizer renamed; all else stays as it is."""
     names = job.model.weight_names
     known = frozenset(names.values()) - {""} if job.to_torch else frozenset(names)
     held = entries(spec)
@@ -193,7 +203,7 @@ def _state_to_torch(mine: dict[str, Spec], job: Job, front: str) -> dict[str, Sp
 
 
 def _laid(spec: Spec, layout: str, job: Job, undo: bool = False) -> Spec:
-    """The tensor in the other framework's shape."""
+    """Return the tensor in the other framework's shape."""
     if not layout:
         return spec
     array = (undo_layout if undo else apply_layout)(job.store.get(spec["key"]), layout)
@@ -213,7 +223,7 @@ STORED = frozenset(
 
 
 def unstorable(spec: Spec) -> str:
-    """Why a .ckpt file cannot hold a tensor; empty when it can."""
+    """Return why a .ckpt file cannot hold a tensor; empty when it can."""
     if 0 in spec["shape"]:
         return "a .ckpt file holds no tensor without elements"
     if spec["dtype"] not in STORED:
@@ -222,7 +232,7 @@ def unstorable(spec: Spec) -> str:
 
 
 def packed(tree: Spec) -> Spec:
-    """The entries to write: a dictionary of tensors and, where needed, the structure."""
+    """Return the entries to write: a dictionary of tensors and, where needed, the structure."""
     if tree["t"] == "dict" and all(
         isinstance(key, str) and key != STRUCTURE and one["t"] == "tensor"
         for key, one in zip(tree["keys"], tree["items"], strict=True)
@@ -252,7 +262,10 @@ def _as_json(spec: Spec, found: dict[str, Spec], place: str) -> Any:
 
 
 def unpacked(entries: Spec) -> Spec:
-    """The tree that `packed` or the converted program stored. Raises ValueError for other text."""
+    """Return the tree that `packed` or the converted program stored.
+
+    Raises ValueError for other text.
+    """
     held = dict(zip(entries["keys"], entries["items"], strict=True))
     structure = held.pop(STRUCTURE, None)
     if structure is None or structure["t"] != "value":
@@ -312,7 +325,7 @@ class Converted:
 
 
 def is_torch_file(source: Path) -> bool:
-    """Whether a file is one of torch.save, by its first bytes: .ckpt is Lightning's name too."""
+    """Return whether torch.save wrote a file, by its first bytes: .ckpt is Lightning's name too."""
     with source.open("rb") as opened:
         return opened.read(2) in _TORCH_FILE
 
@@ -344,7 +357,7 @@ def convert_checkpoint(asked: Conversion, folder: Path) -> Converted:
 
 
 def convert_with(sides: Sides, asked: Conversion, folder: Path) -> Converted:
-    """`convert_checkpoint` with workers that outlive it."""
+    """Do as `convert_checkpoint` with workers that outlive it."""
     if not asked.model.weight_names:
         raise Problem(asked.model.build, "its weight names are not known", "verify did not "
                           "get to copy its weights", "run torch2ms verify first")  # fmt: skip
@@ -360,7 +373,7 @@ def convert_with(sides: Sides, asked: Conversion, folder: Path) -> Converted:
 
 
 def _reason(error: Exception) -> str:
-    return error.message if isinstance(error, WorkerError) else str(error)
+    return error.failed.text if isinstance(error, WorkerError) else str(error)
 
 
 @dataclass(frozen=True)
@@ -407,7 +420,7 @@ class _Work:
         )  # fmt: skip
 
     def _read(self, source: Path, name: str) -> Spec:
-        """The tree of a file, its arrays moved into the folder of the conversion."""
+        """Return the tree of a file, its arrays moved into the folder of the conversion."""
         arrays = self.scratch / name
         arrays.mkdir()
         mine = source.suffix == CKPT and not is_torch_file(source)
@@ -443,7 +456,7 @@ def _plain(found: list[tuple[str, Spec]]) -> Mapping[str, Spec]:
 
 
 def _of_mindspore(tree: Spec, model: ModelResult, source: str) -> bool:
-    """Which framework named the tensors of a .safetensors file."""
+    """Return which framework named the tensors of a .safetensors file."""
     held = set(unwrapped(list(entries(tree))))
     theirs, ours = held & set(model.weight_names), held & set(model.weight_names.values())
     if len(theirs) == len(ours):
@@ -455,7 +468,7 @@ def _of_mindspore(tree: Spec, model: ModelResult, source: str) -> bool:
 
 
 def _only(tree: Spec, found: list[tuple[str, Spec]], account: Account) -> Spec:
-    """The first state dict alone; what else the file holds is listed."""
+    """Return the first state dict alone; what else the file holds is listed."""
     place, state = found[0]
     for name, _ in tensors(tree):
         if place and not name.startswith(f"{place}."):

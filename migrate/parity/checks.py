@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from migrate.parity.compare import Measure, merge, worst
+from migrate.parity.messages import Ran, Trained
 from migrate.parity.session import Mode, Session
-from migrate.parity.worker import Payload
 from migrate.records.outcomes import Verdict, Why
 from migrate.records.result import Check, Curve, Rung, Spread
 
-PARAMETERS, START, MAGNITUDES, CHECKPOINT = (
-    "parameters", "initial values", "magnitudes", "checkpoint"
+PARAMETERS, START, MAGNITUDES, REGIMES, CHECKPOINT = (
+    "parameters", "initial values", "magnitudes", "regimes", "checkpoint"
 )  # fmt: skip
 FORWARD = ("forward eval", "forward train")
 TRAINING = ("loss", "optimizer step", "optimizer state", "steps")
@@ -22,12 +22,21 @@ NUMERIC = (Verdict.DIVERGED, Verdict.SHAPE, Verdict.DTYPE)
 GUILTY = (*NUMERIC, Verdict.BLOCKED)
 
 
-def by_path(answers: Sequence[Payload], kind: str) -> dict[str, list[Measure]]:
-    """Return the measures of one kind of each module."""
+def local_of(answers: Sequence[Ran]) -> dict[str, list[Measure]]:
+    """Return what each module shows on torch's input."""
+    return _by_path((answer.path, answer.local) for answer in answers)
+
+
+def inside_of(answers: Sequence[Ran]) -> dict[str, list[Measure]]:
+    """Return what each module shows inside the whole model."""
+    return _by_path((answer.path, answer.cumulative) for answer in answers)
+
+
+def _by_path(measures: Iterable[tuple[str, Measure | None]]) -> dict[str, list[Measure]]:
     found: dict[str, list[Measure]] = {}
-    for answer in answers:
-        if kind in answer:
-            found.setdefault(answer["path"], []).append(Measure.of(answer[kind]))
+    for path, measure in measures:
+        if measure is not None:
+            found.setdefault(path, []).append(measure)
     return found
 
 
@@ -68,7 +77,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def training_checks(
-    session: Session[Any], rung: str, mode: Mode, answers: Sequence[Payload],
+    session: Session[Any], rung: str, mode: Mode, answers: Sequence[Ran],
     earlier: Sequence[Check],
 ) -> tuple[Check, ...]:  # fmt: skip
     """Return one Check a module with weights that move, and one for the losses (the root).
@@ -77,10 +86,10 @@ def training_checks(
     """
     found: dict[str, list[Measure]] = {}
     for answer in answers:
-        if answer.get("rung", rung) == rung:
-            found.setdefault(owner(answer["name"]), []).append(Measure.of(answer["local"]))
+        if answer.rung in ("", rung):
+            found.setdefault(owner(answer.name), []).append(answer.measure)
     failed = any(check.verdict in NUMERIC and check.mode == mode for check in earlier)
-    order = {path: number for number, path in enumerate(session.modules)}
+    order = session.positions
     checks = []
     for path, measures in found.items():
         chosen = merge(measures)
@@ -94,13 +103,9 @@ def training_checks(
     return tuple(checks)
 
 
-def curve_of(told: Mapping[str, Any]) -> Curve | None:
+def curve_of(told: Trained) -> Curve | None:
     """Return the losses that were met; None where one is no number, which JSON does not know."""
-    sides = {
-        "torch": tuple(loss["plain"] for loss in told["torch"]),
-        "reference": tuple(loss["wide"] for loss in told["torch"]),
-        "mindspore": tuple(told["losses"]),
-    }
+    sides = {"torch": told.torch, "reference": told.reference, "mindspore": told.mindspore}
     finite = all(math.isfinite(value) for side in sides.values() for value in side)
     return Curve(**sides) if finite else None
 

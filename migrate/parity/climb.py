@@ -6,17 +6,27 @@ worker is killed are the same. The rung checkpoint takes the way of users: torch
 convert`, load_param_into_net into a Cell whose weights were cleared, save_checkpoint, and `weights
 convert` back. Every tensor of torch's state dict has to come back bit by bit, but for those that
 MindSpore keeps no partner of.
+
+In the journal a model has one file, replaced as a whole after each of its rungs. The folder of a
+run is named by everything that its numbers depend on, so what was kept of other code or options is
+never used.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
+import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from migrate.parity.checkpoint import Account, Conversion, convert_with
 from migrate.parity.checks import (
@@ -24,6 +34,7 @@ from migrate.parity.checks import (
     FORWARD,
     GUILTY,
     MAGNITUDES,
+    REGIMES,
     TRAINING,
     check_of,
     curve_of,
@@ -33,15 +44,90 @@ from migrate.parity.checks import (
 )
 from migrate.parity.compare import Measure
 from migrate.parity.exchange import read_index
-from migrate.parity.journal import Journal, Kept, Page
 from migrate.parity.recorded import Recorded
-from migrate.parity.request import Size, VerifyRequest, has_floats
+from migrate.parity.request import Draw, VerifyRequest, has_floats
 from migrate.parity.session import LOST, Killed, Mode, Session, Sides
 from migrate.parity.worker import WorkerLost
 from migrate.parity.written.pages import NotOurs, write_tests
-from migrate.records.errors import Problem
-from migrate.records.outcomes import Verdict, Why
-from migrate.records.result import Check, ModelResult, Rung
+from migrate.records.outcomes import Problem, Verdict, Why
+from migrate.records.result import Check, Frozen, ModelResult, Record, Rung
+
+
+class Kept(Frozen):
+    """One finished rung with its checks."""
+
+    rung: Rung
+    checks: tuple[Check, ...] = ()
+
+
+class Page(Frozen):
+    """What is known of one model: its finished rungs, and in the end its result."""
+
+    kept: tuple[Kept, ...] = ()
+    result: ModelResult | None = None
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The pages of one run; without a folder nothing outlives the process."""
+
+    folder: Path | None = None
+
+    def _file(self, key: str) -> Path | None:
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
+        return self.folder / f"{name}.json" if self.folder else None
+
+    def read(self, key: str) -> Page:
+        """Return the page of a model; an empty one where there is none that can be read."""
+        file = self._file(key)
+        try:
+            return Page.model_validate_json(file.read_bytes()) if file else Page()
+        except (OSError, ValidationError):
+            return Page()
+
+    def write(self, key: str, page: Page) -> None:
+        """Replace the page of a model as a whole."""
+        file = self._file(key)
+        if file is not None:
+            whole = file.with_suffix(".new")
+            whole.write_text(page.model_dump_json(), encoding="utf-8")
+            os.replace(whole, file)
+
+
+def open_journal(
+    request: VerifyRequest, record: Record, roots: Sequence[Path], environment: Mapping[str, str]
+) -> Journal:
+    """Return the journal of exactly this run; ``roots`` are the folders of sources and outputs."""
+    if request.journal is None:
+        return Journal()
+    folder = request.journal / _fingerprint(request, record, roots, environment)
+    folder.mkdir(parents=True, exist_ok=True)
+    return Journal(folder)
+
+
+def close_journal(request: VerifyRequest) -> None:
+    """Remove what was kept, after the result has been written."""
+    if request.journal is not None:
+        shutil.rmtree(request.journal, ignore_errors=True)
+
+
+def _fingerprint(
+    request: VerifyRequest, record: Record, roots: Sequence[Path], environment: Mapping[str, str]
+) -> str:
+    # how the models are spread, and which of them are asked for, changes none of their numbers
+    spread = replace(request, jobs=1, cluster="", builds=(), inputs=(), file="")
+    asked = repr(replace(spread, journal=None, reproductions=None, tests=None))
+    digest = hashlib.sha256(asked.encode())
+    digest.update(record.model_dump_json().encode())
+    digest.update(json.dumps(dict(environment), sort_keys=True).encode())
+    for root in roots:
+        for path in sorted(root.rglob("*.py") if root.is_dir() else (root,)):
+            if {request.reproductions, request.tests} & set(path.parents):
+                continue  # written by this very run
+            digest.update(f"{path}\n".encode())
+            digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()[:24]
+
 
 Progress = Callable[[str], None]
 Result = TypeVar("Result")
@@ -116,6 +202,7 @@ def _rungs_of(session: Session[Any]) -> list[tuple[str, Mode]]:
     names += TRAINING[: -1 if request.steps == 1 else None] if request.steps else ()
     found = [(name, mode) for mode in modes for name in names]
     found += [(MAGNITUDES, "pynative")] if request.magnitudes else []
+    found += [(REGIMES, "pynative")] if modes else []
     found += [(CHECKPOINT, "pynative")] if modes and isinstance(session, Recorded) else []
     return found
 
@@ -128,10 +215,10 @@ def _timed(session: Session[Any], name: str, mode: Mode, checks: Sequence[Check]
     found, note = _rung(session, name, mode, checks)
     rung = summed(name, mode, found, time.monotonic() - began, note)
     more: dict[str, Any] = {}
-    if name == "loss" and mode in session.told:
-        more["curve"] = curve_of(session.told[mode])
-    elif name == CHECKPOINT and name in session.told:
-        more = session.told[name]
+    if name == "loss" and mode in session.trained:
+        more["curve"] = curve_of(session.trained[mode])
+    elif name in session.noted:
+        more = session.noted[name]
     return Kept(rung=rung.model_copy(update=more), checks=found)
 
 
@@ -148,10 +235,14 @@ def _rung(session: Session[Any], name: str, mode: Mode, earlier: Sequence[Check]
             return checkpoint_rung(session)
         if name == MAGNITUDES:
             return _magnitude_rung(session)
+        if name == REGIMES:
+            return _regime_rung(session)
         if name in TRAINING:
             answers = session.training(mode)
-            none = session.told.get(mode, {}).get("no state")
-            note = Why(none) if none and name == "optimizer state" else ""
+            told = session.trained.get(mode)
+            note: str | Why = ""
+            if told is not None and name == "optimizer state":
+                note = told.no_state or ""
             return training_checks(session, name, mode, answers, earlier), note
         return session.forward_rung(name, mode, earlier)
     except LOST as error:
@@ -183,30 +274,66 @@ def _magnitude_rung(session: Session[Any]) -> Found:
     """Run the whole model on inputs of other sizes: an eps or a limit may not show near one."""
     if not has_floats(session.torch["inputs"]):
         return (), Why.NO_FLOATS
-
-    def climbed(size: Size) -> tuple[Check, ...]:
-        answers = session.forward(False, "pynative", size.root_only, size)
-        index = read_index(session.recorded(False, size))
-        return session.judged(MAGNITUDES, "pynative", answers, index)
-
-    return magnitude_checks(session.request.magnitudes, climbed), ""
+    draws = [Draw(factor=factor) for factor in session.request.magnitudes]
+    return draw_checks(draws, lambda draw: _drawn(session, MAGNITUDES, draw)), ""
 
 
-def magnitude_checks(
-    factors: Sequence[float], climbed: Callable[[Size], tuple[Check, ...]]
+def _drawn(session: Session[Any], rung: str, draw: Draw) -> tuple[Check, ...]:
+    answers = session.forward(False, "pynative", draw.root_only, draw)
+    return session.judged(rung, "pynative", answers, read_index(session.recorded(False, draw)))
+
+
+def draw_checks(
+    draws: Sequence[Draw], climbed: Callable[[Draw], tuple[Check, ...]]
 ) -> tuple[Check, ...]:
-    """Return checks of the whole model at each size; and where that fails, of every Cell in it."""
+    """Run the whole model for each draw; where it fails, every Cell as well."""
     found: list[Check] = []
-    for factor in factors:
-        checks = climbed(Size(factor, root_only=True))
+    for draw in draws:
+        checks = climbed(replace(draw, root_only=True))
         if any(check.verdict in GUILTY for check in checks):
-            checks = climbed(Size(factor))
-        note = f"inputs times {factor:g}"
-        found += [
-            check.model_copy(update={"detail": f"{note}: {check.detail}" if check.detail else note})
-            for check in checks
-        ]
+            checks = climbed(draw)
+        found += _noted(checks, draw.text)
     return tuple(found)
+
+
+def _noted(checks: Sequence[Check], note: str) -> list[Check]:
+    return [
+        check.model_copy(update={"detail": f"{note}: {check.detail}" if check.detail else note})
+        for check in checks
+    ]
+
+
+def _regime_rung(session: Session[Any]) -> Found:
+    """Reach what the inputs do not: the whole model on other inputs, then modules by themselves.
+
+    Where whole numbers are put into the inputs (a padded token), the gradients count too.
+    """
+    folder = session.regimes()
+    told = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    unreached = list(told["unreached"])
+    draws = [Draw(**row) for row in told["draws"]]
+    found = list(draw_checks(draws, lambda draw: _drawn(session, REGIMES, draw)))
+    for draw in draws if session.request.gradients else ():
+        if draw.put is not None:
+            whole = session.gradients("pynative", False, draw)
+            checks = session.gradient_checks("pynative", whole, (), {}, frozenset())
+            again = [check.model_copy(update={"rung": REGIMES}) for check in checks]
+            found += _noted(again, f"gradients, {draw.text}")
+    index = read_index(folder)
+    order = session.positions
+    for answer in session.alone(folder):
+        path, measure, text = answer.path, answer.measure, index["texts"][answer.call]
+        if not session.counts_alone(path, measure):
+            unreached.append(f"{path}: {text}: {Why.ELSEWHERE.value}")
+            continue
+        check = check_of(session, REGIMES, "pynative", path, order.get(path, 0), measure,
+                         local=measure.error)  # fmt: skip
+        found += _noted([check], text)
+    session.noted[REGIMES] = {"unreached": tuple(unreached)}
+    left = f"; {len(unreached)} are reached by no input" if unreached else ""
+    if not found:
+        return (), Why.UNREACHED if left else Why.REACHED
+    return tuple(found), f"{told['pieces']} pieces of operators{left}"
 
 
 ABSENT = "is not in the file"
@@ -262,11 +389,11 @@ def _converted(session: Recorded, model: ModelResult, source: Path, target: Path
 
 
 def trip_checks(session: Recorded, trip: Trip) -> tuple[Check, ...]:
-    """One Check for each module that has tensors in torch's state dict."""
+    """Return one Check for each module that has tensors in torch's state dict."""
     owners: dict[str, list[str]] = {}
     for key in dict.fromkeys((*trip.elements, *trip.faults)):
         owners.setdefault(_owner(key, session.modules), []).append(key)
-    order = {path: number for number, path in enumerate(session.modules)}
+    order = session.positions
     paired = {pair.key for pair in session.pairing.pairs} - {row["key"] for row in session.failed}
     checks = []
     for path, keys in owners.items():
@@ -294,5 +421,5 @@ def checkpoint_rung(session: Recorded) -> tuple[tuple[Check, ...], str]:
             session.open_mindspore()
         blocked = Measure(Verdict.BLOCKED, detail=f"the checkpoint cannot be loaded: {error}")
         return (check_of(session, CHECKPOINT, "pynative", "", 0, blocked),), ""
-    session.told[CHECKPOINT] = {"faults": dict(trip.faults)}
+    session.noted[CHECKPOINT] = {"faults": dict(trip.faults)}
     return trip_checks(session, trip), trip.note

@@ -28,7 +28,7 @@ from migrate.parity.ladder import Work
 from migrate.parity.recorded import Target
 from migrate.parity.request import VerifyRequest
 from migrate.parity.session import SCRATCH, Sides, open_sides
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import ModelResult
 
 LOCAL = "local"
@@ -103,7 +103,7 @@ class There:
 
 
 def _pass_on(there: Future[ModelResult], here: Future[ModelResult], target: Target) -> None:
-    """The result of the cluster; where the cluster lost the model again and again, that."""
+    """Return the result of the cluster; where the cluster lost the model again and again, that."""
     if there.cancelled():
         here.cancel()
         return
@@ -148,7 +148,7 @@ def open_cluster(request: VerifyRequest) -> Iterator[tuple[Any, VerifyRequest]]:
 
 
 def _checked(client: Any, request: VerifyRequest) -> VerifyRequest:
-    """The request with as many jobs as one machine gets. Raises Problem."""
+    """Return the request with as many jobs as one machine gets. Raises Problem."""
     told = client.run(sight, request.record)
     if not told:
         raise Problem("--cluster", "it has no worker", request.cluster, "start dask worker")
@@ -167,7 +167,7 @@ def _checked(client: Any, request: VerifyRequest) -> VerifyRequest:
 
 
 def sight(record: Path) -> tuple[str, str]:
-    """The version of this tool, and a checksum of the record as it is seen from here."""
+    """Return the version of this tool, and a checksum of the record as it is seen from here."""
     try:
         return __version__, hashlib.sha256(record.read_bytes()).hexdigest()[:12]
     except OSError as error:

@@ -12,19 +12,24 @@ import numpy as np
 
 from migrate.parity.checks import (
     CHECKPOINT,
+    FINE,
     FORWARD,
     GUILTY,
     MAGNITUDES,
     PARAMETERS,
+    REGIMES,
     START,
     TRAINING,
 )
-from migrate.parity.exchange import Array, ArrayStore, Spec
+from migrate.parity.compare import relative_error
+from migrate.parity.exchange import Array, ArrayStore, Spec, read_index
+from migrate.parity.hand.inventory import kind_of
 from migrate.parity.hand.partners import NO, aligned
+from migrate.parity.messages import Ran
 from migrate.parity.reproduction import write_reproduction
 from migrate.parity.session import Session
-from migrate.parity.tolerance import relative_error
 from migrate.parity.worker import Payload, WorkerError, WorkerLost
+from migrate.records.outcomes import Verdict
 from migrate.records.result import Check, Guilty
 
 CLOSE = 1e-5
@@ -32,7 +37,7 @@ SIZES = 4096  # a number of values that a variance may be over
 
 
 def relation(torch: Array, mindspore: Array, call: str = "") -> str:
-    """The first known relation that holds, or nothing; ``call`` is the text of torch's call."""
+    """Return the first known relation that holds, or ""; ``call`` is the text of torch's call."""
     if min(torch.size, mindspore.size) < 2 or torch.dtype.kind not in "f":
         return ""
     wanted, found = torch.astype(np.float64), mindspore.astype(np.float64)
@@ -65,7 +70,7 @@ def _known(wanted: Array, found: Array, call: str) -> Iterator[tuple[str, Array]
 
 
 def _factor(factor: float, call: str) -> str:
-    """What a constant factor says: n / (n - 1) is the other kind of variance."""
+    """Return what a constant factor says: n / (n - 1) is the other kind of variance."""
     for name, root in (("variance", 1), ("std, the standard deviation", 2)):
         if name[:3] not in call:
             continue
@@ -196,7 +201,7 @@ def _aligned(same: Sequence[Sequence[bool]]) -> list[int]:
 
 
 def _within(place: str, right: Sequence[str]) -> bool:
-    """Whether a call is part of a larger expression in its line that is right."""
+    """Return whether a call is part of a larger expression in its line that is right."""
     head, _, text = place.partition(": ")
     return any(one != place and one.startswith(f"{head}: ") and text in one for one in right)
 
@@ -207,7 +212,7 @@ def _is_one_number(value: Array) -> bool:
 
 
 def _counterpart(wrong: Spec, left: Sequence[Spec]) -> Spec | None:
-    """What MindSpore computes instead: in the same function, of the same shape, if there is one."""
+    """Return what MindSpore computes instead: in the same function, of the same shape, if any."""
     name = "construct" if wrong["within"] == "forward" else wrong["within"]
     own = [row for row in left if row["within"] == name]
     shaped = [row for row in own if row["shape"] == wrong["shape"]]
@@ -224,12 +229,14 @@ def _same(wanted: Array, value: Array, limit: float) -> bool:
 
 
 if TYPE_CHECKING:
+    from migrate.parity.hand.port import Port
     from migrate.parity.recorded import Recorded
 
 _MODES = ("pynative", "graph")
 _RUNGS = (*FORWARD, "gradients")
 RUNGS = (
-    (PARAMETERS, "pynative"), *((rung, "pynative") for rung in _RUNGS), (MAGNITUDES, "pynative"),
+    (PARAMETERS, "pynative"), *((rung, "pynative") for rung in _RUNGS),
+    (MAGNITUDES, "pynative"), (REGIMES, "pynative"),
     *((rung, "graph") for rung in _RUNGS), *((rung, mode) for mode in _MODES for rung in TRAINING),
     (CHECKPOINT, "pynative"), (START, "pynative"),
 )  # fmt: skip
@@ -269,15 +276,23 @@ def first_guilty(session: Recorded, checks: Sequence[Check]) -> Guilty | None:
     cell = session.cells.get(check.mindspore_path, {})
     differences = setting_differences(module.get("settings", {}), cell.get("settings", {}))
     inner, cure = examined(session, check)
+    return _blame(session, check, [session.target.ms_root]).model_copy(update={
+        "torch": f"{check.torch_path or 'the whole model'} ({check.torch_class})",
+        "mindspore": f"{check.mindspore_path or 'the whole model'} ({check.mindspore_class})",
+        "cause": cause_of(cure, *differences, inner.told, check.detail),
+        "torch_call": inner.torch, "mindspore_call": inner.mindspore,
+        "reproduction": write_reproduction(session, check),
+    })  # fmt: skip
+
+
+def _blame(session: Session[Any], check: Check, folders: Sequence[str | Path]) -> Guilty:
+    """Return what a check says by itself: its Cells, where they were made, and its detail."""
+    module = session.modules.get(check.torch_path, {})
+    cell = session.cells.get(check.mindspore_path, {})
     return Guilty(
-        rung=check.rung, mode=check.mode,
-        torch=f"{check.torch_path or 'the whole model'} ({check.torch_class})",
-        mindspore=f"{check.mindspore_path or 'the whole model'} ({check.mindspore_class})",
-        torch_place=place_of(module), mindspore_place=place_of(cell),
-        call=line_of([session.target.ms_root], cell),
-        cause=cause_of(cure, *differences, inner.told, check.detail),
-        torch_call=inner.torch, mindspore_call=inner.mindspore,
-        reproduction=write_reproduction(session, check),
+        rung=check.rung, mode=check.mode, torch=check.torch_path, mindspore=check.mindspore_path,
+        call=line_of(folders, cell), cause=check.detail, torch_place=place_of(module),
+        mindspore_place=place_of(cell),
     )  # fmt: skip
 
 
@@ -328,3 +343,163 @@ def _plain(value: Any) -> Any:
         items = tuple(value)
         return items[0] if items and all(item == items[0] for item in items) else items
     return value
+
+
+if TYPE_CHECKING:
+    from migrate.parity.recorded import Recorded
+
+MEANT = 1e-3  # inputs nearer than this are the same input
+
+
+def first_guilty_of_port(session: Port, checks: Sequence[Check]) -> Guilty | None:
+    """Return the deepest Cell that fails first, by rung; unlike tensors come before all."""
+    check = first_failing(checks)
+    if check is None:
+        lacking = [c for c in checks if (c.rung, c.verdict) == (PARAMETERS, Verdict.UNMATCHED)]
+        return _blamed(session, lacking[0]) if lacking else None
+    if check.rung == PARAMETERS:
+        return _blamed(session, check)
+    return _narrowed(session, check, session.raw.get((check.rung, check.mode), ()))
+
+
+def _narrowed(session: Port, check: Check, raw: Sequence[Ran]) -> Guilty:
+    """Inside a guilty Cell, what lies between the last right and the first wrong call."""
+    blame = _blamed(session, check)
+    broken = [answer.inside_of for answer in raw if answer.inside_of]
+    if broken and not check.torch_path:
+        back = {own: path for path, own in session.pairs.items()}
+        running = broken[0][-1]  # the innermost Cell
+        inner = {"torch_path": back.get(running, ""), "mindspore_path": running}
+        return _blame(session, check.model_copy(update=inner), session.pair.folders)
+    if check.rung == "gradients" or not raw:
+        return blame
+    first = _first_input(session, raw)
+    one, other = _between(session, check.torch_path, raw, check.rung == "forward train")
+    follows = next((answer.follows for answer in raw if answer.follows), {})
+    right = {session.pairs[a.path] for a in raw if a.path and _state(a)}
+    other = [cell for cell in other if right & set(follows.get(cell, ()))]
+    missing = _missing(session, check.torch_path)
+    cause = "; ".join(text for text in (blame.cause, missing, first) if text)
+    if len(one) == 1 and len(other) <= 1:
+        module = session.modules[one[0]]
+        cause = (
+            f"{cause}; between the last right and the first wrong call torch runs {one[0]}"
+            f" ({module['class']})"
+        )
+        blame = blame.model_copy(update={"torch": one[0]})
+    if len(other) == 1 and len(one) <= 1:
+        cell = session.cells[other[0]]
+        cause = f"{cause}; MindSpore runs {other[0]} ({cell['class']}) there"
+        blame = blame.model_copy(update={
+            "mindspore": other[0], "mindspore_place": place_of(cell),
+            "call": line_of(session.pair.folders, cell),
+        })  # fmt: skip
+    return _cured(session, check, blame.model_copy(update={"cause": cause}))
+
+
+def _cured(session: Port, check: Check, blame: Guilty) -> Guilty:
+    """Add the calls where the code parts, and what cures it in front of the other causes."""
+    pair = (blame.torch, blame.mindspore)
+    if session.pairs.get(pair[0]) != pair[1]:
+        pair = (check.torch_path, check.mindspore_path)
+    inner, cure = examined(session, check, pair, rewritten=True)
+    return blame.model_copy(update={
+        "cause": cause_of(cure, inner.told, blame.cause),
+        "torch_call": inner.torch, "mindspore_call": inner.mindspore,
+    })  # fmt: skip
+
+
+def _first_input(session: Port, raw: Sequence[Ran]) -> str:
+    """Return the first Cell that is right by itself and receives something else than in torch."""
+    for answer in raw:
+        if answer.path and answer.fed is not None:
+            if answer.fed > MEANT:
+                cell = session.pairs[answer.path]
+                return f"the first input that differs is that of {answer.path} -> {cell}"
+            if answer.measure.verdict not in FINE:
+                return ""
+    return ""
+
+
+def _missing(session: Port, path: str) -> str:
+    prefix = f"{path}." if path else ""
+    left = [w.place for w in session.matching.torch_left
+            if w.parameter and w.place.startswith(prefix)]  # fmt: skip
+    if not path:
+        left += [f"{w.place} (MindSpore)" for w in session.matching.mindspore_left if w.trained]
+    return f"without partner: {', '.join(left[:3])}" if left else ""
+
+
+def _between(
+    session: Port, holder: str, raw: Sequence[Ran], training: bool
+) -> tuple[list[str], list[str]]:
+    """Leaves without partner that run, on each side, where the numbers begin to differ."""
+    state = {answer.path: _state(answer) for answer in raw if answer.path and not answer.call}
+    torch = [entry["path"] for entry in read_index(session.recorded(training))["calls"]]
+    mindspore = [call["path"] for call in session.trace["calls"]]
+    leaves = [path for path in torch if state.get(path) is not None and _below(path, holder)]
+    wrong = next((path for path in leaves if state[path] is False), None)
+    if wrong is None:
+        after, before = leaves[-1] if leaves else None, None
+    else:
+        rights = leaves[: leaves.index(wrong)]
+        after, before = (rights[-1] if rights else None), wrong
+    own = session.pairs
+    held = {row["key"].rpartition(".")[0] for row in session.torch["tensors"]}
+    kept = {row["place"].rpartition(".")[0] for row in session.mindspore["tensors"]}
+    one = _stretch(torch, after, before, lambda p: p not in own and _below(p, holder)
+                   and p not in held and not _has_inner(session.modules, p))  # fmt: skip
+    partners = set(own.values())
+    two = _stretch(
+        mindspore, own[after] if after else None, own[before] if before else None,
+        lambda p: p not in partners and _below(p, own[holder]) and p not in kept
+        and not _has_inner(session.cells, p),
+    )  # fmt: skip
+    return one, two
+
+
+def _state(answer: Ran) -> bool | None:
+    """Return whether a call is right inside the model; None where that is not known."""
+    if (answer.fed or 0.0) > MEANT:
+        return False
+    return None if answer.cumulative is None else answer.cumulative.verdict in FINE
+
+
+def _stretch(calls: Sequence[str], after: str | None, before: str | None, wanted: Any) -> list[str]:
+    start = calls.index(after) + 1 if after in calls else 0
+    end = calls.index(before) if before in calls else len(calls)
+    return list(dict.fromkeys(path for path in calls[start:end] if wanted(path)))
+
+
+def _below(path: str, holder: str) -> bool:
+    return path != holder and (not holder or path.startswith(f"{holder}."))
+
+
+def _has_inner(rows: Mapping[str, Any], path: str) -> bool:
+    return any(other.startswith(f"{path}.") for other in rows)
+
+
+def _blamed(session: Port, check: Check) -> Guilty:
+    """Return what a check says, after the settings that differ."""
+    module = session.modules.get(check.torch_path, {})
+    cell = session.cells.get(check.mindspore_path, {})
+    cause = "; ".join([*differences(module, cell, check.rung), check.detail])
+    found = _blame(session, check, session.pair.folders)
+    return found.model_copy(update={"cause": cause})
+
+
+def differences(module: Mapping[str, Any], cell: Mapping[str, Any], rung: str) -> list[str]:
+    """Settings that differ between partners of one kind, in words."""
+    if not module or not cell:
+        return []
+    torch = {name: v for name, v in module["settings"].items() if name != "dropout"}  # silenced
+    mindspore = cell["settings"]
+    kind = kind_of(module["class"], module["classes"][0])
+    if not kind or kind != kind_of(cell["class"], cell["module"]):
+        return []
+    if kind == "embedding" and rung == "gradients" and "padding_idx" in torch:
+        row = torch["padding_idx"]
+        return [f"torch never trains row {row} (padding_idx), MindSpore's Embedding does"]
+    if mindspore.get("pad_mode") in ("same", "SAME"):
+        return [*setting_differences(torch, mindspore), "pad_mode is 'same', torch pads by number"]
+    return setting_differences(torch, mindspore)

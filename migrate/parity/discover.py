@@ -178,7 +178,7 @@ def _constructor(node: ast.ClassDef, file: File) -> ast.arguments | None:
 
 
 def _has_forward(node: ast.ClassDef, file: File) -> bool:
-    """forward is defined here, or inherited from something other than a plain Module."""
+    """Return whether forward is defined here, or inherited from other than a plain Module."""
     for owner in _lineage(node, file):
         if any(isinstance(m, ast.FunctionDef) and m.name == "forward" for m in owner.body):
             return True
@@ -201,7 +201,7 @@ def _lineage(node: ast.ClassDef, file: File) -> Iterator[ast.ClassDef]:
 
 
 def without_mode(build: str) -> str:
-    """A build expression as a Cell understands it: ``Net().eval()`` is ``Net()``.
+    """Return a build expression as a Cell understands it: ``Net().eval()`` is ``Net()``.
 
     Cells have no ``eval`` or ``train``; verify sets the mode of every rung itself, on both sides.
     """

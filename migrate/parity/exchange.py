@@ -1,12 +1,14 @@
-"""In: nested values of either framework. Out: a JSON description plus .npy files, and back.
+"""Describe nested values of either framework as JSON plus .npy files, and read them back.
 
 A description is one of ``{"t": "tensor", "key", "dtype", "shape"}``, ``{"t": "value", "v"}``,
 ``{"t": "dtype", "name"}``, ``{"t": "tuple" | "list", "items"}``, ``{"t": "dict", "keys",
-"items"}`` and ``{"t": "opaque", "why"}`` for what has no counterpart on the other side.
+"items"}`` and ``{"t": "opaque", "why"}`` for what has no counterpart on the other side. A layout is
+a change of shape from the table, as ``unsqueeze(2)``.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import hashlib
 import json
@@ -87,7 +89,7 @@ def decode(spec: Spec, tensor: Callable[[Spec], Any], dtype: Callable[[str], Any
 
 
 def leaves(spec: Spec, path: str = "") -> Iterator[tuple[str, Spec]]:
-    """Every leaf with its place: ``""`` for a bare value, ``[0]``, ``['logits'][1]``."""
+    """Yield every leaf with its place: ``""`` for a bare value, ``[0]``, ``['logits'][1]``."""
     if "items" not in spec:
         yield path, spec
         return
@@ -108,12 +110,12 @@ def as_dict(items: Mapping[str, Spec]) -> Spec:
 
 
 def opaque_part(spec: Spec) -> str:
-    """Why a description cannot be handed over; empty when it can."""
+    """Return why a description cannot be handed over; empty when it can."""
     return next((leaf["why"] for _, leaf in leaves(spec) if leaf["t"] == "opaque"), "")
 
 
 def digest(array: Array) -> str:
-    """sha256 over dtype, shape and bytes: equal exactly when the arrays are."""
+    """Return the sha256 of dtype, shape and bytes: equal exactly when the arrays are."""
     head = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
 
@@ -122,3 +124,68 @@ def read_index(folder: Path) -> Spec:
     """Return what lies in a folder beside the arrays."""
     loaded: Spec = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     return loaded
+
+
+def apply_layout(array: Array, layout: str) -> Array:
+    """Apply a chain of shape changes, written as torch methods, to an array.
+
+    Raises ValueError for a method that is not one of unsqueeze, squeeze, reshape, transpose,
+    permute, flatten and t.
+    """
+    if not layout:
+        return array
+    expression = layout.removeprefix("self").lstrip(".")
+    result = array
+    for name, numbers in _steps(ast.parse(f"array.{expression}", mode="eval").body, layout):
+        result = _step(result, name, numbers, layout)
+    return result
+
+
+def undo_layout(array: Array, layout: str) -> Array:
+    """Return the array that `apply_layout` changed.
+
+    Raises ValueError where that cannot be known.
+    """
+    if not layout:
+        return array
+    expression = layout.removeprefix("self").lstrip(".")
+    result = array
+    for name, numbers in reversed(
+        _steps(ast.parse(f"array.{expression}", mode="eval").body, layout)
+    ):
+        if name in ("unsqueeze", "transpose", "t"):
+            inverse = "squeeze" if name == "unsqueeze" else name
+            result = _step(result, inverse, numbers, layout)
+        elif name == "permute":
+            result = np.transpose(result, np.argsort(numbers))
+        else:
+            raise ValueError(f"layout {layout!r}: {name} cannot be undone")
+    return result
+
+
+def _steps(node: ast.expr, layout: str) -> list[tuple[str, tuple[int, ...]]]:
+    if isinstance(node, ast.Name):
+        return []
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        raise ValueError(f"layout {layout!r} is not a chain of method calls")
+    values = [ast.literal_eval(arg) for arg in node.args]
+    numbers = tuple(n for v in values for n in (v if isinstance(v, (tuple, list)) else (v,)))
+    return [*_steps(node.func.value, layout), (node.func.attr, numbers)]
+
+
+def _step(array: Array, name: str, numbers: tuple[int, ...], layout: str) -> Array:
+    if name == "unsqueeze":
+        return np.expand_dims(array, numbers)
+    if name == "squeeze":
+        return np.squeeze(array, numbers or None)
+    if name in ("reshape", "view"):
+        return array.reshape(numbers)
+    if name == "permute":
+        return np.transpose(array, numbers)
+    if name == "transpose":
+        return np.swapaxes(array, numbers[0], numbers[1])
+    if name == "t":
+        return array.T
+    if name == "flatten":
+        return array.reshape(-1)
+    raise ValueError(f"layout {layout!r}: {name} is not a known change of shape")

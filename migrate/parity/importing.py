@@ -20,6 +20,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from migrate.parity import apart
+
 PLACE = "_torch2ms_place"
 ARGUMENTS = "_torch2ms_arguments"  # what an instance was made with, by name
 _FUTURES = functools.reduce(
@@ -102,6 +104,11 @@ class _LenientLoader(SourceFileLoader):
 
 def load(tree: Tree, relative: str) -> ModuleType:
     """Import a file through its package; raises whatever its code raises at import."""
+    with apart.theirs((tree.root, (tree.root / relative).parent), tree.package):
+        return _load(tree, relative)
+
+
+def _load(tree: Tree, relative: str) -> ModuleType:
     forget(tree.root)
     importlib.invalidate_caches()
     linecache.clearcache()
@@ -131,14 +138,15 @@ def open_module(name: str, folders: Sequence[str]) -> tuple[ModuleType, Path]:
             sys.path.remove(folder)
         sys.path.insert(0, folder)
     importlib.invalidate_caches()
-    module = importlib.import_module(name)
+    with apart.theirs(map(Path, folders), name):
+        module = importlib.import_module(name)
     file = Path(getattr(module, "__file__", None) or Path.cwd() / "x.py").resolve()
     parts = len(name.split(".")) - (file.name != "__init__.py")
     return module, file.parents[parts]
 
 
 def made(module: ModuleType, build: str, kind: Any) -> Any:
-    """What an expression builds in a module: a model, or what gives one without arguments."""
+    """Return the model that an expression builds, or makes without arguments, in a module."""
     value = eval(build, vars(module))  # the user's own expression
     if isinstance(value, kind):
         return copy.deepcopy(value) if build.isidentifier() else value
@@ -246,7 +254,7 @@ def track(owner: Any, arguments: bool = False) -> None:
 
 
 def _arguments(instance: object, frame: FrameType | None) -> dict[str, Any] | None:
-    """The arguments of the outermost constructor, which runs still; None where it takes any.
+    """Return the arguments of the outermost constructor, which runs still; None where it takes any.
 
     MindSpore decorates constructors: what takes any arguments there has another name.
     """

@@ -42,7 +42,7 @@ class Seen:
 
 
 def entry_of(request: Spec) -> tuple[Spec, bool]:
-    """The recorded call that a request names, and whether it was made in train mode."""
+    """Return the recorded call that a request names, and whether it was made in train mode."""
     index = read_index(Path(request["folder"]))
     place = (request["path"], request["call"])
     found = next(one for one in index["calls"] if (one["path"], one["call"]) == place)
@@ -155,7 +155,7 @@ def _mark(body: list[ast.stmt], marked: Marked) -> None:
 
 
 def _compiled(file: Path, start: int, root: Path) -> tuple[Codes, list[str]]:
-    """The functions of a file with observers, and the places."""
+    """Return the functions of a file with observers, and the places."""
     text = file.read_text(encoding="utf-8")
     marked = Marked(text.splitlines(keepends=True), ["" for _ in range(start)])
     tree = ast.parse(text)
@@ -165,7 +165,7 @@ def _compiled(file: Path, start: int, root: Path) -> tuple[Codes, list[str]]:
 
 
 def codes_of(tree: ast.Module, file: Path) -> Codes:
-    """The code of every function of a file."""
+    """Return the code of every function of a file."""
     codes: Codes = {}
     waiting = [compile(tree, str(file), "exec")]
     while waiting:

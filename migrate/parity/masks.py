@@ -24,7 +24,7 @@ PROBABILITIES = ("p", "drop_prob", "drop_path", "drop_rate", "prob")
 
 
 def keep_mask(shape: Sequence[int], p: float) -> Array:
-    """float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere.
+    """Return float32 of ``shape``: 0 where dropped, ``1 / (1 - p)`` elsewhere.
 
     A function of p and the number of elements, so that a model may drop before or after a reshape.
     Even masks (`choose_masks`) scale everything by ``1 + p``, or ``1 + 2 p`` where channels are
@@ -49,13 +49,16 @@ def choose_masks(request: Mapping[str, Any], emit: object = None) -> dict[str, A
 
 
 def channel_shape(shape: Sequence[int], unbatched: int) -> tuple[int, ...]:
-    """The shape of a mask that drops whole channels; ``unbatched`` axes mean no batch axis."""
+    """Return the shape of a mask that drops whole channels.
+
+    ``unbatched`` axes mean no batch axis.
+    """
     kept = 1 if len(shape) == unbatched else 2
     return (*shape[:kept], *(1 for _ in shape[kept:]))
 
 
 def draw(kind: str, shape: Sequence[int]) -> Array:
-    """float32 of ``shape``: "normal" or "uniform" numbers, a function of kind and size."""
+    """Return float32 of ``shape``: "normal" or "uniform", a function of kind and size."""
     sizes = tuple(int(size) for size in shape)
     source = np.random.RandomState(zlib.crc32(f"{kind} {math.prod(sizes)}".encode()))
     flat = source.standard_normal(sizes) if kind == "normal" else source.random_sample(sizes)

@@ -19,19 +19,27 @@ import mindspore as ms
 import numpy as np
 
 from migrate.parity import importing
-from migrate.parity.cells import Net, held_at, inventory, load, open_net, put, tensors
-from migrate.parity.channel import Emit, Payload, serve
+from migrate.parity.cells import (
+    Net,
+    array,
+    dtype_name,
+    held_at,
+    inventory,
+    load,
+    open_net,
+    put,
+    tensors,
+)
 from migrate.parity.discover import without_mode
 from migrate.parity.exchange import Array, ArrayStore, Spec
-from migrate.parity.hand.port_replay import replay_port, trace
 from migrate.parity.importing import Tree
 from migrate.parity.masks import choose_masks
+from migrate.parity.messages import Emit, Payload, serve
 from migrate.parity.ms_draws import recurrent_rates, share_draws, share_masks, silence
 from migrate.parity.ms_gradients import gradients
 from migrate.parity.ms_remedies import remedy
 from migrate.parity.ms_training import parameters_of, train
-from migrate.parity.ms_values import array, dtype_name
-from migrate.parity.replay import inner_calls, replay, set_mode
+from migrate.parity.replay import fits, inner_calls, replay, replay_port, set_mode, trace
 
 
 def _bits(tensor: Any) -> Array:
@@ -210,6 +218,7 @@ def main() -> None:
         "read_file": lambda request, emit: read_file(request),
         "write_file": lambda request, emit: write_file(request),
         "reload": lambda request, emit: reload(bench.current, request),
+        "fits": lambda request, emit: fits(bench.current, request, emit),
         "trace": lambda request, emit: trace(bench.current, request, emit),
         "forward": lambda request, emit: forward(bench.current, request, emit),
         "gradients": lambda request, emit: gradients(bench.current, request, emit),

@@ -23,28 +23,28 @@ def _mask(shape: Any, p: Any, unbatched: int) -> Any:
 
 
 def dropout(input: Any, p: Any = 0.5, training: bool = True, seed: Any = None) -> Any:
-    """ops.dropout with the shared mask."""
+    """Do as ops.dropout does, with the shared mask."""
     if not training or p == 0:
         return input
     return input * _mask(input.shape, p, 0).astype(input.dtype)
 
 
 def dropout1d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
-    """ops.dropout1d with the shared mask."""
+    """Do as ops.dropout1d does, with the shared mask."""
     if not training or p == 0:
         return input
     return input * _mask(input.shape, p, 2).astype(input.dtype)
 
 
 def dropout2d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
-    """ops.dropout2d with the shared mask."""
+    """Do as ops.dropout2d does, with the shared mask."""
     if not training or p == 0:
         return input
     return input * _mask(input.shape, p, 3).astype(input.dtype)
 
 
 def dropout3d(input: Any, p: Any = 0.5, training: bool = True) -> Any:
-    """ops.dropout3d with the shared mask."""
+    """Do as ops.dropout3d does, with the shared mask."""
     if not training or p == 0:
         return input
     return input * _mask(input.shape, p, 4).astype(input.dtype)
@@ -133,34 +133,34 @@ def _drawn(kind: Any, shape: Any) -> Any:
 
 
 def randn_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Any:
-    """ops.randn_like with the shared numbers."""
+    """Do as ops.randn_like does, with the shared numbers."""
     return _drawn("normal", input.shape).astype(input.dtype if dtype is None else dtype)
 
 
 def rand_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Any:
-    """ops.rand_like with the shared numbers."""
+    """Do as ops.rand_like does, with the shared numbers."""
     return _drawn("uniform", input.shape).astype(input.dtype if dtype is None else dtype)
 
 
 def standard_normal(shape: Any, seed: Any = None) -> Any:
-    """ops.standard_normal with the shared numbers."""
+    """Do as ops.standard_normal does, with the shared numbers."""
     return _drawn("normal", shape)
 
 
 def randn(*size: Any, dtype: Any = None, seed: Any = None) -> Any:
-    """ops.randn with the shared numbers."""
+    """Do as ops.randn does, with the shared numbers."""
     shape = size[0] if isinstance(size[0], (tuple, list)) else size
     return _drawn("normal", shape).astype(ms.float32 if dtype is None else dtype)
 
 
 def rand(*size: Any, dtype: Any = None, seed: Any = None) -> Any:
-    """ops.rand with the shared numbers."""
+    """Do as ops.rand does, with the shared numbers."""
     shape = size[0] if isinstance(size[0], (tuple, list)) else size
     return _drawn("uniform", shape).astype(ms.float32 if dtype is None else dtype)
 
 
 def normal(shape: Any, mean: Any, stddev: Any, seed: Any = None) -> Any:
-    """ops.normal with the shared numbers."""
+    """Do as ops.normal does, with the shared numbers."""
     return _drawn("normal", shape) * stddev + mean
 
 

@@ -9,11 +9,19 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.parity.cells import Net, held_at, own_part, restore, torch_part
-from migrate.parity.channel import Emit, Payload
+from migrate.parity.cells import (
+    Net,
+    array,
+    dtype_name,
+    held_at,
+    own_part,
+    restore,
+    tensor_of,
+    torch_part,
+)
 from migrate.parity.compare import Measure, compare, merge
-from migrate.parity.exchange import Spec, encode, leaves
-from migrate.parity.ms_values import array, dtype_name, tensor_of
+from migrate.parity.exchange import Array, Spec, encode, leaves
+from migrate.parity.messages import At, Emit, Payload, Ran
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import Job, blocked, key_of, opened, set_mode
 from migrate.records.outcomes import Verdict, Why
@@ -29,10 +37,10 @@ def gradients(net: Net, request: Payload, emit: Emit) -> Payload:
         place = (entry["path"], entry["call"])
         if place in done or entry["path"] not in job.paths:
             continue
-        emit({"at": list(place)})
+        emit(At(*place))
         net.root.set_train(entry["training"])
         for name, measure in _case(job, entry).items():
-            emit({"check": {"path": entry["path"], "name": name, "local": measure.as_json()}})
+            emit(Ran(entry["path"], local=measure, name=name))
     return {}
 
 
@@ -55,17 +63,15 @@ def _case(job: Job, entry: Spec) -> dict[str, Measure]:
         expected, places = entry["wanted"][name], [part["place"] for part in parts] or [name]
         if all(place in found for place in places):
             values = [found[place] for place in places]
-            measures[name] = (
-                _compared(job, expected, parts, values) if parts
-                else job.compared(expected, values[0])
-            )  # fmt: skip
+            arrays, dtype = [array(value) for value in values], dtype_name(values[0].dtype)
+            measures[name] = compared_parts(job, expected, parts or [{"layout": ""}], arrays, dtype)
     return measures
 
 
 def _differentiate(job: Job, entry: Spec, wanted: dict[str, list[Spec]]) -> dict[str, Any]:
     """Return gradients by place, and those of the inputs by torch's name for them."""
     cell = job.net.cells[job.paths[entry["path"]]]
-    heads = _own_heads(job, cell, entry) if job.net.port else entry["heads"]
+    heads = own_heads(job, cell, entry) if job.net.port else entry["heads"]
     source, inputs = probe_source(entry["args"], entry["kwargs"], heads)
     module = import_probe(job, source, f"{entry['order']}_{job.mode}")
     probe = module.Probe(cell)
@@ -87,7 +93,7 @@ def _differentiate(job: Job, entry: Spec, wanted: dict[str, list[Spec]]) -> dict
     return dict(zip(names, found, strict=True))
 
 
-def _own_heads(job: Job, cell: Any, entry: Spec) -> list[str]:
+def own_heads(job: Job, cell: Any, entry: Spec) -> list[str]:
     """Return the places of the differentiated results in MindSpore's structure, by their order."""
     set_mode("pynative")
     args, kwargs = job.values(entry)
@@ -104,25 +110,28 @@ def _own_heads(job: Job, cell: Any, entry: Spec) -> list[str]:
     return [places[number] for number in entry["head_numbers"]]
 
 
-def _compared(job: Job, expected: Spec, parts: list[Spec], values: list[Any]) -> Measure:
+def compared_parts(
+    job: Job, expected: Spec, parts: list[Spec], values: list[Array], dtype: str = ""
+) -> Measure:
     """Compare a whole tensor at once: a part of it alone may have nothing but rounding errors.
 
     Where torch's tensor lies twice in the net (it should be shared), each place counts by itself.
     """
-    if all(part.get("torch_rows") is None for part in parts):
-        if len(parts) == 1 and parts[0].get("rows") is None:
-            return job.compared(expected, values[0], parts[0]["layout"])
-        if len(parts) > 1:
-            pairs = zip(parts, values, strict=True)
-            return merge([_compared(job, expected, [part], [value]) for part, value in pairs])
+    cut = any(part.get("torch_rows") is not None for part in parts)
+    if len(parts) > 1 and not cut:
+        pairs = zip(parts, values, strict=True)
+        return merge([compared_parts(job, expected, [part], [value], dtype)
+                      for part, value in pairs])  # fmt: skip
     reference = job.store.get(expected["key"])
-    wanted = np.concatenate([torch_part(reference, part).ravel() for part in parts])
-    pairs = zip(parts, values, strict=True)
-    found = np.concatenate([own_part(array(value), part).ravel() for part, value in pairs])
-    actual = {"t": "tensor", "key": "", "dtype": dtype_name(values[0].dtype),
-              "shape": list(found.shape)}  # fmt: skip
-    expected = {**expected, "shape": list(wanted.shape)}
-    return compare(expected, actual, lambda _: wanted, lambda _: found, job.strictness)
+    wanted = [torch_part(reference, part) for part in parts]
+    found = [own_part(value, part) for part, value in zip(parts, values, strict=True)]
+    one, other = wanted[0], found[0]
+    if len(parts) > 1:
+        one = np.concatenate([numbers.ravel() for numbers in wanted])
+        other = np.concatenate([numbers.ravel() for numbers in found])
+    actual = {**expected, "dtype": dtype or expected["dtype"], "shape": list(other.shape)}
+    expected = {**expected, "shape": list(one.shape)}
+    return compare(expected, actual, lambda _: one, lambda _: other, job.strictness)
 
 
 def import_probe(job: Job, source: str, label: str) -> Any:

@@ -20,13 +20,12 @@ from typing import Any
 import mindspore as ms
 
 from migrate.parity.cells import Net, restore
-from migrate.parity.channel import Emit, Payload
-from migrate.parity.compare import Measure
+from migrate.parity.compare import Measure, Strictness
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.importing import ARGUMENTS
 from migrate.parity.inner_calls import Codes, codes_of, entry_of, recompiled
+from migrate.parity.messages import Emit, Payload
 from migrate.parity.replay import Job, local_measure, set_mode
-from migrate.parity.tolerance import Strictness
 from migrate.records.outcomes import Verdict
 
 # torch's name of a setting -> the arguments of MindSpore's Cells that say the same
@@ -105,7 +104,7 @@ def _change(arguments: dict[str, Any]) -> Change:
 
 
 def _padding(value: Any) -> Any:
-    """torch pads both sides of an axis alike; MindSpore takes a number for each side."""
+    """Return MindSpore's padding, a number for each side: torch pads both sides alike."""
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return (value[0], value[0], value[1], value[1])
     return value
@@ -139,7 +138,7 @@ def _constants(call: ast.expr, torch: ast.expr | None) -> Iterator[ast.expr]:
 
 
 def _numbers(node: ast.expr) -> list[ast.Constant]:
-    """The plain numbers of an expression, in the order of the text."""
+    """Return the plain numbers of an expression, in the order of the text."""
     found = [n for n in ast.walk(node) if isinstance(n, ast.Constant)
              and isinstance(n.value, (int, float))]  # fmt: skip
     return sorted(found, key=lambda n: (n.lineno, n.col_offset))
@@ -162,7 +161,7 @@ def _keywords(call: ast.expr) -> Iterator[ast.expr]:
 
 
 def _axes(call: ast.expr) -> Iterator[ast.expr]:
-    """Every other axis, of tensors up to four axes."""
+    """Yield every other axis, of tensors up to four axes."""
     for place, keyword in enumerate(call.keywords if isinstance(call, ast.Call) else ()):
         if keyword.arg in AXES:
             for axis in (-1, 1, 2, 0, -2, 3):
@@ -173,7 +172,7 @@ def _axes(call: ast.expr) -> Iterator[ast.expr]:
 
 
 def _order(call: ast.expr) -> Iterator[ast.expr]:
-    """The last two arguments exchanged, or the parts of a list."""
+    """Yield the last two arguments exchanged, or the parts of a list."""
     if not isinstance(call, ast.Call) or _name(call) not in EXCHANGED:
         return
     changed = copy.deepcopy(call)
@@ -187,7 +186,7 @@ def _order(call: ast.expr) -> Iterator[ast.expr]:
 
 
 def _layouts(call: ast.expr) -> Iterator[ast.expr]:
-    """A matrix transposed or no longer transposed."""
+    """Yield a matrix transposed or no longer transposed."""
     matrices = call.args if isinstance(call, ast.Call) and _name(call) == "matmul" else ()
     for place, matrix in enumerate(matrices):
         changed = copy.deepcopy(call)

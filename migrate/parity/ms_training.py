@@ -9,16 +9,14 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 
-from migrate.parity.cells import Net, held_at, put, restore
-from migrate.parity.channel import Emit, Payload
-from migrate.parity.compare import Measure, compare
+from migrate.parity.cells import Net, array, held_at, put, restore, tensor_of
+from migrate.parity.compare import Measure
 from migrate.parity.exchange import Array, Spec
-from migrate.parity.layout import apply_layout
-from migrate.parity.moments import found_under, moment_of
-from migrate.parity.ms_gradients import flat, import_probe
-from migrate.parity.ms_values import array, tensor_of
+from migrate.parity.messages import At, Emit, Payload, Ran, Trained
+from migrate.parity.ms_gradients import compared_parts, flat, import_probe, own_heads
 from migrate.parity.probe import probe_source
 from migrate.parity.replay import Job, blocked, opened
+from migrate.parity.weights import found_under, moment_of
 from migrate.records.outcomes import Verdict, Why
 
 STATE = "optimizer state"
@@ -29,7 +27,7 @@ Compare = Callable[[Spec, Array, str], Measure]  # torch's, MindSpore's, the wei
 def state_measures(
     wanted: Mapping[str, Spec], optimizer: Any, partners: Mapping[str, Any], compare: Compare
 ) -> tuple[Answers, Why | None]:
-    """A measure for each moment of each weight, or none and why.
+    """Return a measure for each moment of each weight, or none and why.
 
     ``partners`` maps torch's weights to MindSpore's Parameters. State that only MindSpore keeps
     (a moment that is zero without momentum) is no fault.
@@ -65,7 +63,7 @@ RUNGS = (LOSS, STEP, STATE, CURVE)
 def train(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> Payload:
     """Train as torch did; emits a ``check`` with its ``rung`` for each loss and each weight."""
     index, job = opened(net, request)
-    emit({"at": ["", 0]})
+    emit(At("", 0))
     start = {place: array(held_at(net, place)).copy() for place in parameters_of(net)}
     try:
         found = [] if request["done"] else _answers(job, names, request, index, emit)
@@ -76,8 +74,7 @@ def train(net: Net, names: Mapping[str, Any], request: Payload, emit: Emit) -> P
             put(net, place, numbers)
         restore(net, "")
     for rung, name, measure in found:
-        answer = {"path": "", "name": name, "rung": rung, "local": measure.as_json()}
-        emit({"check": answer})
+        emit(Ran("", local=measure, name=name, rung=rung))
     return {}
 
 
@@ -93,19 +90,22 @@ def _answers(
     if index["why"]:
         none = Measure(Verdict.NOT_RUN, detail=index["why"])
         return [(rung, "", none) for rung in RUNGS]
-    source, inputs = probe_source(
-        index["args"], index["kwargs"], index["heads"], bool(request["loss"])
-    )
+    heads = index["heads"]
+    if job.net.port and not request["loss"]:
+        heads = own_heads(job, job.net.root, index)
+    source, inputs = probe_source(index["args"], index["kwargs"], heads, bool(request["loss"]))
     module = import_probe(job, source, f"training_{job.mode}")
     loss = eval(request["loss"], dict(names)) if request["loss"] else None
     probe = module.Probe(job.net.root, loss)
     probe.set_train(index["training"])
     given = [tensor_of(job.store.get(spec["key"]), _wanted(spec)) for spec in inputs]
     given += [tensor_of(job.store.get(s["key"]), _wanted(s)) for s in index["cotangents"]]
-    parts = {name: job.net.part(name) for name in index["first"]}
-    held = {name: held_at(job.net, part["place"]) for name, part in parts.items() if part}
-    partners = {n: p for n, p in held.items() if isinstance(p, ms.Parameter) and p.requires_grad}
-    weights = ms.ParameterTuple(list(partners.values()))
+    places = dict.fromkeys(
+        part["place"] for name in index["first"] for part in job.net.parts.get(name, ())
+    )
+    held = {place: held_at(job.net, place) for place in places}
+    trained = {n: p for n, p in held.items() if isinstance(p, ms.Parameter) and p.requires_grad}
+    weights = ms.ParameterTuple(list(trained.values()))
     optimizer = _optimizer(request, names, list(weights), index["rate"])
     gradient = ms.value_and_grad(probe, None, weights)
     step = module.compiled(gradient) if job.mode == "graph" else gradient
@@ -116,15 +116,19 @@ def _answers(
         optimizer(tuple(leaf for leaf in flat(grads) if isinstance(leaf, ms.Tensor)))
         return value
 
-    return _steps(job, index, stepped, optimizer, partners, emit)
+    return _steps(job, index, stepped, optimizer, trained, emit)
 
 
 def _steps(
     job: Job, index: Spec, stepped: Callable[[], Any], optimizer: Any,
-    partners: Mapping[str, Any], emit: Emit,
+    trained: Mapping[str, Any], emit: Emit,
 ) -> Answers:  # fmt: skip
-    """Make the steps and compare after each; emits the losses as ``told``."""
-    before = {name: array(weight).astype(np.float64) for name, weight in partners.items()}
+    """Make the steps and compare after each; ``trained`` are the Parameters by place."""
+    before = {place: array(weight).astype(np.float64) for place, weight in trained.items()}
+    partners = {
+        name: trained[part["place"]] for name in index["first"]
+        if (part := _whole(job, name)) and part["place"] in trained
+    }  # fmt: skip
 
     def same_as(expected: Spec, value: Any, weight: str) -> Measure:
         return _compare(job, expected, value, _layout(job, weight))
@@ -138,20 +142,19 @@ def _steps(
         rung = CURVE if number else LOSS
         found.append((rung, "", _compare(job, index["losses"][number], value, "")))
         if number == 0:
-            found += _moved(job, index["first"], STEP, partners, before)
+            found += _moved(job, index["first"], STEP, trained, before)
             state, why = state_measures(index["state"], optimizer, partners, same_as)
             found += state
         elif number == index["steps"] - 1:
-            found += _moved(job, index["last"], CURVE, partners, before)
+            found += _moved(job, index["last"], CURVE, trained, before)
             found += _kept(index, optimizer, partners, same_as)
-    emit({"told": {"losses": losses, "no state": why, "torch": [
-        {"plain": loss["plain"], "wide": loss["wide"]} for loss in index["losses"]
-    ]}})  # fmt: skip
+    plain, wide = (tuple(loss[side] for loss in index["losses"]) for side in ("plain", "wide"))
+    emit(Trained(plain, wide, tuple(losses), why))
     return found
 
 
 def _kept(index: Spec, optimizer: Any, partners: Mapping[str, Any], same_as: Compare) -> Answers:
-    """The state after all steps, on the rung of the steps."""
+    """Return the state after all steps, on the rung of the steps."""
     after = f"after {index['steps']} steps: "
     return [
         (CURVE, weight, replace(measure, detail=measure.detail and after + measure.detail))
@@ -171,16 +174,21 @@ def _optimizer(request: Payload, names: Mapping[str, Any], params: list[Any], ra
 
 
 def _moved(
-    job: Job, wanted: Mapping[str, Spec], rung: str, partners: Mapping[str, Any],
+    job: Job, wanted: Mapping[str, Spec], rung: str, trained: Mapping[str, Any],
     before: Mapping[str, Array],
 ) -> Answers:  # fmt: skip
-    """A measure for every weight that has a partner; the rest is told by the rung parameters."""
+    """Measure every weight that has a partner; the rung parameters lists the others."""
     found: Answers = []
-    for name, weight in partners.items():
-        move = array(weight).astype(np.float64) - before[name]
-        layout = _layout(job, name)
-        measure = _compare(job, wanted[name], move, layout)
-        if not move.any() and measure.verdict is Verdict.DIVERGED:
+    for name, expected in wanted.items():
+        parts = job.net.parts.get(name, [])
+        if not parts or any(part["place"] not in trained for part in parts):
+            continue
+        moves = [
+            array(trained[part["place"]]).astype(np.float64) - before[part["place"]]
+            for part in parts
+        ]
+        measure = compared_parts(job, expected, parts, moves)
+        if not any(move.any() for move in moves) and measure.verdict is Verdict.DIVERGED:
             detail = "it does not move; " + measure.detail
             measure = Measure(measure.verdict, measure.elements, measure.error, measure.own,
                               measure.limit, detail)  # fmt: skip
@@ -188,8 +196,15 @@ def _moved(
     return found
 
 
+def _whole(job: Job, weight: str) -> Spec | None:
+    """Return the part of a weight that lies in one place as a whole."""
+    parts = job.net.parts.get(weight, [])
+    cut = any(part.get(name) is not None for part in parts for name in ("rows", "torch_rows"))
+    return None if cut or not parts else parts[-1]
+
+
 def _layout(job: Job, weight: str) -> str:
-    part = job.net.part(weight)
+    part = _whole(job, weight)
     return part["layout"] if part else ""
 
 
@@ -197,9 +212,4 @@ def _compare(job: Job, expected: Spec, value: Any, layout: str) -> Measure:
     """Compare a Tensor, or an array in float64, whose dtype does not count."""
     if isinstance(value, ms.Tensor):
         return job.compared(expected, value, layout)
-    actual = {**expected, "shape": list(value.shape)}
-    expected = {**expected, "shape": actual["shape"]} if layout else expected
-    return compare(
-        expected, actual, lambda spec: apply_layout(job.store.get(spec["key"]), layout),
-        lambda spec: value, job.strictness,
-    )  # fmt: skip
+    return compared_parts(job, expected, [{"layout": layout}], [value])

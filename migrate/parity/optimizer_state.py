@@ -12,8 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from migrate.parity.exchange import Array, ArrayStore, Spec, as_dict, entries
-from migrate.parity.layout import apply_layout, undo_layout
+from migrate.parity.exchange import (
+    Array,
+    ArrayStore,
+    Spec,
+    apply_layout,
+    as_dict,
+    entries,
+    undo_layout,
+)
 from migrate.records.result import ModelResult
 
 
@@ -77,7 +84,7 @@ def _kind(groups: list[dict[str, Spec]]) -> Kind | None:
 
 
 def _refused(spec: Spec, held: Held, count: int | None) -> str:
-    """Why the state of these groups is not converted; empty when it is."""
+    """Return why the state of these groups is not converted; empty when it is."""
     groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     if _kind(groups) is None:
         return "no exact form of this optimizer's state is known"
@@ -93,7 +100,7 @@ def _refused(spec: Spec, held: Held, count: int | None) -> str:
 
 
 def to_mindspore_moments(spec: Spec, held: Held) -> Moments:
-    """The state as ``stateas_dict()`` of the converted optimizer has it."""
+    """Return the state as ``stateas_dict()`` of the converted optimizer has it."""
     parameters = held.model.parameters
     groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     kind = _kind(groups)
@@ -151,7 +158,7 @@ def _stored(array: Array, like: Spec, held: Held) -> Spec:
 
 
 def _tree(state: Mapping[str, Spec], group: Mapping[str, Spec], held: Held, keys: Keys) -> Spec:
-    """The two entries of an optimizer's state dict."""
+    """Return the two entries of an optimizer's state dict."""
     numbers = [{"t": "value", "v": n} for n in range(len(held.model.parameters))]
     settings = {key: one for key, one in group.items() if key in SETTINGS}
     only = as_dict({**settings, "params": {"t": "list", "items": numbers}})
@@ -169,7 +176,7 @@ def _whole(number: float, dtype: str, store: ArrayStore) -> Spec:
 
 
 def to_torch_moments(spec: Spec, held: Held) -> Moments:
-    """The state as ``stateas_dict()`` of torch's optimizer has it."""
+    """Return the state as ``stateas_dict()`` of torch's optimizer has it."""
     state = entries(entries(spec)["state"])
     groups = [entries(one) for one in entries(spec)["param_groups"].get("items", [])]
     kind = _kind(groups)
@@ -195,7 +202,7 @@ def to_torch_moments(spec: Spec, held: Held) -> Moments:
 def _torch_row(
     kind: Kind, state: Mapping[str, Spec], key: str, held: Held
 ) -> tuple[dict[str, Spec], str]:
-    """The state of one weight, or why it cannot be told."""
+    """Return the state of one weight, or why it cannot be told."""
     name = held.model.weight_names[key]
     if kind.step and kind.step not in state:
         return {}, f"{kind.step} is not in the file"

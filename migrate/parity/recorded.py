@@ -13,9 +13,10 @@ from migrate.parity.checks import (
     NUMERIC,
     PARAMETERS,
     START,
-    by_path,
     check_of,
+    inside_of,
     is_counted,
+    local_of,
     order_of,
     owner,
     summed,
@@ -23,10 +24,11 @@ from migrate.parity.checks import (
 from migrate.parity.compare import ORDER, Measure, merge, worst
 from migrate.parity.diagnose import first_guilty
 from migrate.parity.exchange import read_index
+from migrate.parity.messages import Ran
 from migrate.parity.request import arguments
 from migrate.parity.session import Mode, Session, Sides, stateless
 from migrate.parity.weights import Held, Names, Pairing, cell_path, pair_all
-from migrate.parity.worker import Payload
+from migrate.parity.worker import Payload, WorkerError
 from migrate.records.outcomes import Verdict, Why
 from migrate.records.result import Check, ModelResult, Rung
 
@@ -154,10 +156,10 @@ class Recorded(Session[ModelResult]):
         return (*checks, *(() if root_only else _never_ran(self, rung, mode, index))), ""
 
     def judged(
-        self, rung: str, mode: Mode, answers: Sequence[Payload], index: Mapping[str, Any]
+        self, rung: str, mode: Mode, answers: Sequence[Ran], index: Mapping[str, Any]
     ) -> tuple[Check, ...]:
         """Return one Check a module, in the order in which the calls ended."""
-        local, cumulative = by_path(answers, "local"), by_path(answers, "cumulative")
+        local, cumulative = local_of(answers), inside_of(answers)
         order = order_of(index)
         checks: list[Check] = []
         failed = False
@@ -175,7 +177,7 @@ class Recorded(Session[ModelResult]):
         return tuple(checks)
 
     def gradient_checks(
-        self, mode: Mode, whole: Sequence[Payload], local: Sequence[Payload],
+        self, mode: Mode, whole: Sequence[Ran], local: Sequence[Ran],
         order: Mapping[str, int], blamed: frozenset[str],
     ) -> tuple[Check, ...]:  # fmt: skip
         """Return the checks; those of ``blamed`` modules, whose forward fails, count as they are.
@@ -184,8 +186,8 @@ class Recorded(Session[ModelResult]):
         """
         outer: dict[str, list[Measure]] = {}
         for answer in whole:
-            outer.setdefault(owner(answer["name"]), []).append(Measure.of(answer["local"]))
-        inner = by_path(local, "local")
+            outer.setdefault(owner(answer.name), []).append(answer.measure)
+        inner = local_of(local)
         checks = []
         for path in sorted(set(outer) | set(inner), key=lambda p: order.get(p, len(order))):
             one, other = inner.get(path), outer.get(path)
@@ -198,6 +200,9 @@ class Recorded(Session[ModelResult]):
                 local=merge(one).error if one else None, inside=_inside(other or []),
             ))  # fmt: skip
         return tuple(checks)
+
+    def counts_alone(self, path: str, measure: Measure) -> bool:
+        return True
 
     def is_searched(self, mode: Mode, checks: Sequence[Check]) -> bool:
         """Return also True where kinks leave the whole model's gradient uncertain."""
@@ -241,7 +246,7 @@ class Recorded(Session[ModelResult]):
         if side == "torch":
             why = f"{target.source}: {target.build} in torch: {error}"
             return target.failed(f"{why}. Next: give --build and --input that run in torch")
-        place = getattr(error, "place", "")
+        place = error.failed.place if isinstance(error, WorkerError) else ""
         where = f" at {Path(place).name}" if place else ""
         why = f"{target.output}: {target.build} in MindSpore: {error}{where}"
         detail = f"{why}. Next: see the flags that convert left in this file"
@@ -270,7 +275,7 @@ def _decided(
         inherited = failed and other.verdict in NUMERIC
         return other.called(Verdict.PROPAGATED) if inherited else other
     if one.verdict in FINE and one.elements == 0:
-        return one.called(Verdict.NOT_RUN) if one.detail else Measure.none(Why.NOTHING)
+        return one.called(Verdict.NOT_RUN) if one.is_vague else Measure.none(Why.NOTHING)
     if one.verdict not in FINE:
         return one
     if other is None or other.verdict in FINE:
@@ -287,11 +292,11 @@ def _start_checks(session: Recorded) -> tuple[Check, ...]:
     for row in session.starts:
         path, _, name = row["key"].rpartition(".")
         detail = f"{name} {row['detail']}" if row["detail"] else ""
-        verdict = Verdict.DIVERGED if detail else Verdict.PASS
+        verdict = Verdict.PASS if row["same"] else Verdict.DIVERGED
         measure = Measure(verdict, row["elements"], row["error"], 0.0, row["limit"], detail)
         if row["elements"]:
             found.setdefault(path, []).append(measure)
-    order = {path: number for number, path in enumerate(session.modules)}
+    order = session.positions
     return tuple(
         check_of(session, START, "pynative", path, order.get(path, 0), merge(measures),
                  local=merge(measures).error)
@@ -327,7 +332,7 @@ def _parameter_rung(session: Recorded, faults: Sequence[Check]) -> Rung:
 
 def _fault_checks(session: Recorded) -> tuple[Check, ...]:
     """Return a Check for each tensor that one side lacks, or that only one trains or saves."""
-    order = {path: number for number, path in enumerate(session.modules)}
+    order = session.positions
     back = {session.partner(path): path for path in session.modules}
     found = []
     for key, place, verdict, why in _faults(session):

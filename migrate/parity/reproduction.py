@@ -1,4 +1,4 @@
-"""In: a Cell whose forward differs. Out: a short program with its arrays that shows it alone."""
+"""Write a short program, with its arrays, that shows a Cell whose forward differs alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from migrate.parity.exchange import Array, ArrayStore, Spec, leaves, read_index
-from migrate.parity.layout import apply_layout
+from migrate.parity.exchange import Array, ArrayStore, Spec, apply_layout, leaves, read_index
 from migrate.parity.probe import expression
 from migrate.records.result import Check
 
@@ -114,7 +113,7 @@ def _dtype(spec: Spec) -> str:
 
 
 def _weights(session: Recorded, path: str) -> dict[str, Array]:
-    """The numbers that were copied into a Cell, by their places in the whole net."""
+    """Return the numbers that were copied into a Cell, by their places in the whole net."""
     rows = {row["key"]: row["array"] for row in session.torch["tensors"]}
     store = ArrayStore(session.folder / "weights")
     prefix = f"{path}." if path else ""

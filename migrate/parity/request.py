@@ -67,7 +67,7 @@ class VerifyRequest:
 
 
 def arguments(request: VerifyRequest) -> tuple[str, ...]:
-    """The options of verify, but builds and inputs, that ask for the same again."""
+    """Return the options of verify, but builds and inputs, that ask for the same again."""
     plain = VerifyRequest(Path(), Path())
     found: list[str] = []
     for name in ("steps", "k", "rtol", "atol", "device"):
@@ -97,7 +97,7 @@ class InputSpec:
 
     @property
     def text(self) -> str:
-        """The description that parses back to this input."""
+        """Return the description that parses back to this input."""
         prefix = f"{self.name}=" if self.name else ""
         if self.literal:
             return f"{prefix}py:{self.literal}"
@@ -170,23 +170,42 @@ def _limits(text: str, dtype: str) -> tuple[str, int, int]:
 
 
 @dataclass(frozen=True)
-class Size:
-    """Inputs times ``factor``; the whole model alone if ``root_only``."""
+class Draw:
+    """A change of the inputs: floats times ``factor``, ``put`` at the end of whole numbers.
+
+    ``longer`` (1 or -1) lengthens or shortens the axes after the second one. ``root_only``: the
+    whole model alone is compared.
+    """
 
     factor: float = 1.0
+    put: int | None = None
+    longer: int = 0
     root_only: bool = False
 
     @property
+    def is_plain(self) -> bool:
+        return (self.factor, self.put, self.longer) == (1.0, None, 0)
+
+    @property
+    def text(self) -> str:
+        """Return how the inputs differ, in words."""
+        parts = [f"inputs times {self.factor:g}"] if self.factor != 1.0 else []
+        parts += [f"inputs that end on {self.put}"] if self.put is not None else []
+        parts += [f"inputs {'longer' if self.longer > 0 else 'shorter'} by one"] * bool(self.longer)
+        return ", ".join(parts)
+
+    @property
     def suffix(self) -> str:
-        """Of the folder that holds it."""
-        return "" if self == PLAIN else f"_times_{self.factor:g}{'_whole' * self.root_only}"
+        """Return what names the folder that holds it."""
+        whole = "_whole" if self.root_only else ""
+        return "" if self.is_plain else f"_{self.text}{whole}".replace(" ", "_")
 
 
-PLAIN = Size()
+PLAIN = Draw()
 
 
 def has_floats(inputs: Sequence[str]) -> bool:
-    """Whether one of these inputs is a tensor that has a size to change."""
+    """Return whether one of these inputs is a tensor that has a size to change."""
     specs = [parse_input(text) for text in inputs]
     return any(not spec.literal and spec.dtype.startswith(("float", "bfloat")) for spec in specs)
 
@@ -204,7 +223,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Whether an argument names an object of a module, and not a file or folder."""
+    """Return whether an argument names an object of a module, and not a file or folder."""
     module, mark, build = text.partition(":")
     return bool(mark and build) and all(part.isidentifier() for part in module.split("."))
 

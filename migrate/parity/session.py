@@ -6,13 +6,15 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from migrate.parity.request import PLAIN, Size, VerifyRequest
+from migrate.parity.compare import Measure
+from migrate.parity.messages import At, Emit, Event, Ran, Trained
+from migrate.parity.request import PLAIN, Draw, VerifyRequest
 from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost, this_python
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check, Rung
@@ -95,7 +97,8 @@ class Session(ABC, Generic[Result]):
     """What both sides said about one model when they built it, and what they are asked.
 
     How partners are paired is up to the two kinds: `Recorded` and `Port`. ``key`` tells a model
-    from others in a journal; ``train`` is the folder of what torch records in train mode.
+    from others in a journal; ``noted`` is what a rung keeps beside its checks; ``train`` is the
+    folder of what torch records in train mode.
     """
 
     request: VerifyRequest
@@ -105,8 +108,9 @@ class Session(ABC, Generic[Result]):
     mindspore: Payload = field(default_factory=dict)
     failed: list[Payload] = field(default_factory=list)
     kills: int = 0
-    trains: dict[str, list[Payload]] = field(default_factory=dict)
-    told: dict[str, Payload] = field(default_factory=dict)
+    trains: dict[str, list[Ran]] = field(default_factory=dict)
+    trained: dict[str, Trained] = field(default_factory=dict)
+    noted: dict[str, dict[str, Any]] = field(default_factory=dict)
     train: str = "train"
     name: str = ""
     key: str = ""
@@ -134,7 +138,7 @@ class Session(ABC, Generic[Result]):
 
     @abstractmethod
     def judged(
-        self, rung: str, mode: Mode, answers: Sequence[Payload], index: Mapping[str, Any]
+        self, rung: str, mode: Mode, answers: Sequence[Ran], index: Mapping[str, Any]
     ) -> tuple[Check, ...]:
         """Return a Check for each Cell that ran forward."""
 
@@ -146,10 +150,14 @@ class Session(ABC, Generic[Result]):
 
     @abstractmethod
     def gradient_checks(
-        self, mode: Mode, whole: Sequence[Payload], local: Sequence[Payload],
+        self, mode: Mode, whole: Sequence[Ran], local: Sequence[Ran],
         order: Mapping[str, int], blamed: frozenset[str],
     ) -> tuple[Check, ...]:  # fmt: skip
         """Return a Check for each module with weights, and one for the inputs (the root)."""
+
+    @abstractmethod
+    def counts_alone(self, path: str, measure: Measure) -> bool:
+        """Return whether a Cell counts on inputs that the whole model does not give it."""
 
     @abstractmethod
     def is_searched(self, mode: Mode, checks: Sequence[Check]) -> bool:
@@ -174,7 +182,7 @@ class Session(ABC, Generic[Result]):
 
     def ask(
         self, worker: Worker, command: str, payload: Payload,
-        on_event: Callable[[Payload], None] | None = None,
+        on_event: Emit | None = None,
     ) -> Payload:  # fmt: skip
         """Send one request. Raises WorkerError, WorkerLost, and Killed for the first few times."""
         try:
@@ -197,6 +205,11 @@ class Session(ABC, Generic[Result]):
         return {row["path"]: row for row in self.torch["modules"]}
 
     @property
+    def positions(self) -> dict[str, int]:
+        """Return the place of each module in the order of registration."""
+        return {path: number for number, path in enumerate(self.modules)}
+
+    @property
     def cells(self) -> dict[str, Payload]:
         return {row["path"]: row for row in self.mindspore["cells"]}
 
@@ -204,17 +217,26 @@ class Session(ABC, Generic[Result]):
     def strictness(self) -> Payload:
         return {"k": self.request.k, "rtol": self.request.rtol, "atol": self.request.atol}
 
-    def recorded(self, training: bool, size: Size = PLAIN) -> Path:
+    def recorded(self, training: bool, draw: Draw = PLAIN) -> Path:
         """Return the folder with what torch's modules received and returned; made when missing."""
-        folder = self.folder / f"{self.train if training else 'eval'}{size.suffix}"
-        return self._made(folder, "record", {"training": training, **asdict(size)})
+        folder = self.folder / f"{self.train if training else 'eval'}{draw.suffix}"
+        return self._made(folder, "record", {"training": training, "draw": asdict(draw)})
 
-    def differentiated(self, local: bool) -> Path:
+    def differentiated(self, local: bool, draw: Draw = PLAIN) -> Path:
         """Return the folder with torch's gradients."""
-        folder = self.folder / ("gradients_local" if local else "gradients")
-        return self._made(folder, "gradients", {"local": local})
+        folder = self.folder / f"gradients{'_local' if local else ''}{draw.suffix}"
+        return self._made(folder, "gradients", {"local": local, "draw": asdict(draw)})
 
-    def trained(self) -> Path:
+    def regimes(self) -> Path:
+        """Return the folder with calls that reach further pieces of torch's operators."""
+        return self._made(self.folder / "regimes", "regimes", {})
+
+    def alone(self, folder: Path) -> list[Ran]:
+        """Return the answers for recorded calls of modules by themselves (PyNative)."""
+        given = {"whole": False, "root_only": False, "alone": True}
+        return self._replayed("forward", folder, given, "pynative")
+
+    def training_folder(self) -> Path:
         """Return the folder with torch's losses and moves."""
         request = self.request
         return self._made(self.folder / "training", "training", {
@@ -227,53 +249,52 @@ class Session(ABC, Generic[Result]):
             self.ask(self.sides.torch, command, {"folder": str(folder), **payload})
         return folder
 
-    def forward(
-        self, training: bool, mode: str, root_only: bool, size: Size = PLAIN
-    ) -> list[Payload]:
+    def forward(self, training: bool, mode: str, root_only: bool, draw: Draw = PLAIN) -> list[Ran]:
         """Return the answers of one forward rung; torch's part is recorded once for all modes."""
-        folder = self.recorded(training, size)
+        folder = self.recorded(training, draw)
         return self._replayed("forward", folder, {"whole": True, "root_only": root_only}, mode)
 
-    def gradients(self, mode: str, local: bool) -> list[Payload]:
+    def gradients(self, mode: str, local: bool, draw: Draw = PLAIN) -> list[Ran]:
         """Return the gradients of the whole model, or of every Cell by itself."""
-        return self._replayed("gradients", self.differentiated(local), {}, mode)
+        return self._replayed("gradients", self.differentiated(local, draw), {}, mode)
 
-    def training(self, mode: str) -> list[Payload]:
+    def training(self, mode: str) -> list[Ran]:
         """Return the answers of the rungs that train the whole model; made once for each mode."""
         if mode not in self.trains:
             given = {"loss": _pair(self.request.loss)[1],
                      "optimizer": _pair(self.request.optimizer)[1]}  # fmt: skip
-            self.trains[mode] = self._replayed("training", self.trained(), given, mode)
+            self.trains[mode] = self._replayed("training", self.training_folder(), given, mode)
         return self.trains[mode]
 
-    def _replayed(self, command: str, folder: Path, payload: Payload, mode: str) -> list[Payload]:
+    def _replayed(self, command: str, folder: Path, payload: Payload, mode: str) -> list[Ran]:
         """Return checks of all Cells; one that ends or hangs the worker costs itself only."""
-        checks: list[Payload] = []
-        done: list[Any] = []
+        checks: list[Ran] = []
+        done: list[tuple[str, int]] = []
         asked = {
             "folder": str(folder), "scratch": str(self.folder / "probes"), "mode": mode,
             "paths": self.paths, "strictness": self.strictness, "done": done, **payload,
         }  # fmt: skip
 
-        def keep(event: Payload) -> None:
-            if "check" in event:
-                checks.append(event["check"])
-                done.append([event["check"]["path"], event["check"].get("call", 0)])
-            self.told |= {mode: event["told"]} if "told" in event else {}
+        def keep(event: Event) -> None:
+            if isinstance(event, Ran):
+                checks.append(event)
+                done.append((event.path, event.call))
+            elif isinstance(event, Trained):
+                self.trained[mode] = event
 
         for _ in range(RESTARTS):
             try:
                 self.ask(self.sides.mindspore, command, asked, keep)
                 return checks
             except WorkerLost as lost:
-                at = lost.at or ["", 0]
+                at = lost.at or At("", 0)
                 checks.append(_lost(at, lost.why))
-                done.append(at)
-                if at[1] == -1:
+                done.append((at.path, at.call))
+                if at.call == -1:
                     asked["whole"] = False
                 self.open_mindspore()
         why = f"the MindSpore process was lost {RESTARTS} times; the remaining Cells were left out"
-        return [*checks, _lost(["", 0], why)]
+        return [*checks, _lost(At("", 0), why)]
 
 
 def _pair(expressions: Sequence[str]) -> tuple[str, str]:
@@ -281,8 +302,8 @@ def _pair(expressions: Sequence[str]) -> tuple[str, str]:
     return (expressions[0], expressions[-1]) if expressions else ("", "")
 
 
-def _lost(at: list[Any], why: str) -> Payload:
-    measure = {"verdict": Verdict.BLOCKED.value, "elements": 0, "error": None, "own": None,
-               "limit": None, "detail": why}  # fmt: skip
-    kind = "cumulative" if at[1] == -1 else "local"
-    return {"path": at[0], "call": max(at[1], 0), "name": "", kind: measure}
+def _lost(at: At, why: str) -> Ran:
+    blocked = Measure(Verdict.BLOCKED, detail=why)
+    if at.call == -1:
+        return Ran(at.path, cumulative=blocked)
+    return Ran(at.path, at.call, blocked)

@@ -25,7 +25,7 @@ def share_masks() -> None:
 
 
 def recurrent_rates(model: torch.nn.Module) -> dict[str, float]:
-    """The dropout between the layers of recurrent modules, by path."""
+    """Return the dropout between the layers of recurrent modules, by path."""
     return {
         path: float(module.dropout) for path, module in model.named_modules()
         if isinstance(module, torch.nn.RNNBase) and module.num_layers > 1
@@ -46,7 +46,7 @@ def silence(model: torch.nn.Module) -> None:
 def dropout(
     input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> torch.Tensor:
-    """torch.nn.functional.dropout with the shared mask."""
+    """Do as torch.nn.functional.dropout does, with the shared mask."""
     if not training or p == 0.0:
         return input
     mask = torch.from_numpy(keep_mask(input.shape, p)).to(input.dtype)

@@ -14,25 +14,31 @@ from typing import Any
 
 import torch
 
-from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec
 from migrate.parity.masks import PATH_DROPPING
+from migrate.parity.messages import At, Emit
 from migrate.parity.noise import OperatorLog, coarse_runs, draws_for
+from migrate.parity.request import PLAIN, Draw
 from migrate.parity.torch_record import (
     Call,
     Errors,
     Tape,
     Twins,
     annotate,
+    change,
+    describe,
     error,
+    errors_of,
     in_float64,
     nudger,
     restore,
     run,
+    same,
     tape,
+    tensors,
     watched,
+    widen,
 )
-from migrate.parity.torch_values import change, describe, tensors, widen
 
 CONTAINERS = (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.ParameterList)
 Place = tuple[str, int]
@@ -51,28 +57,23 @@ class Whole:
 
 
 def record(
-    twins: Twins, training: bool, folder: Path, emit: Emit, factor: float = 1.0,
-    root_only: bool = False,
-) -> dict[str, Any]:  # fmt: skip
-    """Write index.json and arrays of one forward rung to a folder; returns a short summary.
-
-    ``factor``: on inputs of another size. ``root_only``: of the whole model, not of what is in it.
-    """
+    twins: Twins, training: bool, folder: Path, emit: Emit, draw: Draw = PLAIN
+) -> dict[str, Any]:
+    """Write index.json and arrays of one forward rung to a folder; return a short summary."""
     folder.mkdir(parents=True, exist_ok=True)
-    if factor != 1.0:
-        twins = replace(twins, arguments=change(twins.arguments, lambda x: _times(x, factor)))
+    twins = replace(twins, arguments=drawn(twins.arguments, draw))
     store = ArrayStore(folder)
     for model in twins.every():
         model.train(training)
     recorded = tape(twins)
-    emit({"at": ["", -1]})
+    emit(At(""))
     with torch.no_grad():
         whole = _whole(twins, recorded)
         calls = []
         for order, call in enumerate(recorded.calls):
-            if root_only and call.path:
+            if draw.root_only and call.path:
                 continue
-            emit({"at": [call.path, call.index]})
+            emit(At(call.path, call.index))
             calls.append(_entry(twins, call, order, whole, store, training))
     never = [
         path for path, module in twins.plain.named_modules()
@@ -87,8 +88,30 @@ def record(
     return {"calls": len(calls), "never": never}
 
 
-def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
-    return tensor * factor if tensor.is_floating_point() else tensor
+def drawn(arguments: Any, draw: Draw) -> Any:
+    """Return the arguments as a draw changes them; see `Draw`."""
+
+    def tensor(one: torch.Tensor) -> torch.Tensor:
+        if not one.is_floating_point():
+            held = draw.put is not None and one.dtype is not torch.bool and one.numel()
+            return _put(one, draw.put) if held else one  # type: ignore[arg-type]
+        one = one if draw.factor == 1.0 else one * draw.factor
+        for axis in range(2, one.ndim) if draw.longer else ():
+            size = one.shape[axis]
+            last = one.narrow(axis, size - 1, 1)
+            one = torch.cat([one, last], axis) if draw.longer > 0 else one.narrow(axis, 0, size - 1)
+        return one
+
+    return arguments if draw.is_plain else change(arguments, tensor)
+
+
+def _put(numbers: torch.Tensor, constant: int) -> torch.Tensor:
+    """Return whole numbers that end on a constant, as padded tokens do, where it is one of them."""
+    if numbers.ndim == 0 or not 0 <= constant <= int(numbers.max()):
+        return numbers
+    changed = numbers.clone()
+    changed[..., -max(numbers.shape[-1] // 4, 1) :] = constant
+    return changed
 
 
 def _whole(twins: Twins, recorded: Tape) -> Whole:
@@ -134,7 +157,7 @@ def _errors_into(whole: Whole, target: dict[Place, list[float]]) -> Callable[[st
 
 
 def _nudged(twins: Twins, whole: Whole, seed: int) -> OperatorLog:
-    """A nudged run; also notes how much was reduced up to each call."""
+    """Make a nudged run, and note how much was reduced up to each call."""
     log = OperatorLog(seed)
     store = _errors_into(whole, whole.own)
 
@@ -159,12 +182,7 @@ def _find_random(twins: Twins, whole: Whole, results: dict[Place, list[torch.Ten
         before = results.get((path, index))
         if before is None:
             return
-        now = tensors(value)
-        same = len(now) == len(before) and all(
-            a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-            for a, b in zip(now, before, strict=False)
-        )
-        if not same:
+        if not same(tensors(value), before):
             whole.random.add((path, index))
 
     args, kwargs = twins.arguments
@@ -178,13 +196,7 @@ def _entry(
     twins: Twins, call: Call, order: int, whole: Whole, store: ArrayStore, training: bool
 ) -> Spec:
     place = (call.path, call.index)
-    entry: Spec = {"path": call.path, "call": call.index, "order": order}
-    entry["args"], entry["kwargs"] = describe(call.args, store), describe(call.kwargs, store)
-    local, state = _local(twins, call, place in whole.random, training)
-    entry["local"] = annotate(call.result, local, store)
-    entry["state"] = {
-        name: annotate(value, errors, store) for name, (value, errors) in state.items()
-    }
+    entry = local_entry(twins, call, order, store, place in whole.random, training)
     count = len(whole.references[place])
     cumulative = Errors(
         whole.references[place], whole.own[place], whole.coarse.get(place, [0.0] * count),
@@ -192,6 +204,20 @@ def _entry(
     )  # fmt: skip
     entry["cumulative"] = annotate(call.result, cumulative, store)
     return entry
+
+
+def local_entry(
+    twins: Twins, call: Call, order: int, store: ArrayStore, suspect: bool = False,
+    training: bool = False,
+) -> Spec:  # fmt: skip
+    """Describe a call of one module by itself; ``suspect``: its numbers may be random."""
+    local, state = _local(twins, call, suspect, training)
+    return {
+        "path": call.path, "call": call.index, "order": order,
+        "args": describe(call.args, store), "kwargs": describe(call.kwargs, store),
+        "local": annotate(call.result, local, store),
+        "state": {name: annotate(value, errors, store) for name, (value, errors) in state.items()},
+    }  # fmt: skip
 
 
 State = dict[str, tuple[torch.Tensor, Errors]]
@@ -205,7 +231,7 @@ def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Err
     after: dict[str, torch.Tensor] = {}
     if suspect or (training and _has_state(twins, call)):
         again, after = _alone(twins, twins.plain, call, torch.clone, twins.seed)
-        random = suspect and not _equal(again, plain)
+        random = suspect and not same(again, plain)
     try:
         with in_float64():
             wide = _alone(twins, twins.double, call, widen, twins.seed)
@@ -226,11 +252,11 @@ def _local(twins: Twins, call: Call, suspect: bool, training: bool) -> tuple[Err
     name = type(twins.plain.get_submodule(call.path)).__name__
     random = random or log.random or (training and name in PATH_DROPPING)
     moved, rough = ([run[0] for run in runs] for runs in (nudged, coarse))
-    main = _errors(plain, wide[0], moved, rough, log.reduction, random)
+    main = errors_of(wide[0], [plain, *moved], rough, log.reduction, random)
     state = {}
     for name, value in after.items() if training else ():
         moved, rough = ([[run[1][name]] for run in runs] for runs in (nudged, coarse))
-        found = _errors([value], [wide[1][name]], moved, rough, log.reduction, random)
+        found = errors_of([wide[1][name]], [[value], *moved], rough, log.reduction, random)
         state[name] = (value, found)
     return main, state
 
@@ -254,26 +280,3 @@ def _alone(
     own = module.named_buffers(recurse=call.path == "")
     state = {name: t.detach().clone() for name, t in own if t.is_floating_point()}
     return [tensor.detach() for tensor in tensors(result)], state
-
-
-def _equal(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
-    return len(left) == len(right) and all(
-        a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(left, right, strict=False)
-    )
-
-
-def _errors(
-    plain: list[torch.Tensor],
-    wide: list[torch.Tensor],
-    nudged: list[list[torch.Tensor]],
-    coarse: list[list[torch.Tensor]],
-    reduction: float,
-    random: bool,
-) -> Errors:
-    own = [
-        max(error(p, w), *(error(run[n], w) for run in nudged))
-        for n, (p, w) in enumerate(zip(plain, wide, strict=False))
-    ]
-    rough = [max((error(run[n], w) for run in coarse), default=0.0) for n, w in enumerate(wide)]
-    return Errors(wide, own, rough, reduction, random)

@@ -9,26 +9,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from migrate.parity.channel import Emit
 from migrate.parity.exchange import ArrayStore, Spec, encode, leaves
+from migrate.parity.messages import At, Emit
 from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
+from migrate.parity.request import PLAIN, Draw
+from migrate.parity.torch_forward import drawn
 from migrate.parity.torch_record import (
-    Errors,
     Twins,
     annotate,
+    change,
+    describe,
     error,
+    errors_of,
+    head_cotangent,
     in_float64,
     nudger,
     restore,
+    rms,
+    same,
     tape,
+    tensors,
+    widen,
 )
-from migrate.parity.torch_values import change, describe, head_cotangent, tensors, widen
 from migrate.records.outcomes import Why
 
 ILL = 0.01
@@ -46,10 +54,13 @@ class Case:
 Gradients = dict[str, torch.Tensor]
 
 
-def record_gradients(twins: Twins, folder: Path, local: bool, emit: Emit) -> dict[str, Any]:
+def record_gradients(
+    twins: Twins, folder: Path, local: bool, emit: Emit, draw: Draw = PLAIN
+) -> dict[str, Any]:
     """Write index.json and arrays: the whole model, or (``local``) each module by itself."""
     folder.mkdir(parents=True, exist_ok=True)
     store = ArrayStore(folder)
+    twins = replace(twins, arguments=drawn(twins.arguments, draw))
     for model in twins.every():
         model.train()
     if not local and ill_conditioned(twins):
@@ -61,7 +72,7 @@ def record_gradients(twins: Twins, folder: Path, local: bool, emit: Emit) -> dic
         cases = [Case(call.path, call.args, call.kwargs) for call in first]
     entries = []
     for order, case in enumerate(cases):
-        emit({"at": [case.path, 0]})
+        emit(At(case.path, 0))
         entries.append(_entry(twins, case, order, store))
     (folder / "index.json").write_text(json.dumps({"cases": entries}), encoding="utf-8")
     return {"cases": len(entries)}
@@ -77,26 +88,22 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
         return {**entry, "why": f"torch cannot differentiate this: {problem}"[:300]}
     if not plain:
         return {**entry, "why": Why.NO_GRADIENT.value, "free": True}
-    random = not _same(plain, _gradients(twins, twins.plain, case, torch.clone, seed=1)[1])
+    again = _gradients(twins, twins.plain, case, torch.clone, seed=1)[1]
+    random = not same(list(plain.values()), list(again.values()))
     wide, nudged, coarse, log = _references(twins, case, plain)
     random = random or log.random
     entry["heads"] = heads_of(result)
-    entry["results"] = len(tensors(result))
-    entry["head_numbers"] = [
-        number for number, tensor in enumerate(tensors(result))
-        if tensor.is_floating_point() and tensor.requires_grad
-    ]  # fmt: skip
+    entry |= places_of(result)
     entry["cotangents"] = [
         describe(head_cotangent(tensor, number), store)
         for number, tensor in enumerate(differentiable(result))
     ]
     entry["wanted"] = {}
-    norms = {name: _norm(wide[name]) for name in plain}
+    norms = {name: rms(wide[name]) for name in plain}
     largest = max(norms.values())
     for name, value in plain.items():
-        own = max(error(found[name], wide[name]) for found in (plain, *nudged))
-        rough = max((error(run[name], wide[name]) for run in coarse), default=0.0)
-        found = Errors([wide[name]], [own], [rough], log.reduction, random)
+        own, rough = ([[run[name]] for run in runs] for runs in ((plain, *nudged), coarse))
+        found = errors_of([wide[name]], own, rough, log.reduction, random)
         entry["wanted"][name] = annotate(value, found, store)
         if norms[name] <= 1e-6 * largest:  # as of a bias before a norm: nothing but rounding
             entry["wanted"][name]["zero"] = True
@@ -105,12 +112,12 @@ def _entry(twins: Twins, case: Case, order: int, store: ArrayStore) -> Spec:
 
 
 def _alone(twins: Twins, path: str) -> bool:
-    """Whether a module is differentiated by itself: chains only pass on what is in them."""
+    """Return whether a module is differentiated by itself: chains only pass on what is in them."""
     return type(twins.plain.get_submodule(path)) is not torch.nn.Sequential
 
 
 def ill_conditioned(twins: Twins) -> bool:
-    """Whether torch's own float32 gradients in train mode are mostly rounding errors.
+    """Return whether torch's own float32 gradients in train mode are mostly rounding errors.
 
     So it is with batch norms over a handful of values; then the gradients of eval mode count.
     """
@@ -125,11 +132,6 @@ def ill_conditioned(twins: Twins) -> bool:
         errors = sorted(error(value, wide[name]) for name, value in plain.items())
         twins.ill = bool(errors and errors[len(errors) // 2] > ILL)
     return twins.ill
-
-
-def _norm(tensor: torch.Tensor) -> float:
-    """Root mean square."""
-    return float(tensor.double().norm() / max(tensor.numel(), 1) ** 0.5)
 
 
 def _references(
@@ -160,6 +162,13 @@ def heads_of(result: Any) -> list[str]:
         return {"t": "head" if item.is_floating_point() and item.requires_grad else "rest"}
 
     return [place for place, leaf in leaves(encode(result, tensor)) if leaf["t"] == "head"]
+
+
+def places_of(result: Any) -> Spec:
+    """Return how many tensors come out, and which of them are differentiable, by their order."""
+    found = tensors(result)
+    heads = [n for n, one in enumerate(found) if one.is_floating_point() and one.requires_grad]
+    return {"results": len(found), "head_numbers": heads}
 
 
 def differentiable(result: Any) -> list[torch.Tensor]:
@@ -197,7 +206,3 @@ def _gradients(
         name: torch.zeros_like(target) if gradient is None else gradient.detach()
         for (name, target), gradient in pairs
     }
-
-
-def _same(left: Gradients, right: Gradients) -> bool:
-    return all(torch.equal(torch.nan_to_num(left[n]), torch.nan_to_num(right[n])) for n in left)

@@ -1,25 +1,113 @@
-"""In: one torch model and its inputs. Out: what each of its modules received and gave back.
+"""Record what each module of a torch model receives and gives back.
 
 The plain float32 model is run whole and its calls are kept; a float64 twin gives the references,
-a nudged twin and a run with coarse kernels give the errors that are torch's own (tolerance.py).
+a nudged twin and a run with coarse kernels give the errors that are torch's own (compare.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from migrate.parity.compare import floor, relative_error
 from migrate.parity.exchange import Array, ArrayStore, Spec, decode, encode
 from migrate.parity.inner_calls import Seen, entry_of
 from migrate.parity.inner_calls import watched as watched_calls
 from migrate.parity.noise import nudge
-from migrate.parity.tolerance import floor, relative_error
-from migrate.parity.torch_values import array, change, leaf
+
+# Inputs are drawn with seeds from 0: a cotangent of the same numbers would lie along the input,
+# where what is normed has no gradient at all.
+APART = 10_000
+
+
+def change(value: Any, tensor: Callable[[torch.Tensor], Any]) -> Any:
+    """Return the same nested value with every tensor replaced; objects of other kinds stay."""
+    if isinstance(value, torch.Tensor):
+        return tensor(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(change(item, tensor) for item in value))
+    if isinstance(value, torch.Size):
+        return value
+    if isinstance(value, (tuple, list)):
+        return type(value)(change(item, tensor) for item in value)
+    if type(value) in (dict, Mapping) or type(value).__name__ == "OrderedDict":
+        return type(value)((key, change(item, tensor)) for key, item in value.items())
+    return value
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """Return all tensors of a nested value in the order of its description."""
+    found: list[torch.Tensor] = []
+
+    def keep(item: Any) -> Spec | None:
+        if isinstance(item, torch.Tensor):
+            found.append(item)
+            return {"t": "value", "v": None}
+        return None
+
+    encode(value, keep)
+    return found
+
+
+def widen(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the float64 (complex128) twin of a floating tensor, and a copy of any other."""
+    if tensor.is_complex():
+        return tensor.detach().to(torch.complex128)
+    if tensor.is_floating_point():
+        return tensor.detach().to(torch.float64)
+    return tensor.detach().clone()
+
+
+def array(tensor: torch.Tensor) -> Array:
+    """Return the numbers as numpy; bfloat16 as float32."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if plain.dtype is torch.bfloat16:
+        plain = plain.float()
+    result: Array = plain.contiguous().numpy()
+    return result.reshape(tuple(plain.shape))
+
+
+def dtype_name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def leaf(tensor: torch.Tensor, key: str) -> Spec:
+    return {"t": "tensor", "key": key, "dtype": dtype_name(tensor), "shape": list(tensor.shape)}
+
+
+def describe(value: Any, store: ArrayStore) -> Spec:
+    """Description of a nested value with its arrays written to the store."""
+
+    def tensor(item: Any) -> Spec | None:
+        if isinstance(item, torch.dtype):
+            return {"t": "dtype", "name": str(item).removeprefix("torch.")}
+        if isinstance(item, torch.device):
+            return {"t": "value", "v": None}
+        if not isinstance(item, torch.Tensor):
+            return None
+        if item.is_sparse or item.is_quantized:
+            return {"t": "opaque", "why": "a sparse or quantised tensor"}
+        return leaf(item, store.put(array(item)))
+
+    return encode(value, tensor)
+
+
+def head_cotangent(head: torch.Tensor, number: int) -> torch.Tensor:
+    """Return the cotangent of a model's ``number``-th result."""
+    return cotangent(head, APART + number)
+
+
+def cotangent(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    """Fixed normal numbers of the tensor's shape, float32."""
+    draw = np.random.RandomState(seed).standard_normal(tuple(tensor.shape))
+    return torch.from_numpy(np.asarray(draw, np.float32)).to(tensor.dtype)
+
 
 CALLS_KEPT = 2
 BYTES_KEPT = 3_000_000_000
@@ -27,7 +115,10 @@ BYTES_KEPT = 3_000_000_000
 
 @dataclass
 class Twins:
-    """One model three times, with equal weights; ``arguments`` are (args, kwargs) in float32."""
+    """One model three times, with equal weights; ``arguments`` are (args, kwargs) in float32.
+
+    ``least`` is the least whole number that the inputs may hold, as they are described.
+    """
 
     plain: torch.nn.Module
     double: torch.nn.Module
@@ -36,6 +127,7 @@ class Twins:
     seed: int
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     ill: bool | None = None
+    least: int = 0
 
     def every(self) -> tuple[torch.nn.Module, ...]:
         return self.plain, self.double, self.nudged
@@ -62,7 +154,7 @@ class Tape:
     size: int = 0
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A copy of this state of the tensor; the same state is copied once."""
+        """Return a copy of this state of the tensor; the same state is copied once."""
         state = (id(tensor), tensor._version)
         if state not in self.kept:
             self.size += tensor.numel() * tensor.element_size()
@@ -198,6 +290,34 @@ class Errors:
     coarse: list[float]
     reduction: float
     random: bool = False
+
+
+def errors_of(
+    references: Sequence[torch.Tensor], own: Sequence[Sequence[torch.Tensor]],
+    coarse: Sequence[Sequence[torch.Tensor]], reduction: float, random: bool,
+) -> Errors:  # fmt: skip
+    """Return the largest errors of torch's own runs, and of those with coarse kernels."""
+
+    def worst(runs: Sequence[Sequence[torch.Tensor]]) -> list[float]:
+        return [
+            max((error(run[n], reference) for run in runs), default=0.0)
+            for n, reference in enumerate(references)
+        ]
+
+    return Errors(list(references), worst(own), worst(coarse), reduction, random)
+
+
+def rms(tensor: torch.Tensor) -> float:
+    """Return the root mean square."""
+    return float(tensor.detach().double().norm() / max(tensor.numel(), 1) ** 0.5)
+
+
+def same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
+    """Return whether two runs gave the same numbers; NaN is like NaN."""
+    return len(one) == len(other) and all(
+        a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+        for a, b in zip(one, other, strict=False)
+    )
 
 
 def annotate(value: Any, errors: Errors, store: ArrayStore) -> Spec:

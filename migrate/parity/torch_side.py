@@ -24,21 +24,28 @@ import numpy as np
 import torch
 
 from migrate.parity import importing
-from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.discover import candidates
 from migrate.parity.exchange import Array, ArrayStore, Spec, decode, encode, leaves
 from migrate.parity.importing import Tree
 from migrate.parity.masks import choose_masks
+from migrate.parity.messages import Emit, Payload, serve
 from migrate.parity.noise import nudge_model
-from migrate.parity.request import InputSpec, parse_input
+from migrate.parity.request import Draw, InputSpec, parse_input
 from migrate.parity.torch_draws import Draws, recurrent_rates, share_masks, silence
 from migrate.parity.torch_forward import CONTAINERS, record
 from migrate.parity.torch_gradients import record_gradients
-from migrate.parity.torch_inputs import find_inputs, value
-from migrate.parity.torch_model import declare, enliven, initial, is_missing_operator, write_weights
-from migrate.parity.torch_record import Twins, inner_calls
+from migrate.parity.torch_model import (
+    declare,
+    enliven,
+    find_inputs,
+    initial,
+    is_missing_operator,
+    value,
+    write_weights,
+)
+from migrate.parity.torch_record import Twins, change, dtype_name, inner_calls
+from migrate.parity.torch_regimes import dropped_paths, record_regimes
 from migrate.parity.torch_training import Task, record_training
-from migrate.parity.torch_values import change, dtype_name
 
 SAFE = ".safetensors"
 INDEX = ".index.json"
@@ -79,7 +86,7 @@ def _loaded(file: Path) -> Any:
 
 
 def _of_shards(index: Path) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors that an index names, shard by shard."""
+    """Yield the tensors that an index names, shard by shard."""
     named = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
     for name in sorted(set(named.values())):
         if Path(name).name != name or name.endswith(INDEX):
@@ -93,7 +100,7 @@ def _of_shards(index: Path) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def bits(tensor: torch.Tensor) -> Array:
-    """The numbers as numpy has them, else whole numbers of the same bits."""
+    """Return the numbers as numpy has them, else whole numbers of the same bits."""
     plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     try:
         return np.asarray(plain.numpy()).reshape(tuple(plain.shape))
@@ -227,6 +234,7 @@ class Bench:
     names: Mapping[str, Any] = field(default_factory=dict)
     operators: object = None
     draws: Draws = field(default_factory=Draws)
+    dropped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def model(self) -> Twins:
@@ -294,6 +302,7 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         return made if request.get("half") and _is_half(made) else made.float()
 
     plain = make()
+    bench.dropped = dropped_paths(plain)
     specs: tuple[InputSpec, ...] = ()
     before: dict[str, Any] = {}
     if request.get("runs", True):
@@ -303,6 +312,8 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
         args, kwargs = arguments
         enliven(plain, request["seed"], lambda: plain(*change(args, torch.clone), **kwargs))
         bench.twins = _twins(plain, make, arguments, request["seed"])
+        whole = [spec.low for spec in specs if not spec.literal and "int" in spec.dtype]
+        bench.twins.least = min(whole, default=0)
     tensors = write_weights(plain, before, Path(request["folder"]))
     return {
         "inputs": [spec.text for spec in specs],
@@ -377,10 +388,14 @@ def main() -> None:
         "compare_state": lambda request, emit: compare_state(bench.model.plain, request),
         "record": lambda request, emit: record(
             bench.model, request["training"], Path(request["folder"]), emit,
-            request.get("factor", 1.0), request.get("root_only", False),
+            Draw(**request.get("draw", {})),
+        ),
+        "regimes": lambda request, emit: record_regimes(
+            bench.model, Path(request["folder"]), bench.dropped, emit
         ),
         "gradients": lambda request, emit: record_gradients(
-            bench.model, Path(request["folder"]), request["local"], emit
+            bench.model, Path(request["folder"]), request["local"], emit,
+            Draw(**request.get("draw", {})),
         ),
         "inner_calls": lambda request, emit: inner_calls(bench.model, bench.root, request),
         "training": lambda request, emit: training(bench, request),

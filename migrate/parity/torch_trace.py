@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from migrate.parity import importing
-from migrate.parity.channel import Emit, Payload, serve
 from migrate.parity.importing import Tree
+from migrate.parity.messages import Emit, Payload, serve
 from migrate.parity.request import parse_input
-from migrate.parity.torch_inputs import FAILURES, find_inputs
-from migrate.parity.torch_values import change, tensors
+from migrate.parity.torch_model import FAILURES, find_inputs
+from migrate.parity.torch_record import change, tensors
 
 OBSERVER = "__torch2ms_seen__"  # among the builtins of the process
 
@@ -90,7 +90,7 @@ def _is_super(node: ast.expr) -> bool:
 
 
 def compiled(data: bytes, path: str, start: int) -> tuple[CodeType, list[Place]]:
-    """The code of a file, observed; its places are numbered from ``start``."""
+    """Return the code of a file, observed; its places are numbered from ``start``."""
     tree = ast.parse(data, path)
     observed = Observed(start)
     code = compile(observed.visit(tree), path, "exec", dont_inherit=True)
@@ -114,7 +114,7 @@ class Observer:
         return value
 
     def code(self, data: bytes, path: str) -> CodeType | None:
-        """The observed code of a file below the root; None for any other."""
+        """Return the observed code of a file below the root; None for any other."""
         file = Path(path)
         if not file.is_relative_to(self.root) or "site-packages" in file.parts:
             return None
@@ -124,7 +124,7 @@ class Observer:
         return code
 
     def found(self) -> list[Payload]:
-        """One row for each place and type: file, place, what, name, times."""
+        """Return one row for each place and type: file, place, what, name, times."""
         rows = []
         for (number, owner), times in self.counts.items():
             if owner in (ModuleType, type(None)) or issubclass(owner, type):
@@ -137,7 +137,7 @@ class Observer:
 
 
 def described(owner: type, root: Path) -> tuple[str, str]:
-    """What a type is to the converter, and the name of its class."""
+    """Return what a type is to the converter, and the name of its class."""
     own = f"{owner.__module__}.{owner.__qualname__}".removeprefix("builtins.")
     if owner in (torch.Tensor, torch.nn.Parameter):
         return "Tensor", ""

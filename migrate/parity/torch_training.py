@@ -14,21 +14,24 @@ from typing import Any
 
 import torch
 
-from migrate.parity.channel import Payload
 from migrate.parity.exchange import ArrayStore, Spec
-from migrate.parity.moments import key_of, moment_of
+from migrate.parity.messages import Payload
 from migrate.parity.noise import ACROSS_KINKS, OperatorLog, coarse_runs
-from migrate.parity.torch_gradients import differentiable, heads_of, ill_conditioned
+from migrate.parity.torch_gradients import differentiable, heads_of, ill_conditioned, places_of
 from migrate.parity.torch_record import (
-    Errors,
     Twins,
     annotate,
-    error,
+    change,
+    describe,
+    errors_of,
+    head_cotangent,
     in_float64,
     nudger,
     restore,
+    rms,
+    widen,
 )
-from migrate.parity.torch_values import change, describe, head_cotangent, widen
+from migrate.parity.weights import key_of, moment_of
 
 SHARE = 0.01  # what the first step moves the weights by, relative to their size
 UNIT = 2.0**-24
@@ -49,7 +52,7 @@ class Task:
     rate: float = 0.0
 
     def loss_of(self, result: Any, change_tensor: Tensors) -> torch.Tensor:
-        """The user's loss, or the sum of the results times fixed random cotangents."""
+        """Return the user's loss, or the sum of the results times fixed random cotangents."""
         if self.loss:
             found: torch.Tensor = eval(self.loss, dict(self.names))(
                 result, *change(self.targets, change_tensor)
@@ -98,6 +101,7 @@ def record_training(twins: Twins, task: Task, folder: Path) -> Payload:
         if not task.loss and not differentiable(result):
             raise RuntimeError("no result has a gradient")
         index["heads"], index["cotangents"] = _heads(task, result, store)
+        index |= places_of(result)
         rate = task.rate or _rate(twins, task)
         known = Task(task.names, task.loss, task.optimizer, task.targets, task.steps, rate)
         index["rate"] = rate
@@ -184,7 +188,7 @@ def _state_of(optimizer: Any, model: torch.nn.Module) -> Moves:
 
 
 def _coefficients(optimizer: Any) -> dict[str, float]:
-    """What rounding a decay to float32 does to the factor 1 - decay of a moving average.
+    """Return what rounding a decay to float32 does to the factor 1 - decay of a moving average.
 
     MindSpore's kernels subtract in float32: 1 - 0.999 is off by 1.3e-5 of its size.
     """
@@ -227,9 +231,8 @@ class _Runs:
 
 def _loss(runs: _Runs, number: int) -> Spec:
     wide = runs.wide.losses[number]
-    own = max(error(run.losses[number], wide) for run in runs.own)
-    rough = max((error(run.losses[number], wide) for run in runs.coarse), default=0.0)
-    found = Errors([wide], [own], [rough], runs.own[1].reductions[number], runs.random)
+    own, rough = ([[run.losses[number]] for run in some] for some in (runs.own, runs.coarse))
+    found = errors_of([wide], own, rough, runs.own[1].reductions[number], runs.random)
     spec = annotate(runs.own[0].losses[number], found, runs.store)
     return {**spec, "plain": float(runs.own[0].losses[number]), "wide": float(wide)}
 
@@ -247,27 +250,21 @@ def _moves(runs: _Runs, which: str, reduction: float, moment: str = "") -> dict[
     wide: Moves = getattr(runs.wide, which)
     wide = {key: one for key, one in wide.items() if not moment or moment_of(key)[1] == moment}
     weights = {} if moment else dict(runs.twins.plain.named_parameters())
-    sizes = {name: _size(move) for name, move in wide.items()}
+    sizes = {name: rms(move) for name, move in wide.items()}
     largest = max(sizes.values(), default=0.0)
     moves: dict[str, Spec] = {}
     for name, move in wide.items():
-        own = max(error(getattr(run, which)[name], move) for run in runs.own)
-        rough = max(
-            (error(getattr(run, which)[name], move) for run in runs.coarse), default=0.0
-        )  # fmt: skip
-        found = Errors([move], [own], [rough], reduction, runs.random)
+        own, rough = (
+            [[getattr(run, which)[name]] for run in some] for some in (runs.own, runs.coarse)
+        )
+        found = errors_of([move], own, rough, reduction, runs.random)
         spec = annotate(move.float(), found, runs.store)
         if moment in SQUARES:
             spec["floor"] *= 2  # a square is relatively off by twice as much
         spec["floor"] += runs.wide.coefficients.get(moment, 0.0)
         if name in weights:
-            spec["floor"] += UNIT * _size(weights[name]) / (sizes[name] or 1.0)
+            spec["floor"] += UNIT * rms(weights[name]) / (sizes[name] or 1.0)
         if sizes[name] <= (1e-12 if moment in SQUARES else 1e-6) * largest:
             spec |= {"zero": True, "scale": largest / (sizes[name] or 1.0)}
         moves[name] = spec
     return moves
-
-
-def _size(tensor: torch.Tensor) -> float:
-    """Root mean square."""
-    return float(tensor.detach().double().norm() / max(tensor.numel(), 1) ** 0.5)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from migrate.analysis.types.recorded import Recorded, Seen, merged
+from migrate.parity.ladder import package_of
 from migrate.parity.request import parse_input
-from migrate.parity.targets import package_of
 from migrate.parity.worker import Worker, WorkerError, WorkerLost, this_python
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 _TIMEOUT = 600.0  # seconds
 
@@ -66,7 +66,7 @@ def _traced(root: Path, file: str, build: str, runs: Runs) -> Recorded:
         try:
             answer = worker.call("trace", request, _TIMEOUT)
         except (WorkerError, WorkerLost) as error:
-            place = f" ({error.place})" if isinstance(error, WorkerError) and error.place else ""
+            place = f" ({error.failed.place})" if isinstance(error, WorkerError) else ""
             raise Problem(
                 f"--trace {build}", "the torch code does not run", f"{error}{place}",
                 "correct the expression, give --input, or convert without --trace",

@@ -1,12 +1,13 @@
-"""In: torch tensor names, module classes and the record's name maps. Out: MindSpore's names.
+"""Name MindSpore's tensors for torch's, by the classes of the modules and the record's maps.
 
 Pure: no framework is imported. `verify` pairs live models with it, and converting a checkpoint
-uses the pairs that a verification proved.
+uses the pairs that a verification proved. What an optimizer keeps of a weight MindSpore names
+``<prefix>.<name of the weight>``; PREFIXES are those of nn, experimental.optim and the helpers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 Maps = Mapping[str, Mapping[str, str]]
@@ -63,7 +64,7 @@ class Pairing:
 
 
 def public_names(classes: Sequence[str]) -> tuple[str, ...]:
-    """Names under which the classes of an MRO may stand in the table, nearest first.
+    """Return names under which the classes of an MRO may stand in the table, nearest first.
 
     ``torch.nn.modules.conv.Conv2d`` also stands there as ``torch.nn.Conv2d``.
     """
@@ -104,7 +105,7 @@ def partner(key: str, classes: Mapping[str, Sequence[str]], names: Names) -> Par
 
 
 def cell_path(path: str, classes: Mapping[str, Sequence[str]], names: Names) -> str:
-    """The Cell's path for a module's path: the same but for children that a map renames."""
+    """Return the Cell's path for a module's path: the same but for children that a map renames."""
     steps: list[str] = []
     torch_steps: list[str] = []
     for step in path.split(".") if path else []:
@@ -171,3 +172,32 @@ def pair_all(
     used = {item.same for item in found.values()}
     extra = tuple(item for item in held if item.parameter and item.same not in used)
     return Pairing(tuple(pairs), tuple(missing), extra)
+
+
+PREFIXES: Mapping[str, tuple[str, ...]] = {
+    "momentum_buffer": ("accum", "moments", "moment"),
+    "exp_avg": ("moment1", "adam_m"),
+    "exp_avg_sq": ("moment2", "adam_v"),
+    "square_avg": ("mean_square", "accum"),
+    "grad_avg": ("mean_grad",),
+    "acc_delta": ("accum_update",),
+    "sum": ("accum",),
+}
+
+
+def key_of(moment: str, weight: str) -> str:
+    """Return how the state of a weight is named between both sides: the weight first, as a path."""
+    return f"{weight}.{moment}"
+
+
+def moment_of(key: str) -> tuple[str, str]:
+    """Return ``(weight, moment)`` of a key."""
+    weight, _, moment = key.rpartition(".")
+    return weight, moment
+
+
+def found_under(moment: str, weight: str, names: Iterable[str]) -> str:
+    """Return the name among ``names`` under which MindSpore keeps it; empty if none is known."""
+    held = frozenset(names)
+    prefixes = (moment, *PREFIXES.get(moment, ()))
+    return next((name for p in prefixes if (name := f"{p}.{weight}") in held), "")

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from migrate.parity.messages import At, Emit, Failed, read
 
 Payload = dict[str, Any]
 _LOOK = 0.5  # seconds between two looks at the memory of a process
@@ -39,7 +40,7 @@ class WorkerLost(Exception):
     ``killed``: someone else ended it (SIGKILL, SIGTERM), and not because memory ran out.
     """
 
-    def __init__(self, why: str, at: Any, killed: bool = False) -> None:
+    def __init__(self, why: str, at: At | None, killed: bool = False) -> None:
         super().__init__(why)
         self.why = why
         self.at = at
@@ -51,13 +52,11 @@ class WorkerClosed(Exception):
 
 
 class WorkerError(Exception):
-    """The worker answered with an error; it lives on. ``kind`` is the exception's type."""
+    """The worker answered with an error; it lives on."""
 
-    def __init__(self, kind: str, message: str, place: str) -> None:
-        super().__init__(f"{kind}: {message}")
-        self.kind = kind
-        self.message = message
-        self.place = place
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(f"{failed.kind}: {failed.text}")
+        self.failed = failed
 
 
 @dataclass
@@ -81,7 +80,7 @@ class Worker:
         command: str,
         payload: Payload,
         timeout: float,
-        on_event: Callable[[Payload], None] | None = None,
+        on_event: Emit | None = None,
     ) -> Payload:
         """Send one request and wait for its answer; every event renews the time limit (seconds).
 
@@ -90,20 +89,21 @@ class Worker:
         """
         process = self._running()
         assert process.stdin is not None
-        at: Any = None
+        at: At | None = None
         try:
             process.stdin.write(json.dumps({"command": command, **payload}).encode() + b"\n")
             process.stdin.flush()
             while True:
-                answer = self._line(process, timeout)
-                kind = answer.pop("kind")
-                if kind == "done":
+                line = self._line(process, timeout)
+                if line["message"] == "Done":
+                    answer: Payload = line["answer"]
                     return answer
-                if kind == "error":
-                    raise WorkerError(answer["type"], answer["message"], answer["place"])
-                at = answer.get("at", at)
+                said = read(line)
+                if isinstance(said, Failed):
+                    raise WorkerError(said)
+                at = said if isinstance(said, At) else at
                 if on_event is not None:
-                    on_event(answer)
+                    on_event(said)
         except BrokenPipeError as error:
             raise self._lost(process, at) from error
         except _Silent as error:
@@ -112,8 +112,8 @@ class Worker:
         except _Ended as error:
             raise self._lost(process, at) from error
 
-    def _lost(self, process: subprocess.Popen[bytes], at: Any) -> WorkerLost:
-        """What to raise for a process that ended; the next call starts another."""
+    def _lost(self, process: subprocess.Popen[bytes], at: At | None) -> WorkerLost:
+        """Return what to raise for a process that ended; the next call starts another."""
         how = self._last_words(_how_it_ended(process))
         killed = process.poll() in (-signal.SIGKILL, -signal.SIGTERM) and _ooms() == self.ooms
         self.stop()
@@ -218,7 +218,7 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
 
 
 def _resident_gib(pid: int) -> float:
-    """The memory of a process; 0 where the system does not say."""
+    """Return the memory of a process; 0 where the system does not say."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:
@@ -227,7 +227,7 @@ def _resident_gib(pid: int) -> float:
 
 
 def _ooms() -> int:
-    """How many processes Linux has killed for want of memory; 0 where it does not say."""
+    """Return how many processes Linux has killed for want of memory; 0 where it does not say."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:

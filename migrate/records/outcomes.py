@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import traceback
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -45,6 +47,8 @@ class Why(str, Enum):
     NO_FLOATS = "no input is a tensor of floating numbers"
     NO_STATE = "torch's optimizer keeps no state of a weight"
     UNKNOWN_STATE = "MindSpore's optimizer has no state under a name that is known"
+    REACHED = "the inputs reach every piece of every operator"
+    UNREACHED = "no input reaches what is left of some operators"
     # of a port: a Cell that cannot be compared, as the port is built in another way
     ELSEWHERE = "this Cell divides the work differently"
     OTHER_INPUT = "its input corresponds to torch's only in shape, or what is before it differs"
@@ -90,7 +94,7 @@ class Edit:
     """A decided change: the span becomes the parts, one after another.
 
     ``needs`` lists what the new text uses: import roots ("mindspore.nn") and helpers
-    ("helpers.batch_norm").
+    ("helpers.batch_norm"); ``rule`` is the name of the rule that made it.
     """
 
     site: Site
@@ -99,6 +103,7 @@ class Edit:
     row: str = ""
     needs: frozenset[str] = frozenset()
     note: str = ""
+    rule: str = field(default="", compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,29 @@ class Refusal:
     guard: bool = False
     tensor: Span | None = None
     given: tuple[str, ...] = ()
+    rule: str = field(default="", compare=False, kw_only=True)
 
     @property
     def message(self) -> str:
         """The text that the TODO comment and the exception carry."""
         tail = f"; {self.next_step}" if self.next_step else ""
         return f"{self.code} {self.site.name}: {self.reason}{tail}"
+
+
+Decision = Edit | Refusal
+
+
+class Problem(Exception):
+    """A command cannot go on. ``status`` is its exit code: 2 usage or input, 3 internal error."""
+
+    def __init__(self, where: str, what: str, why: str, next_step: str, status: int = 2) -> None:
+        super().__init__(f"{where}: {what}: {why}; {next_step}")
+        self.where, self.what, self.why, self.next_step = where, what, why, next_step
+        self.status = status
+
+
+def last_place(error: BaseException) -> str:
+    """An exception as one line, with the place in this tool where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -265,6 +265,7 @@ class Rung(Frozen):
 
     ``faults`` maps tensors of torch's state dict to what is wrong with them; ``curve`` has the
     losses of the rung loss and of those after it; ``why`` says that nothing is to be compared.
+    ``unreached`` are pieces of torch's operators that no input reaches, on the rung regimes.
     """
 
     name: str
@@ -276,6 +277,7 @@ class Rung(Frozen):
     detail: str = ""
     why: Why | None = None
     faults: dict[str, str] = Field(default_factory=dict)
+    unreached: tuple[str, ...] = ()
     curve: Curve | None = None
 
 

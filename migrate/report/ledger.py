@@ -34,6 +34,7 @@ TOPICS = MappingProxyType(
         "RNG": "randomness",
         "ENV": "environment",
         "INT": "error of the converter",
+        "OWN": "rule of your own",
         "SUP": "comment that silences a flag",
     }
 )

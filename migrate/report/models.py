@@ -73,13 +73,13 @@ NONE = "no partner by design"
 
 @dataclass(frozen=True)
 class TensorRow:
-    """``verdict`` is empty where nothing had to come back; ``text`` says why, or what is wrong."""
+    """``verdict`` is None where nothing had to come back; ``text`` says why, or what is wrong."""
 
     torch: str
     mindspore: str
     shape: str
     layout: str
-    verdict: str
+    verdict: Verdict | None
     text: str
 
 
@@ -102,9 +102,9 @@ def tensors(model: ModelResult) -> Tensors:
     rung = next((rung for rung in model.rungs if rung.name == CHECKPOINT), None)
     names = dict.fromkeys((*model.weight_names, *(rung.faults if rung else ())))
     rows = [_row(model, key, rung) for key in names]
-    bad = [row for row in rows if row.verdict not in ("", Verdict.PASS.value)]
-    fine = [row for row in rows if row.verdict in ("", Verdict.PASS.value)]
-    sent = sum(bool(row.verdict) for row in rows)
+    bad = [row for row in rows if row.verdict not in (None, Verdict.PASS)]
+    fine = [row for row in rows if row.verdict in (None, Verdict.PASS)]
+    sent = sum(row.verdict is not None for row in rows)
     return Tensors((*bad, *fine), sent, sent - len(bad), _note(rung))
 
 
@@ -128,7 +128,7 @@ def _row(model: ModelResult, key: str, rung: Rung | None) -> TensorRow:
         verdict = Verdict.PASS
     return TensorRow(
         torch=key, mindspore=name, shape="?" if shape is None else _shape(shape),
-        layout=model.weight_layouts.get(key, ""), verdict=verdict.value if verdict else "",
+        layout=model.weight_layouts.get(key, ""), verdict=verdict,
         text=fault or ("" if name else NONE),
     )  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 
 from migrate.analysis.program import Function
 from migrate.analysis.storage import (
@@ -18,6 +17,7 @@ from migrate.analysis.storage import (
     Refs,
     made_as,
     regions,
+    root,
 )
 from migrate.analysis.types.kinds import Atom, ordered
 from migrate.rules import hooks
@@ -37,6 +37,7 @@ from migrate.rules.written import (
     UNPADDING,
     Holder,
     Target,
+    first_layer,
     is_chain,
     target_of,
     transposes,
@@ -84,7 +85,8 @@ class Summary:
     length; ``tied``: two parts of what is given back may share storage.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``added_to``, ``asked``, ``items``, ``kept``: see `Findings`.
+    ``lost``, ``rebound``, ``added_to``, ``changed``, ``asked``, ``items`` and ``kept`` are those of
+    `Findings`.
     """
 
     back: Back = field(default_factory=Back)
@@ -98,6 +100,7 @@ class Summary:
     asked: frozenset[Path] = frozenset()
     items: frozenset[str] = frozenset()
     kept: frozenset[tuple[Path, str, str, int]] = frozenset()
+    changed: frozenset[Path] = frozenset()
 
 
 class Calls(Writes):
@@ -193,6 +196,8 @@ class Calls(Writes):
             refs = self.value(expr)
         else:
             refs = self.target_refs(target_of(self.scene, expr))
+        if self._follows_another(node, expr):
+            refs = frozenset(r for r in refs if root(r.region)[1:2] == (id(node),))
         chain = is_chain(self.scene, expr)
         for part in (*node.args, *(k.value for k in node.keywords)):
             if part is not expr:
@@ -203,6 +208,29 @@ class Calls(Writes):
                     self.found.seen.setdefault(id(node), ast.unparse(part))
         del self.flight[mark:]
         return self.write(node, expr, refs, self._mode(node))
+
+    def _follows_another(self, node: ast.Call, expr: ast.expr) -> bool:
+        """Return whether a layer of a loop that works in place is passed what another one made.
+
+        ``for layer in self.layers: x = layer(x)``, where the first of them makes a new tensor.
+        """
+        statement = self.scene.parent(node)
+        loop = self.scene.parent(statement) if isinstance(statement, ast.Assign) else None
+        names = (getattr(expr, "id", ""), getattr(node.func, "id", ""))
+        if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For):
+            return False
+        if statement not in loop.body or not all(names):
+            return False
+        if getattr(loop.target, "id", "") != names[1]:
+            return False
+        before = loop.body[: loop.body.index(statement)]
+        stores = [n for s in loop.body for n in ast.walk(s) if getattr(n, "id", "") in names]
+        stored = [n for n in stores if not isinstance(getattr(n, "ctx", None), ast.Load)]
+        leaving = any(isinstance(n, ast.Continue) for s in before for n in ast.walk(s))
+        if leaving or stored != statement.targets:
+            return False
+        first = first_layer(self.scene, loop.iter)
+        return bool(first) and not any("inplace" in a.keys or layer_shares(a) for a in first)
 
     def _mode(self, node: ast.Call) -> str:
         parent = self.scene.parent(node)
@@ -269,8 +297,8 @@ class Calls(Writes):
         handed = NO_REFS.union(*args, *named.values())
         function = self._function(atom)
         if function is not None:
-            bound = atom.kind in ("method", "Module") and not function.decorated("staticmethod")
-            owner = self.holders(node.func) if atom.kind == "Module" else receiver
+            bound = atom.kind != "function" and not function.decorated("staticmethod")
+            owner = self.holders(node.func) if atom.kind in ("Module", "Object") else receiver
             return self._project(function, node, owner, args, named, bound)
         if atom.name == UNPADDING and transposes(node):
             self._changed(node, args[0] if args else handed, [], False)
@@ -319,7 +347,7 @@ class Calls(Writes):
         if not self.scene.table.rows(f"torch.Tensor.{name}"):
             return False
         program = self.scene.inference.program
-        near = {file.path for file in program.joined(self.scene.file.path)}
+        near = {file.path for file in program.in_sight(self.scene.file.path)}
         return not any(owner.path in near for owner in program.holders.get(name, ()))
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
@@ -343,7 +371,7 @@ class Calls(Writes):
                 return any(r.region in lent and r.how < MAYBE for r in results[layer])
             return layer.kind == "Module" and layer_shares(layer)
 
-        first = self._first_layer(node.func)
+        first = first_layer(self.scene, node.func)
         makes_new = bool(first) and not any(map(hands_on, first))
         if before is None and (makes_new or not all(map(layer_shares, inner))):
             self.found.given.pop(id(node), None)
@@ -352,25 +380,6 @@ class Calls(Writes):
         if inner and atom.name == SEQUENCE and not shared:
             return frozenset(r for r in given if r.region not in lent)
         return given | (made_as(handed, VIEW) if layer_shares(atom) else NO_REFS)
-
-    def _first_layer(self, called: ast.expr) -> frozenset[Atom]:
-        """Return what comes first in the one Sequential that an attribute of ``self`` is."""
-        if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
-            return frozenset()
-        inference = self.scene.inference
-        owners = inference.program.holders.get(called.attr, ())
-        methods = [method for owner in owners for method in owner.stores.get(called.attr, ())]
-        found = (t for m in methods for t in inference.index.stores(m) if t.attr == called.attr)
-        stored = list(islice(found, 2))
-        if len(stored) != 1 or methods[0].path != self.scene.file.path:
-            return frozenset()
-        value = self.scene.statement(stored[0])
-        made = value.value if isinstance(value, ast.Assign) else None
-        if not isinstance(made, ast.Call) or not made.args or isinstance(made.args[0], ast.Starred):
-            return frozenset()
-        if not all(a.name == SEQUENCE for a in self.scene.kind(made.func)):
-            return frozenset()
-        return self.scene.kind(made.args[0])
 
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
@@ -389,8 +398,9 @@ class Calls(Writes):
         inference = self.scene.inference
         if atom.kind in ("function", "method"):
             return inference.function_of(atom.name)
-        if atom.kind == "Module" and "::" in atom.name:
-            members = ordered(inference.member(atom.name, "forward"))
+        if atom.kind in ("Module", "Object") and "::" in atom.name:
+            name = "forward" if atom.kind == "Module" else "__call__"
+            members = ordered(inference.member(atom.name, name))
             functions = [inference.function_of(found.name) for found in members]
             known = [f for f in functions if f is not None]
             own = [f for f in known if f.owner is not None]  # not what is put on any Module
@@ -487,6 +497,8 @@ class Calls(Writes):
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._effects(node, summary, passed | whole)
         for name, how in summary.writes.items():
+            if name in summary.items:
+                passed[name] = self.with_linked(passed.get(name, NO_REFS))
             others = [r for n, r in passed.items() if n != name]
             self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
         made = self.made(node)
@@ -531,32 +543,44 @@ class Calls(Writes):
     def _effects(self, node: ast.Call, summary: Summary, passed: dict[str, Refs]) -> None:
         """What a callee reads and sets in the objects that it is given."""
         for path in sorted(summary.asked):
-            self.touch(node, ".".join(path), self._at(path, passed))
+            self.touch(node, ".".join(path), self._at(path, passed, {}))
         quiet = is_stopped(self.scene, self.scene.file, node)
         for path in sorted(summary.lost):
             if not quiet:
-                self.lost(id(node), self._at(path, passed))
+                self.lost(id(node), self._at(path, passed, {}))
         for path in sorted(summary.rebound):
-            own = self.rebind(id(node), self._at(path, passed))
-            self.state.put(self._at(path[:-1], passed), path[-1], own, anew=True)
+            own = self.rebind(id(node), self._at(path, passed, {}))
+            self.state.put(self._at(path[:-1], passed, {}), path[-1], own, anew=True)
+        known: dict[Path, Refs] = {}  # nothing is bound while these are looked up
+        found = (r for path in summary.changed for r in self._at(path, passed, known))
+        changed = frozenset(r for r in found if r.how < MAYBE)
+        if changed:  # at once: every change goes over the whole state
+            for name, seen in self.flight:
+                if regions(changed) & regions(self.state.reach(seen)):
+                    self.found.seen.setdefault(id(node), name)
+            self.change(id(node), changed)
         for path in sorted(summary.added_to):
-            new = self.add_to(id(node), node, self._at(path, passed), (id(node), path))
+            new = self.add_to(id(node), node, self._at(path, passed, {}), (id(node), path))
             if path[-1] == ELEMENTS:
-                self.renew_elements(self._at(path[:-1], passed), id(node), new)
+                self.renew_elements(self._at(path[:-1], passed, {}), id(node), new)
             else:
-                self.state.put(self._at(path[:-1], passed), path[-1], new, anew=True)
+                self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
         for path, name, kept, how in sorted(summary.kept):
-            self.state.put(self._at(path, passed), name, made_as(passed.get(kept, NO_REFS), how))
+            self.state.put(
+                self._at(path, passed, {}), name, made_as(passed.get(kept, NO_REFS), how)
+            )
         if summary.back.added:
             self.found.added.add(id(node))
 
-    def _at(self, path: Path, passed: dict[str, Refs]) -> Refs:
-        refs = passed.get(path[0], NO_REFS)
-        for name in path[1:]:
-            refs = self.state.get(refs, name)
-        return refs
+    def _at(self, path: Path, passed: dict[str, Refs], known: dict[Path, Refs]) -> Refs:
+        """Return what a path from an argument holds; ``known``: what its beginnings hold."""
+        if path not in known:
+            above = self._at(path[:-1], passed, known) if len(path) > 1 else NO_REFS
+            refs = self.state.get(above, path[-1]) if above else NO_REFS
+            known[path] = refs if len(path) > 1 else passed.get(path[0], NO_REFS)
+        return known[path]
 
     def _changed(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
         """A callee changes an argument; what an unknown function may hand on is not meant."""

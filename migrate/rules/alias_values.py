@@ -41,9 +41,9 @@ class Findings:
 
     ``cut`` maps a write that loses a gradient to the name under which that is missed; ``lost`` are
     the attributes that a gradient is lost in, ``rebound`` those bound anew, ``added_to`` those that
-    an augmented assignment binds to a new tensor, ``asked`` those read, all as paths from a
-    parameter; the first three with their writes. ``sums`` maps the place where such a new tensor
-    is made to its attribute. ``unfolded``: augmented
+    an augmented assignment binds to a new tensor, ``changed`` those that are written in place,
+    ``asked`` those read, all as paths from a parameter; the first four with their writes. ``sums``
+    maps the place where such a new tensor is made to its attribute. ``unfolded``: augmented
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
@@ -66,6 +66,7 @@ class Findings:
     lost: dict[Path, set[int]] = field(default_factory=dict)
     rebound: dict[Path, set[int]] = field(default_factory=dict)
     added_to: dict[Path, set[int]] = field(default_factory=dict)
+    changed: dict[Path, set[int]] = field(default_factory=dict)
     sums: dict[Hashable, Path] = field(default_factory=dict)
     asked: set[Path] = field(default_factory=set)
     added: set[int] = field(default_factory=set)
@@ -86,6 +87,7 @@ class Values:
         self.flight: list[tuple[str, Refs]] = []
         self.waiting: list[tuple[str, Refs]] = []  # values of an unpacking, not yet bound
         self.closures: dict[Region, tuple[str, ...]] = {}
+        self.linked: dict[Region, Refs] = {}  # what a copy was taken from by an index
 
     def value(self, node: ast.expr) -> Refs:
         method = getattr(self, "_" + type(node).__name__, None)
@@ -117,6 +119,17 @@ class Values:
 
     def made(self, node: ast.AST) -> Refs:
         return frozenset((self.state.make(id(node)),))
+
+    def with_linked(self, refs: Refs) -> Refs:
+        """Return what setting an element changes in MindSpore: copies that an index gave know
+        what they were taken from."""
+        found, todo = refs, refs
+        while todo:
+            regions = {("new", *r.region[1:]) if r.region[0] == "old" else r.region for r in todo}
+            held = NO_REFS.union(*(self.linked.get(region, NO_REFS) for region in regions))
+            todo = made_as(held, VIEW) - found
+            found |= todo
+        return found
 
     # -- names and reads ----------------------------------------------------------------------
 
@@ -225,7 +238,12 @@ class Values:
         if self._tensor(node.value):
             refs = self.value(node.value)
             self.value(node.slice)
-            return self.made(node) if _copies(node.slice) else made_as(refs, VIEW)
+            if not _copies(node.slice):
+                return made_as(refs, VIEW)
+            made = self.made(node)
+            for ref in made:  # MindSpore sets an element of it in what was indexed as well
+                self.linked[ref.region] = self.linked.get(ref.region, NO_REFS) | refs
+            return made
         holders = self.holders(node.value)
         self.value(node.slice)
         refs = (

@@ -33,7 +33,7 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import is_all
 from migrate.rules.alias_calls import Back, Calls, Summary
 from migrate.rules.alias_values import Findings
-from migrate.rules.called_from import in_forward, is_for_effect, scene_of
+from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.views import bound, named
 from migrate.rules.written import (
     is_element,
@@ -136,6 +136,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(p for p in found.asked if p[-1] in registered(scene)),
         frozenset(found.items),
         frozenset(found.kept),
+        frozenset(found.changed),
     )
 
 
@@ -161,7 +162,8 @@ def _given_back(found: Findings, returned: Refs, own: str) -> Back:
             shares[own] = min(ref.how, shares.get(own, MAYBE))
         elif top == ("param", own):
             name = _field(ref.region)
-            fields[name] = min(max(ref.how, VIEW), fields.get(name, MAYBE))
+            if ref.how < MAYBE:  # an unknown layer is taken to hand on no member
+                fields[name] = min(VIEW, fields.get(name, VIEW))
         elif top[0] == "param":
             name, how = str(top[1]), ref.how if ref.region == top else max(ref.how, VIEW)
             shares[name] = min(how, shares.get(name, MAYBE))
@@ -225,11 +227,16 @@ class _Walk(Calls, Forward[State]):
             state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
         return state
 
+    def _runs(self, item: ast.withitem) -> bool:
+        """Return whether methods of the program are run where a ``with`` is entered or left."""
+        return id(item) in operators(self.scene.inference)
+
     def join(self, first: State, second: State) -> State:
         return joined((first, second)) or first
 
     def transfer(self, node: Node, before: State) -> State:
-        if node.role in (Role.ENTRY, Role.LEAVE):
+        left = [i for i in getattr(node.statement, "items", ()) if self._runs(i)]
+        if node.role is Role.ENTRY or (node.role is Role.LEAVE and not left):
             return before
         self.state = before.copy()
         self.flight.clear()
@@ -237,6 +244,9 @@ class _Walk(Calls, Forward[State]):
         part = node.part
         if node.role is Role.EXIT:
             self._leave()
+        elif node.role is Role.LEAVE:
+            for item in left:
+                self.operated(item, "__exit__")
         elif node.role is Role.ITERATE:
             assert isinstance(part, ast.expr)
             self.value(part)
@@ -248,6 +258,8 @@ class _Walk(Calls, Forward[State]):
         elif node.role is Role.ENTER:
             assert isinstance(part, ast.withitem)
             refs = self.value(part.context_expr)
+            entered = self.operated(part, "__enter__")
+            refs = refs if entered is None else entered
             if part.optional_vars is not None:
                 self.bind(part.optional_vars, refs)
         elif node.role is Role.SUBJECT:
@@ -358,7 +370,7 @@ class _Walk(Calls, Forward[State]):
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)
                 self.bind(target.value, refs)
-        else:
+        elif not isinstance(target, ast.Subscript) or (self.operated(target) is None):
             self.bind(target, refs)
 
     def _leave_views(self, target: ast.Attribute) -> None:
@@ -375,11 +387,32 @@ class _Walk(Calls, Forward[State]):
         self.value(place.slice)
         del self.flight[mark:]
         self.flight[:] = self.waiting
-        self.write(by, place, refs, "item")
+        self.write(by, place, self.with_linked(refs), "item")
+
+    def value(self, node: ast.expr) -> Refs:
+        found = self.operated(node)
+        return super().value(node) if found is None else found
+
+    def operated(self, node: ast.AST, *only: str) -> Refs | None:
+        """Return what methods of the program give that an operator runs; None: it runs none."""
+        found: Refs | None = None
+        for _, call, function in operators(self.scene.inference).get(id(node), ()):
+            if only and function.name not in only:
+                continue
+            assert isinstance(call.func, ast.Attribute)
+            receiver = self.value(call.func.value)
+            args = [self.value(a) for a in call.args]
+            self._asked, self._one, self._alone = None, NO_REFS, False
+            made = self._project(function, call, receiver, args, {}, True)
+            found = made if found is None else found | made
+        return found
 
     def _AugAssign(self, item: ast.AugAssign) -> None:
+        target, made = item.target, self.operated(item)
+        if made is not None:
+            self.bind(target, made)
+            return
         added = self.value(item.value)
-        target = item.target
         array = target.value if isinstance(target, ast.Subscript) else target
         if is_shared_array(self.scene, array):
             self.set_array(item, array)

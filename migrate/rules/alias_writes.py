@@ -97,6 +97,17 @@ class Writes(Values):
         self.state.write(old, by)
         return frozenset((self.state.make(place),))
 
+    def change(self, by: int, refs: Refs) -> None:
+        """Note that very tensors change, which objects hold: views of them go stale."""
+        self._note_changed(by, refs)
+        self.state.write(refs, by, assigned=True)
+
+    def _note_changed(self, by: int, refs: Refs) -> None:
+        paths = [path_of(r.region) for r in refs if r.how == SAME]
+        if not any("[" in name for path in paths for name in path):  # else elements are meant
+            for path in (p for p in paths if len(p) > 1):
+                self.found.changed.setdefault(path, set()).add(by)
+
     def lose(self, by: int, at: ast.AST, refs: Refs, values: Iterable[ast.expr]) -> None:
         """Note what takes a value whose gradient does not come along."""
         if is_stopped(self.scene, self.scene.file, at):
@@ -150,7 +161,7 @@ class Writes(Values):
         collected = target.holder is Holder.ELEMENT and self._keeps_no_gradient(by, refs)
         if _changes_object(by, expr) and (places or collected or (held and mode != "item")):
             self.found.assigned.add(key)
-            self.state.write(refs, key, assigned=True)
+            self.change(key, frozenset(known))
             self._taken(by, expr, refs)
             if isinstance(target.expr, ast.Attribute):  # it shares what it shared
                 holders = self.holders(target.expr.value)
@@ -158,6 +169,8 @@ class Writes(Values):
                 fresh = frozenset(r._replace(stale=0) if r.stale == key else r for r in inside)
                 self.state.put(holders, target.expr.attr, fresh, anew=True)
             return refs
+        if mode == "item":
+            self._note_changed(key, frozenset(known))
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
         part = VIEW if mode == "item" else SAME  # an item is set in the very object

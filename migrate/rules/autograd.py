@@ -12,10 +12,11 @@ from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span, Wrap
 from migrate.rules import data_attribute, decorators
-from migrate.rules.dedent import dedented
 from migrate.rules.leaking import (
+    asks_in_function,
     enters_quiet,
     handed_through,
+    is_asked,
     leaks,
     loses_itself,
     refused,
@@ -30,20 +31,30 @@ from migrate.rules.own_values import (
     is_recorded,
     same_objects,
 )
-from migrate.rules.stopped import STOPPING, lowers, quiet
+from migrate.rules.registry import by_row, rewrites
+from migrate.rules.stopped import (
+    STOPPING,
+    asks_device,
+    cast_settings,
+    lowers,
+    quiet,
+    switches,
+)
 from migrate.sites.buffer_gradients import carries, is_data, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
+from migrate.syntax.blocks import dedented
 from migrate.syntax.lines import before, commented_end, comments, first_start
 
 _CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
 
 
+@by_row("no_grad")
 def no_grad(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """As a context or decorator: removed, with what it computes cut off from the gradient.
+    """Remove ``no_grad``, and cut what it computes off the gradient.
 
     Where that is not all that it does, it becomes PyNative's own switch for gradients, which graph
     mode refuses as a context and passes over as a decorator.
@@ -65,24 +76,30 @@ def no_grad(
     return switched(scene, site, call)
 
 
+@by_row("is_grad_enabled")
 def is_grad_enabled(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """``True``, in a program that never switches gradients off."""
-    program = scene.inference.program
-    if any(map(program.mentions, (b"no_grad", b"inference_mode", b"set_grad_enabled"))):
-        why = "the program switches gradients off, and this asks whether it did"
-        return Refusal(site, "LOP301", why, "pass what it decides as an argument, or ask training")
-    return Edit(
-        site.at(scene.source.span(call)), Outcome.CONVERTED, ("True",), chosen.row.key,
-        note=chosen.row.note,
-    )  # fmt: skip
+    """Write True in a program that never switches gradients off; else ask PyNative's switch."""
+    if asks_in_function(scene.inference):
+        why = "torch switches gradients off in a Function, and MindSpore does not"
+        return Refusal(site, "LOP301", why, "write what it decides here")
+    if scene.inference.program.mentions(b"use_reentrant=True"):
+        why = "torch switches gradients off in a first pass of checkpoint"
+        return Refusal(site, "LOP301", why, "write use_reentrant=False")
+    place = site.at(scene.source.span(call))
+    if not switches(scene):
+        row = chosen.row
+        return Edit(place, Outcome.CONVERTED, ("True",), row.key, note=row.note)
+    text, root = scene.spelling.local("helpers.is_grad_enabled")
+    return Edit(place, Outcome.HELPER, (f"{text}()",), chosen.row.key, frozenset((root,)))
 
 
+@by_row("autocast")
 def autocast(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """As a context or decorator: removed, where torch on a CPU computes in float32 as well."""
+    """Remove ``autocast`` where torch on a CPU computes in float32 as well; flag it elsewhere."""
     if lowers(call):
         return Refusal(
             site,
@@ -90,7 +107,23 @@ def autocast(
             "torch computes in bfloat16 here, for which MindSpore has no products on CPUs",
             "delete it and compute in float32",
         )
-    return no_grad(scene, site, call, receiver, chosen)
+    if not asks_device(site.name, call):
+        return no_grad(scene, site, call, receiver, chosen)
+    parent = scene.parent(call)
+    if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        why = "torch computes in bfloat16 where the device is a CPU"
+        return Refusal(site, "LOP105", why, "delete it and compute in float32")
+    device, enabled = cast_settings(call)
+    name = "full_precision" if isinstance(parent, ast.Expr) else "without_autocast"
+    text, root = scene.spelling.local(f"helpers.{name}")
+    assert device is not None
+    given = [
+        piece(scene.source, device),
+        *((", ", piece(scene.source, enabled)) if enabled else ()),
+    ]
+    place = site.at(scene.source.span(call))
+    return Edit(place, Outcome.HELPER, (f"{text}(", *given, ")"), chosen.row.key,
+                frozenset((root,)), note=chosen.row.note)  # fmt: skip
 
 
 def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
@@ -103,8 +136,9 @@ def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
     )
 
 
+@rewrites()
 def contexts(scene: Scene) -> Iterator[Edit]:
-    """What goes with a removed context: its body moves left, its results are cut off."""
+    """Move the body of a removed context to the left, and cut its results off the gradient."""
     for node in scene.file.of(ast.With):
         names = [quiet(scene, item.context_expr) for item in node.items]
         if all(names):
@@ -119,6 +153,10 @@ def contexts(scene: Scene) -> Iterator[Edit]:
             yield from _cut_names(scene, node)
     for function in scene.file.of(ast.FunctionDef):
         stopping = any(_decorates(scene, d) in STOPPING for d in function.decorator_list)
+        stopping = stopping and (
+            not is_asked(scene, STOPPING[0], function)
+            or data_attribute.compiled(scene, function.body[0])
+        )
         stopping = stopping and not handed_through(scene, function)
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
@@ -132,7 +170,7 @@ def _decorates(scene: Scene, node: ast.expr) -> str:
 
 
 def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
-    for span in dedented(scene, node, node.body):
+    for span in dedented(scene.source, node, node.body):
         yield _silent(scene, node, span, ())
 
 
@@ -267,7 +305,7 @@ def _cut_first(scene: Scene, header: ast.For, name: str) -> Edit:
     source, first = scene.source, header.body[0]
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
     start, line = first_start(scene.source, first), source.line_start(first.lineno)
-    beside = source.data[line:start].strip()  # behind a colon
+    beside = before(source, start).strip()  # behind a colon
     rest = ("; ",) if beside else (source.newline, Piece(Span(line, start)))
     parts = (f"{name} = {text}({name})", *rest)
     return _silent(scene, first, Span(start, start), parts, frozenset((root,)))

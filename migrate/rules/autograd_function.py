@@ -22,9 +22,10 @@ from migrate.rules.function_blueprint import (
     own_nodes,
     stored,
 )
-from migrate.sites.references import APPLY
+from migrate.rules.registry import decides, rewrites
+from migrate.sites.references import APPLY, Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import removed_span
+from migrate.syntax.lines import next_line, removed_span
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
@@ -32,7 +33,7 @@ _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
 Parts = list["str | Piece"]
 
 
-def applies(scene: Scene, node: ast.AST, name: str) -> bool:
+def _applies(scene: Scene, node: ast.AST, name: str) -> bool:
     """A base class Function, ``X.apply``, and decorators of the methods of such a class."""
     if name == APPLY:
         return True
@@ -45,8 +46,14 @@ def applies(scene: Scene, node: ast.AST, name: str) -> bool:
     return is_decorator and owner is not None and _is_function(scene, owner)
 
 
-def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Refusal:
-    """The base becomes nn.Cell, ``X.apply(x)`` becomes ``X()(x)``."""
+@decides(
+    Form.NAME, Form.MEMBER, Form.SETTING, Form.UNSURE, names=(APPLY, *FUNCTION, *_ONCE),
+    before=("references", "modules", "members", "settings"),
+)  # fmt: skip
+def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Refusal | None:
+    """Write nn.Cell for the base class Function, and ``X()(x)`` for ``X.apply(x)``."""
+    if not _applies(scene, node, name):
+        return None
     site = scene.site(name, node)
     owner = _meant(scene, node) if name == APPLY else scene.owner(node)
     if isinstance(parent := scene.parent(node), ast.ClassDef):
@@ -99,8 +106,9 @@ def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Ed
     return Edit(where, Outcome.CONVERTED, (receiver, "()(", given, rest, ")"), FUNCTION[0])
 
 
+@rewrites()
 def bodies(scene: Scene) -> Iterator[Edit]:
-    """The edits inside the classes that become Cells."""
+    """Rewrite forward and backward of a Function as construct and bprop of a Cell."""
     for owner in scene.file.classes.values():
         if _is_function(scene, owner):
             plan = blueprint(owner)
@@ -122,7 +130,7 @@ def _decorator_span(scene: Scene, node: ast.AST) -> Span:
     """The line of a decorator."""
     source, span = scene.source, scene.source.span(node)
     start = source.line_start(source.line_of(span.start))
-    return Span(start, source.data.index(b"\n", span.end) + 1)
+    return Span(start, next_line(source, span.end))
 
 
 def _static(scene: Scene, node: ast.FunctionDef) -> Iterator[Edit]:

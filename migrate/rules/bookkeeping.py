@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from migrate.analysis.program import Function
 from migrate.records.outcomes import Edit, Outcome, Removal
+from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import removed_span
 
 
+@rewrites()
 def calls(scene: Scene) -> Iterator[Edit]:
-    """The statements that call them."""
+    """Remove calls of functions of the program that only keep torch's books."""
     for node in scene.file.of(ast.Expr):
         if isinstance(node.value, ast.Call):
             atoms = scene.kind(node.value.func)

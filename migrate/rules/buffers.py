@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from migrate.analysis.cfg import Node, evaluated
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.rules.registry import rewrites
 from migrate.rules.written import written_by
 from migrate.sites.buffer_gradients import BUFFER, is_buffer, registered
 from migrate.sites.scene import Scene, once
@@ -23,8 +24,9 @@ SIGNS = {
 }  # fmt: skip
 
 
+@rewrites()
 def snapshots(scene: Scene) -> Iterator[Edit]:
-    """Yield ``old = self.h.copy()`` for those."""
+    """Yield ``old = self.h.copy()`` for names that keep the value of a buffer."""
     if not registered(scene):
         return
     for node in scene.file.of(ast.Attribute):
@@ -33,6 +35,7 @@ def snapshots(scene: Scene) -> Iterator[Edit]:
             yield Edit(site, Outcome.CONVERTED, (Piece(site.span), ".copy()"))
 
 
+@rewrites()
 def unsaved(scene: Scene) -> Iterator[Edit]:
     """Yield ``set_buffer(self, "h", new)`` for ``self.h = new``: a Cell refuses such a store."""
     stores: list[ast.Assign | ast.AugAssign] = [*scene.file.of(ast.Assign)]
@@ -54,6 +57,7 @@ def unsaved(scene: Scene) -> Iterator[Edit]:
         yield Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
 
 
+@rewrites()
 def items(scene: Scene) -> Iterator[Edit]:
     """Yield ``self.done.int().item()`` for buffers of 8 bits, which have no kernel in graphs."""
     for call, _ in scene.file.calls.get("item", ()):

@@ -19,7 +19,9 @@ from migrate.mapping.row import Row
 from migrate.mapping.table_lint import argument_uses, torch_arguments
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.calling import class_name, same_signature
+from migrate.rules.registry import decides
 from migrate.sites.forward_names import renamed
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import FUNCTIONS
 
@@ -55,6 +57,29 @@ def chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit 
     place = site.at(scene.source.span(call))
     parts = (f"{{{inside}}}[", piece(scene.source, text), "]")
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
+
+
+def dtype_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
+    """``getattr(torch, config.dtype)``: the dtype, where a name says so; all else raises."""
+    if name != "torch" or len(call.args) != 2 or call.keywords:
+        return None
+    user = scene.parent(call)
+    if isinstance(user, ast.Attribute) or (isinstance(user, ast.Call) and user.func is call):
+        return None
+    words = [n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in ast.walk(
+        call.args[1]
+    )]  # fmt: skip
+    for around in scene.around(call, ast.stmt):
+        words.append((around.arg or "") if isinstance(around, ast.keyword) else "")
+    statement = scene.statement(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    words += [ast.unparse(target) for target in targets]
+    if not any("dtype" in word for word in words):
+        return None
+    text, root = scene.spelling.local("helpers.dtype_named")
+    parts = (f"{text}(", piece(scene.source, call.args[1]), ")")
+    place = site.at(scene.source.span(call))
+    return Edit(place, Outcome.HELPER, parts, name, frozenset((root,)))
 
 
 def spelled_out(scene: Scene, name: str, call: ast.Call) -> tuple[ast.Call, str]:
@@ -182,8 +207,9 @@ def _uses(row: Row, argument: str) -> bool:
     return argument in arguments and argument_uses(row.to, arguments)[argument] > 0
 
 
+@decides(Form.CLASS_TEXT)
 def class_text(scene: Scene, node: ast.Constant, name: str) -> Edit | Refusal:
-    """The same text where it tells the same layers apart, else the Cell's own name."""
+    """Compare with the Cell's own name where a text tells layers apart by the name of a class."""
     site = scene.site(name, node)
     around: list[ast.AST | None] = [node]
     for _ in range(3):  # a list, a call, a comparison
@@ -247,8 +273,9 @@ def _tells(question: Asked, text: str, pairs: tuple[tuple[str, str], ...]) -> bo
     return all(new.meets(cell) == question.meets(layer) for layer, cell in pairs)
 
 
+@decides(Form.EVALUATED)
 def evaluated(scene: Scene, node: ast.AST, name: str) -> Refusal:
-    """The line stays: most texts name what the program has itself, or a number."""
+    """Flag ``eval`` of a text that may name torch, and leave the line as it is."""
     return Refusal(
         scene.site(name, node),
         "API111",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import Atom
+from migrate.analysis.types.kinds import BINARY, Atom
 from migrate.sites.scene import Scene, once
 
 CallSite = tuple[File, ast.Call, Function | None]
@@ -99,7 +99,94 @@ def _all_sites(inference: Inference) -> dict[str, list[CallSite]]:
                 elif atom.kind not in ("function", "method"):
                     continue
                 found.setdefault(key, []).append((file, call, caller))
+    for ran in operators(inference).values():
+        for file, call, function in ran:
+            found.setdefault(function.key, []).append((file, call, file.function_at(call)))
     return found
+
+
+@once
+def operators(inference: Inference) -> dict[int, list[tuple[File, ast.Call, Function]]]:
+    """Return the methods of classes of the program that operators, indices and ``with`` run.
+
+    By the id of the node, each with a call that does the same.
+    """
+    found: dict[int, list[tuple[File, ast.Call, Function]]] = {}
+    defined = {name for name in inference.program.holders if name.startswith("__")}
+    classes = [c for c in _RUNNING if defined.intersection(_RUNNING[c])]
+    for file in inference.program.files.values() if classes else ():
+        for node in (n for c in classes for n in file.of(c)):
+            for owner, name, given in _run_by(node, file):
+                held = node if isinstance(node, ast.AugAssign) else owner  # before it is bound
+                for key in _methods(inference, held, name) if name in defined else ():
+                    function = inference.function_of(key)
+                    if function is not None:
+                        call = ast.Call(ast.Attribute(owner, name, ast.Load()), given, [])
+                        ast.copy_location(call, owner)
+                        file.parents[id(call)] = node
+                        found.setdefault(id(node), []).append((file, call, function))
+    return found
+
+
+def _methods(inference: Inference, owner: ast.AST, name: str) -> list[str]:
+    objects = [
+        a for a in inference.kind(owner) if a.kind in ("Object", "Module") and "::" in a.name
+    ]
+    return sorted({m.name for a in objects for m in inference.member(a.name, name)})
+
+
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
+                                        ast.Not: "bool"}  # fmt: skip
+_COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+_ASKING = ("len", "str", "bool", "int", "float", "abs", "round", "iter", "next", "hash", "repr",
+           "format", "reversed")  # fmt: skip
+_RUNNING: dict[type[ast.AST], set[str]] = {
+    ast.BinOp: {f"__{r}{n}__" for n in BINARY.values() for r in ("", "r")},
+    ast.AugAssign: {f"__{i}{n}__" for n in BINARY.values() for i in ("", "i")},
+    ast.UnaryOp: {f"__{n}__" for n in _UNARY.values()},
+    ast.Compare: {"__contains__", *(f"__{n}__" for n in _COMPARED.values())},
+    ast.Subscript: {"__getitem__", "__setitem__", "__delitem__"},
+    ast.withitem: {"__enter__", "__exit__"},
+    ast.Call: {f"__{n}__" for n in _ASKING},
+}
+
+
+def _run_by(node: ast.AST, file: File) -> Iterator[tuple[ast.expr, str, list[ast.expr]]]:
+    """Yield the receivers, methods and arguments that a node stands for."""
+    if isinstance(node, ast.BinOp):
+        yield node.left, f"__{BINARY[type(node.op)]}__", [node.right]
+        yield node.right, f"__r{BINARY[type(node.op)]}__", [node.left]
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, f"__i{BINARY[type(node.op)]}__", [node.value]
+        yield node.target, f"__{BINARY[type(node.op)]}__", [node.value]
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand, f"__{_UNARY[type(node.op)]}__", []
+    elif isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+            if isinstance(op, ast.In | ast.NotIn):
+                yield right, "__contains__", [left]
+            elif type(op) in _COMPARED:
+                yield left, f"__{_COMPARED[type(op)]}__", [right]
+    elif isinstance(node, ast.Call):
+        name = getattr(node.func, "id", "")
+        if name in _ASKING and node.args:
+            yield node.args[0], f"__{name}__", []
+    elif isinstance(node, ast.withitem):
+        yield node.context_expr, "__enter__", []
+        yield node.context_expr, "__exit__", []
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.ctx, ast.Load):
+            yield node.value, "__getitem__", [node.slice]
+            return
+        item = file.parents.get(id(node))
+        value = [item.value] if isinstance(item, ast.Assign) else []
+        if isinstance(item, ast.AugAssign):
+            yield node.value, "__getitem__", [node.slice]
+        name = "__delitem__" if isinstance(node.ctx, ast.Del) else "__setitem__"
+        yield node.value, name, [node.slice, *value]
 
 
 def _reached(atoms: Iterable[Atom]) -> Iterator[Atom]:
@@ -108,3 +195,40 @@ def _reached(atoms: Iterable[Atom]) -> Iterator[Atom]:
         yield atom
         if atom.kind == "Step" or (atom.kind == "Module" and "::" not in atom.name):
             yield from _reached(a for kind in atom.items for a in kind)
+
+
+def running(scene: Scene, keys: Collection[str]) -> Iterator[ast.AST]:
+    """Yield the calls and reads of a file that by their kinds may run one of some functions."""
+    known = [scene.inference.program.functions[key] for key in keys]
+    for function in known:
+        sites = sites_of(scene.inference, function)
+        yield from (call for other, call, _ in sites if other is scene.file)
+    properties = {f.name for f in known if f.decorated("property", "cached_property")}
+    yield from (n for n in scene.file.of(ast.Attribute) if n.attr in properties)
+
+
+def callers(inference: Inference, some: Iterable[str]) -> set[str]:
+    """Return some functions, and those that call them, or what they override, or nest them."""
+    program = inference.program
+    above = _overridden(inference)
+    found: set[str] = set()
+    waiting = [key for key in some if key in program.functions]
+    while waiting:
+        key = waiting.pop()
+        if key in found:
+            continue
+        found.add(key)
+        function: Function = program.functions[key]
+        waiting += above.get(key, ())
+        waiting += [caller.key for _, _, caller in sites_of(inference, function) if caller]
+    return found
+
+
+def _overridden(inference: Inference) -> dict[str, list[str]]:
+    """Return the methods that each method overrides."""
+    found: dict[str, list[str]] = {}
+    for owner in inference.program.classes.values():
+        for method in owner.methods.values():
+            for other in inference.summaries.graph.overriding(method):
+                found.setdefault(other.key, []).append(method.key)
+    return found

@@ -145,7 +145,8 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
     found = findings(scene, function)
     if function is None or id(function) in seen:
         return ""
-    if not any(by in writes for writes in found.added_to.values()):
+    held = (*found.added_to.values(), *found.changed.values())
+    if not any(by in writes for writes in held):
         return ""
     for file, call, caller in call_sites(scene, function):
         there, key = scene_of(scene, file), id(call)

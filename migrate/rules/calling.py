@@ -8,41 +8,25 @@ that the other would not change: those are refused.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from migrate.analysis.types.kinds import is_all
 from migrate.codegen import layout
 from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, Rendering
-from migrate.mapping.calls import BoundCall
+from migrate.mapping.calls import BoundCall, numbers
 from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, ZERO, Chosen, NotChosen, choose
 from migrate.mapping.table import POLICY_DROP, Row, Table
 from migrate.mapping.templates import is_closed, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
-from migrate.rules import autograd, checkpoints, compiled_operators, optimizers, type_names
+from migrate.rules import checkpoints, optimizers, registry
+from migrate.rules.registry import claimed
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.sites.origins import is_made_whole
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_mask, is_selection
 from migrate.syntax.lines import removed_span
 from migrate.syntax.trees import dotted, is_super
-
-Rule = Callable[[Scene, Site, ast.Call, "ast.expr | None", Chosen], "Edit | Refusal"]
-RULES: Mapping[str, Rule] = {
-    "autocast": autograd.autocast,
-    "load_library": compiled_operators.load_library,
-    "no_grad": autograd.no_grad,
-    "is_grad_enabled": autograd.is_grad_enabled,
-    "registration": compiled_operators.registration,
-    "type_name": type_names.type_name,
-}
-
-
-def run_rule(
-    name: str, scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
-) -> Edit | Refusal:
-    """Let the rule decide."""
-    return RULES[name](scene, site, call, receiver, chosen)
 
 
 def class_name(scene: Scene, name: str) -> tuple[str, Row] | None:
@@ -104,7 +88,8 @@ def decide_call(
         return saved
     chosen = saved
     if chosen[0].row.rule:
-        return run_rule(chosen[0].row.rule, scene, site, call, receiver, chosen[0])
+        rule = registry.ours().named(chosen[0].row.rule)
+        return claimed(rule.run(scene, site, call, receiver, chosen[0]), rule)  # type: ignore[no-any-return]
     chosen = [c for c in chosen if not c.row.rule]  # like a flag, a rule counts if it comes first
     if shared := refusal(scene, site, call):
         return shared
@@ -259,7 +244,19 @@ def edit_of(
 def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chosen) -> Rendering:
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
+    renderer.numbers = frozenset(map(id, numbers(chosen.bound, scene.kind_names)))
+    listed = (chosen.bound.values.get(p.name) for p in chosen.bound.signature.params
+              if p.type == "int[]" or p.name.startswith("split_size"))  # fmt: skip
+    renderer.counted = frozenset(id(v) for v in listed if _holds_tensors(scene, v))
     return renderer.render(template_of(scene, chosen.row))
+
+
+def _holds_tensors(scene: Scene, value: object) -> bool:
+    """Return whether an argument surely is a list that holds Tensors alone."""
+    kinds = scene.kind(value) if isinstance(value, ast.expr) else ()
+    items = [item for a in kinds for item in a.items]
+    lists = all(a.kind in ("list", "tuple") and a.items for a in kinds)
+    return bool(items) and lists and all(is_all(item, "Tensor") for item in items)
 
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:

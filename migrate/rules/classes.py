@@ -7,14 +7,17 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import without_none
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.rules.registry import decides, rewrites
 from migrate.sites.module_members import TRAIN
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, step_of
+from migrate.syntax.lines import before, first_start, step_of, token
 from migrate.syntax.trees import is_super
 
 
-def forward(scene: Scene, node: ast.AST) -> Edit | Refusal:
-    """``def forward`` of a Module is ``def construct`` of a Cell, and so is what binds the name."""
+@decides(Form.FORWARD)
+def forward(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """Rename ``forward`` of a Module, and what binds that name, to ``construct``."""
     base, new = scene.site("torch.nn.Module.forward", node), "construct"
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         span = name_span(scene, node)
@@ -28,14 +31,15 @@ def forward(scene: Scene, node: ast.AST) -> Edit | Refusal:
 
 def name_span(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
     """The bytes of a function's name."""
-    start = scene.source.span(node).start
-    place = scene.source.data.index(b"def", start) + 3
-    place = scene.source.data.index(node.name.encode(), place)
-    return Span(place, place + len(node.name.encode()))
+    begin, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
+    found = token(scene.source, begin, first, node.name)
+    assert found is not None
+    return found
 
 
+@rewrites()
 def first_parameters(scene: Scene) -> Iterator[Edit]:
-    """Graph mode wants the literal name ``self``: renamed where ``construct`` has another."""
+    """Rename the first parameter of methods to ``self``, which graph mode wants."""
     for owner in scene.file.classes.values():
         if not scene.is_module_class(owner):
             continue
@@ -47,6 +51,7 @@ def first_parameters(scene: Scene) -> Iterator[Edit]:
                 yield from _rename(scene, method.node, first)
 
 
+@rewrites()
 def delegates(scene: Scene) -> Iterator[Edit]:
     """Let ``__getattr__`` find what it reads itself: ``if name in ("net",): return super()...``.
 
@@ -99,8 +104,9 @@ def _text_edit(scene: Scene, node: ast.AST, span: Span) -> Edit:
 NOTE = "renamed: mindspore.nn.Cell uses this name itself"
 
 
+@decides(Form.OWN)
 def own_name(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """``def compile`` is ``def compile_``; the name of a child is that of its weights."""
+    """Rename members that Cell has itself; flag a child, whose name is that of its weights."""
     own = name.rpartition(".")[2]
     site = scene.site(name, node)
     if _is_child(scene, node, own):

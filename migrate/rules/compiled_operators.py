@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from migrate.mapping.choice import Chosen
 from migrate.mapping.table import is_pattern
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
-from migrate.sites.scene import Scene
+from migrate.rules.registry import by_row, rewrites
+from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.lines import removed_span
 
 
+@by_row("load_library")
 def load_library(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """``torch.ops.load_library(path)``: it goes, with a statement that only finds the path."""
+    """Remove ``torch.ops.load_library(path)``, with a statement that only finds the path."""
     statement = scene.parent(call)
     if not isinstance(statement, ast.Expr) or not _some_are_known(scene):
         return Refusal(
@@ -35,6 +37,7 @@ def load_library(
     return Removal(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 
 
+@by_row("registration")
 def registration(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
@@ -58,8 +61,12 @@ def registration(
 
 
 def told_names(scene: Scene) -> list[Span]:
-    """What ``library.impl(getattr(torch.ops.torchvision, name), fn)`` names: it is left out."""
-    return [
+    """What ``library.impl(getattr(torch.ops.torchvision, name), fn)`` names: it is left out.
+
+    So is what a question is about that ``asked`` answers.
+    """
+    asked_about = [scene.source.span(call.args[0]) for call in _questions(scene)]
+    return asked_about + [
         scene.source.span(call.args[0])
         for call in scene.file.of(ast.Call)
         if isinstance(call.func, ast.Attribute)
@@ -107,12 +114,20 @@ def _finding(scene: Scene, statement: ast.stmt, call: ast.Call) -> ast.Assign | 
     return before if bound == [name.id] and len(uses) == 2 else None
 
 
+@rewrites()
 def asked(scene: Scene) -> Iterator[Edit]:
     """Write True for ``if hasattr(aten, "name"):`` around definitions alone.
 
     What stands for the operator raises when a definition is used; nothing else depends on the
     answer.
     """
+    for call in _questions(scene):
+        yield Edit(scene.site("torch.ops", call), Outcome.CONVERTED, ("True",))
+
+
+@once_a_file
+def _questions(scene: Scene) -> list[ast.Call]:
+    found = []
     for call in scene.file.of(ast.Call):
         around = scene.parent(call)
         if getattr(call.func, "id", "") != "hasattr" or len(call.args) != 2:
@@ -124,4 +139,5 @@ def asked(scene: Scene) -> Iterator[Edit]:
             continue
         defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         if all(isinstance(s, defined) for s in around.body):
-            yield Edit(scene.site("torch.ops", call), Outcome.CONVERTED, ("True",))
+            found.append(call)
+    return found

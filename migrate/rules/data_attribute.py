@@ -1,10 +1,8 @@
 """Decide ``x.data``: the Tensor itself where it is written, a value without gradient where read.
 
-Torch's ``x.data`` shares the memory of ``x`` and is cut off from the gradient. So is MindSpore's in
-PyNative; in graph mode ``.data`` of a Parameter that the same construct assigns gives wrong
-gradients, without an error, which ``x`` itself and ``ops.stop_gradient(x)`` do not. What is written
-through ``.data`` of an intermediate changes its value and leaves its gradient as it was, which no
-code of MindSpore's says: that is flagged.
+Torch's ``x.data`` shares the memory of ``x`` and is cut off from the gradient; so is MindSpore's in
+PyNative. In graph mode ``.data`` of a Parameter that the same construct assigns gives wrong
+gradients. What is written through ``.data`` of an intermediate is flagged.
 """
 
 from __future__ import annotations
@@ -12,8 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from migrate.analysis.passing import arguments
 from migrate.analysis.program import Function
+from migrate.analysis.summaries import ANY, MUTATING
 from migrate.analysis.types.classes import member_name
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
@@ -27,9 +28,9 @@ from migrate.rules.called_from import (
     scene_of,
 )
 from migrate.rules.stopped import is_stopped
+from migrate.rules.torch_sharing import METADATA, shares
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
-from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
 from migrate.syntax.trees import last_name
@@ -87,10 +88,11 @@ def sets_alone(scene: Scene, statement: ast.stmt) -> bool:
 
 
 def straight_through(site: Site, node: ast.expr) -> Refusal:
+    why = f"{ast.unparse(node)} gets another value, and torch keeps the gradient of the old one"
     return Refusal(
         site,
         "INP204",
-        f"{ast.unparse(node)} gets another value, and torch keeps the gradient of the old one",
+        why,
         "write x = x + (value - x).detach() if that gradient is meant, x = value if not",
     )
 
@@ -349,6 +351,49 @@ def _stores_computed(
     return not same and _computes(scene, value, function)
 
 
+def differentiated_behind(scene: Scene, at: ast.AST, seen: frozenset[str] = frozenset()) -> str:
+    """Return what was computed before ``x.data = y`` and may be differentiated behind it, or ""."""
+    function = scene.function(at)
+    if function is None or function.key in seen or is_stopped(scene, scene.file, at):
+        return ""
+    facts, statement = scene.facts, scene.statement(at)
+    names = [n for n in function.nodes if isinstance(n, ast.Name)]
+    for name in sorted(function.stores):
+        loads = [n for n in names if n.id == name and isinstance(n.ctx, ast.Load)]
+        done = any(getattr(scene.parent(n), "attr", "") == "backward" for n in loads)
+        if done or not any(_goes_on(scene, n) and facts.carries(name, at, n) for n in loads):
+            continue
+        made = (i.value for i in function.assigned.get(name, ()))
+        before = (v for v in made if facts.may_follow(v, statement) and _runs_weights(scene, v))
+        if any(facts.carries(name, v, at) for v in before):
+            return name
+    for file, call, _ in call_sites(scene, function):
+        there = scene_of(scene, file)
+        if found := differentiated_behind(there, call, seen | {function.key}):
+            return f"{found} at {file.path}:{call.lineno}"
+    return ""
+
+
+def _goes_on(scene: Scene, name: ast.Name) -> bool:
+    """Return whether more than the numbers of a value are read."""
+    around = scene.parent(name)
+    if isinstance(around, ast.Attribute):
+        return around.attr not in _NUMBERS_ALONE
+    named = isinstance(around, ast.Call) and around.func is not name
+    return not (named and last_name(around.func) in _PLAIN_CALLS)  # type: ignore[union-attr]
+
+
+_NUMBERS_ALONE = METADATA | {"item", "detach", "tolist", "numpy", "data", "argmax"}
+_PLAIN_CALLS = ("float", "int", "print", "len", "str", "bool", "isinstance")
+
+
+def _runs_weights(scene: Scene, value: ast.expr) -> bool:
+    """Return whether a value is computed by a Module, with a gradient."""
+    calls, function = (n for n in ast.walk(value) if isinstance(n, ast.Call)), scene.function(value)
+    run = any(a.kind == "Module" for c in calls for a in scene.kind(c.func))
+    return run and function is not None and carries(scene, value, function.node, frozenset())
+
+
 # -- what is kept while .data is bound anew ---------------------------------------------------
 
 
@@ -359,68 +404,180 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
     kept stays as it was. Here the weight keeps its memory and gets other values.
     """
     holder, name = scene.parent(node), ast.unparse(node)
-    user = scene.parent(holder) if isinstance(holder, _DISPLAYS) else None
-    copied = isinstance(user, ast.Call) and (direct_name(scene, user.func) or "").startswith(
-        "torch"
-    )
-    if user is not None and not copied and any(_stores_data(scene, n) for n in scene.file.nodes):
-        return _bound_anew(site, name)
-    if not isinstance(holder, ast.Assign) or holder.value is not node:
-        return None
-    if any(_binds(scene, item, name) for item in evaluated_behind(scene, holder)):
+    alone = isinstance(holder, ast.Assign) and holder.value is node
+    if alone and any(
+        _binds(scene, i, name) for i in evaluated_behind(scene, scene.statement(node))
+    ):
         place = site.at(scene.source.span(node))
         if compiled(scene, node):
             return _cut(scene, site, node, ".copy()")
         parts = (Piece(place.span), ".copy()")
         return Edit(place, Outcome.CONVERTED, parts, KEY)
-    kept = any(isinstance(t, (ast.Subscript, ast.Attribute)) for t in holder.targets)
-    if not kept or not any(_stores_data(scene, n) for n in scene.file.nodes):
-        return None
-    return _bound_anew(site, name)
+    made = isinstance(node.value, ast.Call) or last_name(node.value) == "grad"
+    lends = not made and _is_lent(scene, node)
+    return _bound_anew(site, name) if lends else None
 
 
-def kept_state(scene: Scene, site: Site, call: ast.Call) -> Refusal | None:
-    """Refuse a ``state_dict()`` that is kept while the memory of a weight is bound anew."""
-    near = scene.inference.program.joined(scene.file.path)
-    if not any(_stores_data(scene_of(scene, file), n) for file in near for n in file.nodes):
-        return None
-    holder = scene.parent(call)
-    while isinstance(holder, (ast.Attribute, ast.Call, ast.comprehension)) or (
-        isinstance(holder, (*_DISPLAYS, ast.SetComp)) and not _copies(holder)
-    ):
-        if isinstance(holder, ast.Call):
-            called = last_name(holder.func)
-            if called not in _SHALLOW:
-                return None
-        holder = scene.parent(holder)
-    if not isinstance(holder, ast.Assign):
-        return None
-    if all(isinstance(t, ast.Name) for t in holder.targets) and not any(
-        _stores_data(scene, n) or _rebinds(scene, n)
-        for part in evaluated_behind(scene, holder)
-        for n in ast.walk(part)
+def lent(scene: Scene, site: Site, call: ast.Call, name: str) -> Refusal | None:
+    """Refuse what a method gives of weights and is kept while the memory of one is bound anew."""
+    held = call.func.value if isinstance(call.func, ast.Attribute) else call
+    if name != "torch.nn.Module.state_dict" and not (
+        name == "torch.Tensor.detach" and _may_be_weight(scene, held)
     ):
         return None
-    return _bound_anew(site, ast.unparse(call))
+    return _bound_anew(site, ast.unparse(call)) if _is_lent(scene, call) else None
 
 
-_SHALLOW = frozenset("items values copy dict list tuple OrderedDict".split())
+def _may_be_weight(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a value may be a Parameter: an attribute, or what a loop over them gives."""
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.Attribute) and is_parameter(scene, node)
+    for binding in scene.facts.reach(node).bindings:
+        loops = scene.around(binding.place, ast.stmt)
+        header = next((n for n in loops if isinstance(n, ast.For | ast.comprehension)), None)
+        named = (last_name(n.func) for n in ast.walk(header.iter) if isinstance(n, ast.Call)) if (
+            header is not None) else ()  # fmt: skip
+        if any("parameters" in name or name == "state_dict" for name in named):
+            return True
+    values = scene.facts.values(node)
+    return any(isinstance(v, ast.Attribute) and is_parameter(scene, v) for v in values)
 
 
-def _copies(made: ast.AST) -> bool:
+def _is_lent(scene: Scene, value: ast.expr) -> bool:
+    """Return whether a value that shares the memory of weights is kept while one is bound anew."""
+    files = scene.inference.program.in_sight(scene.file.path)
+    if not any(_stores_data(scene_of(scene, f), n) for f in files for n in f.of(ast.Attribute)):
+        return False
+    return _Lent(set()).is_kept(scene, value)
+
+
+@dataclass(frozen=True)
+class _Lent:
+    """A search of what keeps a value; ``seen`` are the expressions that were looked at."""
+
+    seen: set[int]
+
+    def is_kept(self, scene: Scene, value: ast.expr) -> bool:
+        """Return whether what an expression gives, or holds, is there when weights are bound."""
+        around = scene.parent(value)
+        if id(value) in self.seen:
+            return False
+        self.seen.add(id(value))
+        if isinstance(around, ast.Call) and value is not around.func:
+            return self._is_passed(scene, around, value)
+        if isinstance(around, ast.Call):
+            return self.is_kept(scene, around)
+        if isinstance(around, ast.Attribute):
+            goes_on = around.attr in _SHALLOW or shares(around.attr)
+            return goes_on and self.is_kept(scene, around)
+        if isinstance(around, ast.comprehension):
+            made = scene.parent(around)
+            return not _copies(made) and isinstance(made, ast.expr) and self.is_kept(scene, made)
+        if isinstance(around, ast.keyword):
+            call = scene.parent(around)
+            return isinstance(call, ast.Call) and self._is_passed(scene, call, value)
+        if isinstance(around, ast.Subscript) and around.slice is value:
+            return False
+        if isinstance(around, (*_DISPLAYS, ast.Starred, ast.IfExp, ast.BoolOp, ast.Subscript)):
+            return self.is_kept(scene, around)
+        if isinstance(around, ast.Return):
+            function = scene.function(around)
+            sites = call_sites(scene, function) if function is not None else []
+            return not sites or any(self.is_kept(scene_of(scene, f), c) for f, c, _ in sites)
+        if isinstance(around, ast.For | ast.AsyncFor) and around.iter is value:
+            return any(self._is_bound(scene, t, around) for t in _names(around.target))
+        if isinstance(around, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.withitem):
+            targets = getattr(around, "targets", None) or [
+                getattr(around, "target", None) or getattr(around, "optional_vars", None)
+            ]
+            places = (p for t in targets if t is not None for p in _parts(t))
+            return any(self._is_bound(scene, p, scene.statement(value)) for p in places)
+        return isinstance(around, ast.Yield | ast.YieldFrom | ast.Lambda | ast.NamedExpr)
+
+    def _is_passed(self, scene: Scene, call: ast.Call, value: ast.expr) -> bool:
+        name, graph = last_name(call.func), scene.inference.summaries.graph
+        if name in _SHALLOW:
+            return self.is_kept(scene, call)
+        if name in MUTATING and name not in ("load_state_dict", "copy_", "update"):
+            return self._is_bound(scene, call.func.value, scene.statement(call))  # type: ignore[attr-defined]
+        kinds = scene.kind(call.func)
+        if kinds and all(a.kind in ("ref", "method") and "torch." in a.name for a in kinds):
+            return any(shares(a.name) for a in kinds) and self.is_kept(scene, call)
+        found = graph.targets(scene.file, call, scene.function(call))
+        known = {a.kind for a in kinds} <= {"ref", "foreign", "method", "builtin"}
+        for function in found.functions:
+            effects = scene.inference.summaries.of(function)
+            names = {p for p, v in arguments(function, call, found.bound) if v is value}
+            if names & effects.escaping or (names & effects.returned and self.is_kept(scene, call)):
+                return True
+        return found.unseen and not found.functions and not known
+
+    def _is_bound(self, scene: Scene, target: ast.expr, at: ast.stmt) -> bool:
+        """Return whether what a place takes is kept there, or by who reads the variable."""
+        inner = target
+        if isinstance(target, ast.Subscript) and is_all(scene.kind(target.value), "Tensor"):
+            return False  # elements of a Tensor take the numbers
+        while isinstance(target, ast.Subscript | ast.Attribute):
+            target = target.value
+        function = scene.function(at)
+        if not isinstance(target, ast.Name) or function is None:
+            return True
+        name, facts = target.id, scene.facts
+        if name not in function.stores or name in function.globals:
+            return True  # an argument, or of somebody around
+        if inner is not target and not all(map(_is_display, facts.values(target))):
+            return True
+        named = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == name]
+        read = [n for n in named if isinstance(n.ctx, ast.Load)]
+        anew = [
+            n
+            for part in evaluated_behind(scene, at)
+            for n in ast.walk(part)
+            if _stores_data(scene, n) or _rebinds(scene, n)
+        ]
+        if any(facts.carries(name, n, load) for n in anew for load in read):
+            return True
+        return any(self.is_kept(scene, n) for n in read)
+
+
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    """Yield the places that an assignment binds."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _parts(part)
+    else:
+        yield target.value if isinstance(target, ast.Starred) else target
+
+
+def _is_display(value: ast.expr | None) -> bool:
+    """Return whether a value is a new container."""
+    made = isinstance(value, ast.Call) and last_name(value.func) in _CONTAINERS
+    return made or isinstance(value, _DISPLAYS)
+
+
+_CONTAINERS = ("dict", "list", "set", "OrderedDict", "defaultdict", "deque")
+_SHALLOW = frozenset(
+    "items values copy dict list tuple OrderedDict zip enumerate iter next reversed sorted".split()
+)
+
+
+def _copies(made: ast.AST | None) -> bool:
     """Return whether a comprehension holds what a call makes of each value."""
     held = getattr(made, "value", None) or getattr(made, "elt", None)
     return isinstance(held, (ast.Call, ast.BinOp))
 
 
 def _rebinds(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a call runs a function of the program that binds ``.data`` anew."""
-    atoms = scene.kind(node.func) if isinstance(node, ast.Call) else ()
-    functions = (scene.inference.program.functions.get(a.name) for a in atoms)
-    return any(f is not None and any(_stores_data(scene, n) for n in f.nodes) for f in functions)
+    """Return whether a call runs what binds ``.data`` of something anew."""
+    if not isinstance(node, ast.Call):
+        return False
+    summaries = scene.inference.summaries
+    targets = summaries.graph.targets(scene.file, node, scene.function(node))
+    return not summaries.bound(node, targets).attributes.isdisjoint(("data", ANY))
 
 
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp,
+             ast.SetComp)  # fmt: skip
 
 
 def _bound_anew(site: Site, name: str) -> Refusal:

@@ -12,10 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
-from migrate.rules.dedent import dedented, unwrapped
+from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene, once_a_file
-from migrate.syntax.lines import first_start, is_elif, line_end, removed_span
+from migrate.syntax.blocks import dedented, unwrapped
+from migrate.syntax.lines import (
+    commented_end,
+    first_start,
+    is_elif,
+    line_begin,
+    line_end,
+    removed_span,
+    token,
+    words,
+)
 
 JIT = ("torch.jit.",)
 COMPILER = ("torch.compiler.is_",)
@@ -55,7 +65,7 @@ def handler_edits(scene: Scene) -> Iterator[Edit]:
     """What makes ``try`` and the handlers go."""
     for node, _ in _safe(scene):
         base = scene.site("try", node)
-        for span in unwrapped(scene, node, node.body):
+        for span in unwrapped(scene.source, node, node.body):
             yield Edit(base.at(span), Outcome.CONVERTED, ())
 
 
@@ -131,8 +141,9 @@ def dead_spans(scene: Scene) -> tuple[Span, ...]:
     return (*spans, *_simplified(scene), *handler_spans(scene))
 
 
+@rewrites()
 def edits(scene: Scene) -> Iterator[Edit]:
-    """What makes the branches go."""
+    """Remove branches that never run: scripting, tracing, other machines."""
     yield from handler_edits(scene)
     for span in _simplified(scene):
         site = scene.source.site_at("torch.jit.is_scripting", span)
@@ -165,19 +176,17 @@ def _kept(scene: Scene, fold: Fold) -> Iterator[Edit]:
     yield _silent(scene, node, Span(start, first_start(scene.source, alive[0])), ())
     if fold.answer and fold.dead:
         yield _silent(scene, node, Span(_before_else(scene, fold), end), ())
-    for span in dedented(scene, node, alive):
+    for span in dedented(scene.source, node, alive):
         yield _silent(scene, node, span, ())
 
 
 def _before_else(scene: Scene, fold: Fold) -> int:
     """The end of the line before ``else`` or ``elif``."""
     source = scene.source
-    line = source.line_of(source.span(fold.alive[-1]).end)
-    while True:
-        line += 1
-        start = source.line_start(line)
-        if source.data[start:].lstrip(b" \t\f").startswith((b"else", b"elif")):
-            return start - len(source.newline)
+    end = commented_end(source, fold.alive[-1])
+    word = token(source, end, source.span(fold.node).end, "else", "elif")
+    assert word is not None
+    return line_begin(source, word.start) - len(source.newline)
 
 
 def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
@@ -193,7 +202,7 @@ def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
 def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
     """``not torch.jit.is_scripting() and x`` is ``x``: the operand that says nothing goes."""
     neutral = isinstance(test.op, ast.And)
-    word = b"and" if neutral else b"or"
+    word = "and" if neutral else "or"
     known = [torch_answer(scene, value) is neutral for value in test.values]
     if known.count(True) != 1:
         return None
@@ -201,11 +210,11 @@ def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
     spans = [scene.source.span(v) for v in test.values]
     if index:
         span, gap = Span(spans[index - 1].end, spans[index].end), spans[index].start
-        between = scene.source.data[span.start : gap]
+        between = words(scene.source, span.start, gap)
     else:
         span = Span(spans[0].start, spans[1].start)
-        between = scene.source.data[spans[0].end : spans[1].start]
-    return span if between.strip() == word else None
+        between = words(scene.source, spans[0].end, spans[1].start)
+    return span if between == [word] else None
 
 
 def _simplified(scene: Scene) -> Iterator[Span]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
 from migrate.records.outcomes import Edit, Outcome, Span
+from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 
@@ -56,8 +57,9 @@ def spans(scene: Scene) -> list[Span]:
     return [scene.source.span(node) for node in (*answered, *_contiguous(scene))]
 
 
+@rewrites()
 def answers(scene: Scene) -> Iterator[Edit]:
-    """Write the answers."""
+    """Answer questions about the layout of a Tensor, which is dense in MindSpore."""
     for node, answer in _answers(scene):
         yield Edit(scene.site("torch.Tensor.layout", node), Outcome.CONVERTED, (str(answer),))
     for call in _contiguous(scene):

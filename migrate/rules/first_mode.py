@@ -7,8 +7,8 @@ takes the mode of that; only a root is set, and only if something in it depends 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 
 from migrate.analysis.cfg import Graph, Node, Unit, evaluated
@@ -16,8 +16,10 @@ from migrate.analysis.dataflow import Backward, solve
 from migrate.analysis.program import Class, File, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, without_none
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Span
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
 from migrate.rules.mode_dependence import Dependence
+from migrate.rules.registry import rewrites
 from migrate.sites import module_members
 from migrate.sites.scene import Scene, once
 from migrate.syntax.trees import children, dotted, last_name, within
@@ -459,49 +461,23 @@ def of(inference: Inference) -> Modes:
     return Modes(inference, Dependence(inference))
 
 
-def roots(scene: Scene) -> dict[Span, ast.Call]:
-    """Return the constructions that may be run before their mode is set, by place."""
-    modes = of(scene.inference)
-    calls = (c for c in scene.file.of(ast.Call) if _builds(scene, c))
-    found = (c for c in calls if modes.needs(scene.file, c, scene.function(c)))
-    return {scene.source.span(call): call for call in found}
-
-
-def set_train(
-    scene: Scene, roots: Mapping[Span, ast.Call], decision: Edit | Refusal
-) -> Edit | Refusal:
-    """Return the decision about a construction with its mode."""
-    written = isinstance(decision, Edit) and decision.parts is not None
-    if not written or decision.site.span not in roots:
-        return decision
-    assert isinstance(decision, Edit)
-    before, after, needs = _call(scene, roots[decision.site.span])
-    parts = (*((before,) if before else ()), *(decision.parts or ()), after)
-    return replace(decision, parts=parts, needs=decision.needs | needs)
-
-
-def _call(scene: Scene, call: ast.Call) -> tuple[str, str, frozenset[str]]:
-    """Return the text before and after a construction that sets its mode, and its import roots.
+@rewrites()
+def set_train(scene: Scene) -> Iterator[Edit]:
+    """Yield ``Net().set_train()`` for what may be run before its mode is set.
 
     torch's constructors set the mode themselves: a ``train`` of the class's own is not called.
     """
-    if not any(module_members.chooses(scene, a.name) for a in scene.kind(call)):
-        return "", ".set_train()", frozenset()
-    cell, root = scene.spelling.local("mindspore.nn.Cell")
-    return f"{cell}.set_train(", ")", frozenset({root})
-
-
-def beside(
-    scene: Scene, roots: Mapping[Span, ast.Call], decisions: Sequence[Edit | Refusal]
-) -> Iterator[Edit]:
-    """Yield the modes of the constructions that no decision writes anew."""
-    done = {d.site.span for d in decisions if isinstance(d, Refusal) or d.parts is not None}
-    for span in roots:
-        if span not in done:
-            site = scene.source.site_at("torch.nn.Module.train", span)
-            before, after, needs = _call(scene, roots[span])
-            parts = (*((before,) if before else ()), Piece(span), after)
-            yield Edit(site, Outcome.CONVERTED, parts, needs=needs)
+    modes = of(scene.inference)
+    for call in scene.file.of(ast.Call):
+        if not _builds(scene, call) or not modes.needs(scene.file, call, scene.function(call)):
+            continue
+        site, built = scene.site("torch.nn.Module.train", call), piece(scene.source, call)
+        parts: tuple[str | Piece, ...] = (built, ".set_train()")
+        needs: frozenset[str] = frozenset()
+        if any(module_members.chooses(scene, a.name) for a in scene.kind(call)):
+            cell, root = scene.spelling.local("mindspore.nn.Cell")
+            parts, needs = (f"{cell}.set_train(", built, ")"), frozenset({root})
+        yield Wrap(site, Outcome.CONVERTED, parts, needs=needs)
 
 
 def _builds(scene: Scene, call: ast.Call) -> bool:

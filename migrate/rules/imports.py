@@ -6,17 +6,20 @@ import ast
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import without_none
-from migrate.records.outcomes import Edit, Outcome, Refusal
+from migrate.records.outcomes import Decision, Edit, Outcome, Refusal
 from migrate.rules.references import value_of
-from migrate.sites.packages import followed_name
+from migrate.rules.registry import decides, revises
+from migrate.sites.packages import ANSWERS, followed_name, success
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import children, last_name
 
 _FAILURES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
 
+@decides(Form.IMPORT)
 def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
-    """Torch imports are replaced whole; a library that needs torch becomes a raising object."""
+    """Replace imports of torch as a whole; flag star imports, and libraries that need torch."""
     site = scene.site(name, alias)
     if alias.name == "*" and name.startswith("torch"):
         return Refusal(
@@ -105,8 +108,9 @@ def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None
     return replace(found, parts=("",) if same else (f"{bound} = ", *found.parts))
 
 
+@decides(Form.FOLLOWED)
 def decide_along(scene: Scene, node: ast.AST, name: str) -> Edit:
-    """``import torchvision.models as m`` and the name in ``torchvision.models.resnet18``.
+    """Rename imports of packages that are converted along, and what spells their names.
 
     The module in ``from torchvision.models import resnet18`` is renamed with its statement.
     """
@@ -121,8 +125,9 @@ def decide_along(scene: Scene, node: ast.AST, name: str) -> Edit:
     return Edit(site, Outcome.CONVERTED, (_import(scene, node),))
 
 
-def advised(scene: Scene, decision: Edit | Refusal) -> Edit | Refusal:
-    """What cannot be converted for want of a package's source says how to get at it."""
+@revises()
+def advised(scene: Scene, node: ast.AST, decision: Decision) -> Decision:
+    """Say how to get at the source of a package that could be converted along."""
     absent = scene.inference.program.followed.absent
     if not absent or not isinstance(decision, Refusal) or decision.code != "ENV501":
         return decision
@@ -163,3 +168,17 @@ def _import_as(full: str, bound: str) -> str:
     dots = full[: len(full) - len(full.lstrip("."))]
     last_text = last if last == bound else f"{last} as {bound}"
     return f"from {module if module.strip('.') else dots} import {last_text}"
+
+
+@decides(Form.PACKAGE)
+def answered(scene: Scene, node: ast.AST, name: str) -> Edit:
+    """Replace the function by one that knows what became of torch, an import by its result."""
+    if isinstance(node, ast.Call):
+        row = scene.table.rows(name)[0]
+        text, root = scene.spelling.local(row.ref)
+        parts = (f"({success(scene, node).format(text)})",)
+        return Edit(scene.site(name, node), Outcome.HELPER, parts, row.key, frozenset((root,)))
+    text, root = scene.spelling.local(ANSWERS[name])
+    note = "torch is there, with the version whose behaviour is reproduced"
+    needs = frozenset((root,))
+    return Edit(scene.site(name, node), Outcome.HELPER, (text,), needs=needs, note=note)

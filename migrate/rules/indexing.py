@@ -16,16 +16,18 @@ from collections.abc import Iterator
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
-from migrate.syntax.lines import before, begins_line, ends_line, step_of
+from migrate.syntax.lines import before, begins_line, comments, ends_line, step_of, token
 
 Parts = tuple["str | Piece", ...]
 SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")
 
 
+@rewrites()
 def slices(scene: Scene) -> Iterator[Edit]:
-    """``x[:, ::2]`` is ``strided(x, 1, step=2)`` where a gradient may pass."""
+    """Yield ``strided(x, 1, step=2)`` for ``x[:, ::2]`` where a gradient may pass."""
     for node in scene.file.of(ast.Subscript):
         index = node.slice
         items = list(index.elts) if isinstance(index, ast.Tuple) else [index]
@@ -129,8 +131,9 @@ def _bounds(scene: Scene, item: ast.expr) -> Parts:
     return parts
 
 
+@rewrites()
 def cuts(scene: Scene) -> Iterator[Edit]:
-    """The full slices at the end of an index that holds what may be a mask go."""
+    """Cut full slices off the end of an index that holds what may be a mask."""
     for node in scene.file.of(ast.Subscript):
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
         kept = len(items)
@@ -161,22 +164,19 @@ def _is_full(item: ast.expr) -> bool:
 def _comma(scene: Scene, before: ast.expr, after: ast.expr) -> Span | None:
     """The comma between two items; None where a comment stands there."""
     start, stop = scene.source.span(before).end, scene.source.span(after).start
-    between = scene.source.data[start:stop]
-    place = start + between.find(b",")
-    return None if b"#" in between or place < start else Span(place, place + 1)
+    return None if comments(scene.source, start, stop) else token(scene.source, start, stop, ",")
 
 
 def _comma_on(scene: Scene, last: ast.expr, end: ast.expr) -> Span | None:
     """From the comma behind the last one that stays; None where a comment stands between."""
     start, stop = scene.source.span(last).end, scene.source.span(end).end
-    between = scene.source.data[start:stop]
-    if b"#" in between:
-        return None
-    return Span(start + between.index(b","), stop)
+    comma = None if comments(scene.source, start, stop) else token(scene.source, start, stop, ",")
+    return None if comma is None else Span(comma.start, stop)
 
 
+@rewrites()
 def guards(scene: Scene) -> Iterator[Edit]:
-    """``if places.size:`` above the statement, which is indented by it."""
+    """Yield ``if places.size:`` around a store at positions of which there may be none."""
     stores: list[ast.Assign | ast.AugAssign] = []
     stores += scene.file.of(ast.Assign)
     stores += scene.file.of(ast.AugAssign)

@@ -140,9 +140,10 @@ def bind_anew(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
     if isinstance(around, ast.Expr):
         whole = source.span(around)
     elif isinstance(around, ast.Assign):
-        equals = source.data.index(b"=", source.span(around.targets[-1]).end) + 1
-        between = source.data[equals : inner.start]
-        whole = Span(inner.start - len(between.lstrip()), source.span(around).end)
+        behind = source.span(around.targets[-1]).end
+        lexed = source.lexed(Span(behind, source.span(around).end))
+        equals = [t.text for t in lexed].index("=")
+        whole = Span(lexed[equals + 1].span.start, source.span(around).end)
     before, after = Span(whole.start, inner.start), Span(inner.end, whole.end)
     parts = (to, " = ", Piece(before), *(edit.parts or ()), Piece(after))
     return replace(_with(edit, parts), site=replace(edit.site, span=whole))
@@ -272,6 +273,9 @@ def store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | Re
         if held is not None:
             why = f"{ast.unparse(node)} is bound anew, and {held} holds the memory before"
             return Refusal(site, "INP203", why, "keep a clone() where the old values are meant")
+        if later := data_attribute.differentiated_behind(scene, node):
+            why = f"{ast.unparse(node)} is bound anew before {later} may be differentiated"
+            return Refusal(site, "INP204", why, "differentiate first: torch keeps the old weights")
         text, root = scene.spelling.local("helpers.assign")
         place = site.at(scene.source.span(parent))
         parts = (

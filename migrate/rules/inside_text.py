@@ -11,14 +11,16 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.records.outcomes import Edit, Refusal
+from migrate.records.outcomes import Decision, Edit, Refusal, Span
+from migrate.rules.registry import revises
 from migrate.sites.scene import Scene
 
 _QUOTES = {"'": '"', '"': "'"}
 
 
-def fitted(scene: Scene, node: ast.AST, decision: Edit | Refusal) -> Edit | Refusal:
-    """A text with both kinds of quotes cannot be fitted: the f-string has to be split by hand."""
+@revises(after=("imports.advised", "integers"))
+def fitted(scene: Scene, node: ast.AST, decision: Decision) -> Decision:
+    """Change quotes of new text inside an f-string; flag what has both kinds."""
     if not isinstance(decision, Edit) or not decision.parts or not _inside(scene, node):
         return decision
     return _requoted(scene, decision)
@@ -65,6 +67,6 @@ def _quote(scene: Scene, place: int) -> str:
     """The quote of the f-string around a place; "" where three of them end it."""
     for kind, start, end in scene.source.tokens:
         if kind == tokenize.STRING and start <= place < end:
-            text = scene.source.data[start:end].decode().lstrip("rRfF")
+            text = scene.source.text(Span(start, end)).lstrip("rRfF")
             return "" if text[:3] == text[0] * 3 else text[0]
     return ""

@@ -18,9 +18,10 @@ from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Decision, Edit, Outcome, Piece, Site, Span
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
+from migrate.rules.registry import revises, rewrites
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.buffer_gradients import carries
@@ -46,20 +47,23 @@ _LARGEST = frozenset(("max", "min", "amax", "amin"))  # without an axis: max and
 _PLACES = frozenset(("argmax", "argmin", "argsort", "nonzero", "bincount", "randint", "randperm"))
 _TRUTHS = frozenset("eq ne lt le gt ge isnan isinf isfinite logical_not any all isin".split())
 _JOINING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-_ORDER = ("bool", "int", "float")
+# ``torch.arange(n)`` where nothing tells the bound: int64, or float32, which a cast leaves as it is
+_COUNT = "count"
+_ORDER = ("bool", "int", _COUNT, "float")
 
 
-def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+@revises(after=("imports.advised",))
+def cast(scene: Scene, node: ast.AST, made: Decision) -> Decision:
     """Return the decision for a function of torch, with ``.float()`` behind its operand where
     that surely is a Tensor of integers or bools."""
+    if not isinstance(made, Edit):
+        return made
     call = scene.parent(node)
     last = last_name(node)
     if last not in _FLOATING or not isinstance(call, ast.Call) or call.func is not node:
         return made
     operand = _operand(scene, call)
-    if operand is None or not (
-        Dtypes(scene).of(operand) in ("int", "bool") or _is_counted(scene, operand)
-    ):
+    if operand is None or Dtypes(scene).of(operand) not in ("int", "bool", _COUNT):
         return made
     source, span = scene.source, scene.source.span(operand)
     parts: list[str | Piece] = []
@@ -76,27 +80,6 @@ def cast(scene: Scene, node: ast.AST, made: Edit) -> Edit:
     return replace(made, site=site, parts=tuple(parts))
 
 
-def _is_counted(scene: Scene, operand: ast.expr) -> bool:
-    """Return whether a Tensor is ``torch.arange(n)``, of integers where nothing says otherwise;
-    of float32 if a bound is a float, which stays as it is."""
-    values = [operand]
-    if isinstance(operand, ast.Name):
-        reach, found = scene.facts.reach(operand), scene.facts.values(operand)
-        whole = not reach.outside and len(found) == len(reach.bindings)
-        values = [v for v in found if v is not None] if whole else []
-        if len(values) != len(found):
-            return False
-    if scene.inference.program.mentions(b"set_default_dtype"):
-        return False
-    made = [v for v in values if isinstance(v, ast.Call)]
-    dtypes = Dtypes(scene)
-    given = [a for v in made for a in (*v.args, *(k.value for k in v.keywords))]
-    plain = all("dtype" not in [k.arg for k in v.keywords] for v in made)
-    plain = plain and not any(dtypes.of(a) == "float" for a in given)
-    refs = {a.name for v in made for a in scene.kind(v.func)}
-    return bool(made) and len(made) == len(values) and plain and refs == {"torch.arange"}
-
-
 # a gradient goes no further than these, or they take indices and labels
 _INDEXED = ("Embedding", "CrossEntropy", "NLL", "cross_entropy", "nll_loss", "embedding", "one_hot",
             "gather", "index_select", "scatter", "take_along_dim", "bincount")  # fmt: skip
@@ -104,11 +87,14 @@ _CASTS = frozenset((*_INTEGERS, "bool", "to", "type", "type_as"))
 _NUMBERS = frozenset(("item", "tolist", "numpy", "detach", "data", "unique", "max", "min"))
 
 
-def cut(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+@revises(after=("integers.cast",))
+def cut(scene: Scene, node: ast.AST, made: Decision) -> Decision:
     """Return the decision, as ``ops.stop_gradient(x.int())`` where that may be a float again.
 
     No gradient goes through integers in torch; the cast of MindSpore lets it pass.
     """
+    if not isinstance(made, Edit):
+        return made
     call, function = scene.parent(node), scene.function(node)
     casts = isinstance(node, ast.Attribute) and node.attr in _CASTS
     if not casts or not isinstance(call, ast.Call) or call.func is not node or function is None:
@@ -138,9 +124,12 @@ _WIDTHS = {"long": "int64", "int": "int32", "short": "int16", "byte": "uint8", "
 _NARROW = frozenset("uint8 int8 int16 int32 float16 bfloat16".split())
 
 
-def kept(scene: Scene, node: ast.AST, made: Edit) -> Edit:
+@revises(after=("integers.cut",))
+def kept(scene: Scene, node: ast.AST, made: Decision) -> Decision:
     """Return the decision for ``x += y`` or ``x.add_(y)``, with ``y`` cast to the dtype of x where
     MindSpore would give the dtype that both have in common."""
+    if not isinstance(made, Edit):
+        return made
     call, target = scene.parent(node), getattr(node, "target", None)
     if isinstance(node, ast.AugAssign):
         value = node.value
@@ -237,7 +226,10 @@ def _operand(scene: Scene, call: ast.Call) -> ast.expr | None:
 
 
 class Dtypes:
-    """Tell int, bool and float Tensors and numbers of one file apart; "" is unknown."""
+    """Tell int, bool and float Tensors and numbers of one file apart; "" is unknown.
+
+    The default dtype is float32: setting another is flagged.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -315,7 +307,7 @@ class Dtypes:
             return ""
         if last == "arange":
             bounds = [*given, *(v for k, v in named.items() if k in ("start", "end", "step"))]
-            return _joined([self.of(g) for g in bounds])
+            return _joined([self.of(g) or _COUNT for g in bounds])
         if last in ("tensor", "as_tensor"):
             return self.of(given[0]) if given and not self._is_array(given[0]) else ""
         if last == "full":
@@ -421,8 +413,9 @@ def _joined(sorts: list[str]) -> str:
 _POSITIONAL = ("torch.Tensor.to", "torch.Tensor.type")
 
 
+@rewrites()
 def written(scene: Scene) -> Iterator[Edit]:
-    """``torch.zeros(3, dtype=int)``, ``x.to(float)``: int64 and float64."""
+    """Yield int64 and float64 for ``int`` and ``float`` where torch takes these for a dtype."""
     for name in scene.file.of(ast.Name):
         kind = scene.kind(name)
         builtin = next(iter(kind)).name if len(kind) == 1 else ""

@@ -19,6 +19,7 @@ from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Silent
+from migrate.rules.registry import rewrites
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.sites.buffer_gradients import is_parameter, parameters, registered
@@ -121,6 +122,7 @@ def _chosen(
 # -- elements of Parameters that are read -------------------------------------------------------
 
 
+@rewrites()
 def loads(scene: Scene) -> Iterator[Edit]:
     """Yield ``self.bank.value()[i]`` for ``self.bank[i]``, where compiled code assigns the bank.
 

@@ -13,9 +13,19 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Span
 from migrate.rules.graph.scope import compiled
+from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import above, begins_line, indent_of
+from migrate.syntax.lines import (
+    above,
+    begins_line,
+    blank_lines,
+    enclosed,
+    indent_of,
+    opens_block,
+    stripped,
+    token,
+)
 from migrate.syntax.trees import all_parameters, last_name
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
@@ -24,8 +34,9 @@ _UNMOVABLE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
 
 
+@rewrites()
 def named(scene: Scene) -> Iterator[Edit]:
-    """``Lambda(lambda x: f(x))`` is ``def lambda_fn(x): return f(x)`` and ``Lambda(lambda_fn)``."""
+    """Yield functions for lambdas that are kept and call torch."""
     taken = set(scene.file.names)
     found: dict[int, list[tuple[ast.Lambda, str]]] = {}
     for node in scene.file.of(ast.Lambda):
@@ -155,11 +166,10 @@ def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
     source, statement = scene.source, scene.statement(some[0][0])
     start, indent = above(source, statement), indent_of(source, statement)
     wanted = 1 if scene.function(statement) else 2
-    before = source.data[:start].rstrip()
-    blank = source.data[len(before) : start].count(b"\n") - 1
-    opens = before.endswith((b":", b'"""')) and wanted == 1
+    blank = blank_lines(source, start)
+    opens = opens_block(source, start) and wanted == 1
     end = source.newline
-    parts: list[str | Piece] = [end * max(0, wanted - blank) if before and not opens else ""]
+    parts: list[str | Piece] = [end * max(0, wanted - blank) if blank >= 0 and not opens else ""]
     for node, name in some:
         given = [Piece(_parameters(scene, node))] if all_parameters(node.args) else []
         body = piece(source, node.body)
@@ -170,10 +180,10 @@ def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
 
 def _with_parentheses(scene: Scene, node: ast.Lambda) -> Span:
     """The lambda with the parentheses that belong to it alone."""
-    data, span = scene.source.data, scene.source.span(node)
+    span = scene.source.span(node)
     if isinstance(scene.parent(node), (ast.IfExp, ast.List, ast.Dict, ast.Assign)):
-        while data[span.start - 1 : span.start] == b"(" and data[span.end : span.end + 1] == b")":
-            span = Span(span.start - 1, span.end + 1)
+        while (wider := enclosed(scene.source, span)) != span:
+            span = wider
     return span
 
 
@@ -186,9 +196,9 @@ def _parameters(scene: Scene, node: ast.Lambda) -> Span:
         [source.span(a).end for a in all_parameters(node.args)]
         + [source.span(d).end for d in (*node.args.defaults, *node.args.kw_defaults) if d]
     )
-    end = source.data.index(b":", last, body)
-    text = source.data[start:end]
-    return Span(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
+    colon = token(source, last, body, ":")
+    assert colon is not None
+    return stripped(source, start, colon.start)
 
 
 def _edit(scene: Scene, node: ast.Lambda, span: Span, parts: tuple[str | Piece, ...]) -> Edit:

@@ -6,21 +6,135 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.analysis.program import Function
+from migrate.analysis.program import File, Function
+from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import data_attribute
-from migrate.rules.called_from import call_sites, scene_of
+from migrate.rules.called_from import call_sites, callers, running, scene_of
+from migrate.rules.function_blueprint import FUNCTION
+from migrate.rules.hooks import REGISTERING
 from migrate.rules.own_values import CASTS, CHOOSING, HANDING, evaluated, is_computed
 from migrate.rules.stopped import QUIET, STOPPING, is_stopped, meant, mode
 from migrate.sites.buffer_gradients import NUMBERS, carries
 from migrate.sites.references import direct_name
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once, once_a_file
+
+_ASKED = "the program asks is_grad_enabled()"
+
+
+def is_asked(scene: Scene, name: str, block: ast.AST) -> bool:
+    """Return whether a context of this name changes what code that it runs asks for by
+    ``torch.is_grad_enabled()``: then it stays a switch.
+
+    One that records gradients again may stand inside of a switch that stays.
+    """
+    if name not in QUIET[:8] or not scene.inference.program.mentions(_QUESTION):
+        return False
+    if name not in STOPPING:
+        return True
+    # the body of a ``with`` around a context of the program's own runs where that yields
+    if _is_hidden(scene.inference) or any(
+        isinstance(n, (ast.Yield, ast.YieldFrom)) for n in evaluated(block)
+    ):
+        return True
+    asking = _asking(scene)
+    inside = {id(n) for n in ast.walk(block)} - {
+        id(n) for d in getattr(block, "decorator_list", ()) for n in ast.walk(d)
+    }
+    return not asking.isdisjoint(inside) or _is_wrapped(scene, block)
+
+
+_QUESTION = b"is_grad_enabled"
+
+
+@once
+def _askers(inference: Inference) -> frozenset[str]:
+    """Return the functions that ask whether gradients are recorded, and those that call them."""
+    files = inference.program.files.values()
+    units = (file.function_at(node) for file in files for node in _questions(inference, file))
+    return frozenset(callers(inference, [u.key for u in units if u is not None]))
+
+
+@once
+def _is_hidden(inference: Inference) -> bool:
+    """Return whether an operator or ``next`` runs what asks: no call of it is seen."""
+    functions = [inference.program.functions[key] for key in _askers(inference)]
+    return any(
+        any(f.of(ast.Yield, ast.YieldFrom))
+        or (f.name.startswith("__") and f.name not in ("__init__", "__call__"))
+        or (f.name == "__call__" and f.owner is not None and not inference.torch_bases(f.owner.key))
+        for f in functions
+    )
+
+
+def asks_in_function(inference: Inference) -> bool:
+    """Return whether a method of an ``autograd.Function`` asks, near or far."""
+    functions = [inference.program.functions[key] for key in _askers(inference)]
+    owners = {f.owner.key for f in functions if f.owner is not None}
+    return any(base in FUNCTION for key in owners for base in inference.torch_bases(key))
+
+
+def _questions(inference: Inference, file: File) -> Iterator[ast.AST]:
+    """Yield what asks in a file whether gradients are recorded."""
+    text = _QUESTION.decode()
+    if _QUESTION in file.source.data:
+        yield from (n for n in file.of(ast.Attribute) if n.attr == text)
+        yield from (n for n in file.of(ast.Constant) if n.value == text)
+        names = (n for n in file.of(ast.Name) if isinstance(n.ctx, ast.Load))
+        full = f"torch.{text}"
+        yield from (n for n in names if any(a.name == full for a in inference.kind(n)))
+
+
+@once_a_file
+def _asking(scene: Scene) -> frozenset[int]:
+    """Return the places of a file that ask whether gradients are recorded, or may run what does.
+
+    What is reached as a value may be a hook, which the call of any Module runs.
+    """
+    inference, keys = scene.inference, _askers(scene.inference)
+    found: list[ast.AST] = [*_questions(inference, scene.file), *running(scene, keys)]
+    program = inference.program
+    known = [program.functions[key] for key in keys]
+    hooks = any(name in program.calls for name in REGISTERING)
+    taken = frozenset(f.key for f in inference.summaries.graph.indirect) & keys
+    for call in scene.file.of(ast.Call) if taken else ():
+        kinds = {a.kind for a in inference.kind(call.func)}
+        given = (a.value if isinstance(a, ast.Starred) else a for a in call.args)
+        passed = (atom for g in (*given, *(k.value for k in call.keywords))
+                  for atom in inference.kind(g))  # fmt: skip
+        if "partial" in kinds or any(a.name in taken or a.kind == "partial" for a in passed):
+            found.append(call)
+            continue
+        if kinds and "unknown" not in kinds:
+            if hooks and "Module" in kinds:
+                found.append(call)
+            continue
+        named = isinstance(call.func, ast.Attribute) and program.holders.get(call.func.attr, ())
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        stored = any(name in owner.stores for owner in named or ())
+        if not name or stored or any(f.name == name for f in known):
+            found.append(call)
+    return frozenset(map(id, found))
+
+
+def _is_wrapped(scene: Scene, block: ast.AST) -> bool:
+    """Return whether a decorator of a function runs code that may ask, as far as is known."""
+    keys, program = _askers(scene.inference), scene.inference.program
+    for decorator in getattr(block, "decorator_list", ()):
+        for atom in scene.kind(decorator.func if isinstance(decorator, ast.Call) else decorator):
+            made = program.functions.get(atom.name)
+            inner = (f for f in program.functions.values() if made and f.key.startswith(made.key))
+            if any(f.key in keys for f in inner):
+                return True
+    return False
 
 
 def leaks(scene: Scene, block: ast.With) -> str:
     """Return why cutting off what a block computes is not all that its contexts do."""
     calls = [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
+    if any(is_asked(scene, direct_name(scene, call.func) or "", block) for call in calls):
+        return _ASKED
     for call in calls:
         if why := _leak(scene, call, block):
             return why
@@ -57,22 +171,26 @@ def _not_entered(scene: Scene, context: ast.expr, name: str) -> str:
             return "torch enters it anew for each value that a generator yields"
         if name.endswith("set_grad_enabled"):
             return "it holds from the definition of the function on"
-    if scene.inference.program.mentions(b"is_grad_enabled"):
-        return "is_grad_enabled() is a constant, which no switch changes"
     return ""
 
 
 def switched_function(
     scene: Scene, site: Site, decorator: ast.expr, name: str
 ) -> Edit | Refusal | None:
-    """Return what becomes of a decorator; None where cutting off what is returned says it all."""
+    """Return what becomes of a decorator; None where cutting off what is returned says it all.
+
+    Graph mode passes over the switch: in compiled code, results are cut off as well.
+    """
     function = scene.parent(decorator)
-    why = handed_through(scene, function) if name in STOPPING and function is not None else ""
-    if not why or function is None:
+    if function is None:
         return None
-    lost = loses_itself(scene, function)
-    if lost or data_attribute.compiled(scene, function.body[0]):  # type: ignore[attr-defined]
-        return refused(site, lost or why)
+    handed = handed_through(scene, function) if name in STOPPING else ""
+    if not handed and not is_asked(scene, name, function):
+        return None
+    compiled = data_attribute.compiled(scene, function.body[0])  # type: ignore[attr-defined]
+    lost = loses_itself(scene, function) if handed or not compiled else ""
+    if lost or (compiled and handed):
+        return refused(site, lost or handed)
     return switched(scene, site, decorator)
 
 

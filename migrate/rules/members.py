@@ -19,16 +19,18 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
+from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written
 from migrate.sites import unknown_receivers
 from migrate.sites.buffer_gradients import BUFFER
-from migrate.sites.references import direct_name
+from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import dotted
 
 
+@decides(Form.FIELD)
 def field(scene: Scene, node: ast.Attribute, name: str) -> Edit:
-    """MindSpore returns plain tuples; the field becomes its place."""
+    """Write ``[0]`` for a field of a named tuple, as MindSpore returns plain ones."""
     index = name.removeprefix("field ")
     site = scene.site(f"torch.return_types.{node.attr}", node)
     return Edit(site, Outcome.CONVERTED, (piece(scene.source, node.value), f"[{index}]"))
@@ -133,15 +135,16 @@ def _makes_device(scene: Scene, call: ast.Call) -> bool:
     return any(a.kind == "ref" and a.name == "torch.device" for a in scene.kind(call.func))
 
 
+@decides(Form.MEMBER)
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
-    """``x.name`` or ``x.name(...)`` with a receiver that is known."""
+    """Convert a method or attribute of a Tensor, Module or other object of torch by its row."""
     site = scene.site(name, node)
     parent = scene.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
             return ordered
-        if name == checkpoints.STATE and (lent := data_attribute.kept_state(scene, site, parent)):
-            return lent
+        if refused := data_attribute.lent(scene, site, parent, name):
+            return refused
         if name == BUFFER and len(parent.args) > 1:
             value, function = parent.args[1], scene.function(node)
             built = function is None or function.name == "__init__"
@@ -240,8 +243,9 @@ def _store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | R
     return Edit(site, Outcome.KEPT, None)
 
 
+@decides(Form.UNSURE)
 def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
-    """A receiver of unknown kind: right as it stands for a Tensor too, or flagged."""
+    """Ask for the class of an unknown receiver when the program runs, or flag it."""
     site = scene.site(name, node)
     parent = scene.parent(node)
     kinds = sorted(scene.kind_names(node.value) - {"None"})
@@ -408,9 +412,6 @@ def _unpacks(scene: Scene, call: ast.Call) -> bool:
     return isinstance(parent, ast.Subscript) and parent.value is call
 
 
-_MODULES = ("ref", "foreign", "project", "class")
-
-
 def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
     """Return what is a Tensor where an expression is one, and can be evaluated twice."""
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
@@ -425,8 +426,8 @@ def _deciding(scene: Scene, node: ast.expr, depth: int = 3) -> ast.expr | None:
         of_tensors = scene.table.has(name) and scene.inference.results.of_call(name) == TENSOR
         if is_written(name) or node.func.attr in scene.inference.program.holders:
             return None
-        if any(a.kind in _MODULES for a in scene.kind(node.func.value)):
-            return None  # torch.unique(x) has no receiver
+        if not scene.kind_names(node.func.value) <= {"Tensor", "unknown", "None"}:
+            return None  # what else it may be may have a method that gives a Tensor
         return _deciding(scene, node.func.value, depth - 1) if of_tensors else None
     return node if all(isinstance(n, ASKED) for n in ast.walk(node)) else None
 

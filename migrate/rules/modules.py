@@ -13,9 +13,11 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.alias_walk import summary
+from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.late_writes import as_call
 from migrate.sites.module_members import ENTRY, RENAMED
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.sites.unknown_receivers import FORWARD, SOME_FORWARD
 from migrate.syntax.trees import last_name
@@ -166,7 +168,7 @@ def _is_changed(scene: Scene, node: ast.expr) -> bool:
     return False
 
 
-def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
+def _applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
     if name in (FORWARD, SOME_FORWARD, ENTRY) or (owner == "torch.nn.Module" and last in RENAMED):
@@ -175,8 +177,11 @@ def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     return any(last in row.weights or last in row.attrs or last in row.layout for row in rows)
 
 
-def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
-    """``m.forward`` is ``m.construct``; ``bn.weight`` is ``bn.gamma``."""
+@decides(Form.MEMBER, before=("members",))
+def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal | None:
+    """Rename members of layers: ``m.forward`` to ``construct``, ``bn.weight`` to ``gamma``."""
+    if not _applies(scene, node, name):
+        return None
     site = scene.site(name, node)
     owner, _, last = name.rpartition(".")
     if name == SOME_FORWARD:
@@ -257,8 +262,8 @@ def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
         return Edit(site, Outcome.KEPT, None, name)
     receiver = scene.source.span(node.value)
     whole = scene.source.span(node)
-    gap = scene.source.data[receiver.end : whole.end - len(node.attr.encode())].decode()
-    lead = scene.source.data[whole.start : receiver.start].decode()
+    gap = scene.source.text(Span(receiver.end, whole.end - len(node.attr.encode())))
+    lead = scene.source.text(Span(whole.start, receiver.start))
     parts = (lead, piece(scene.source, node.value), gap, target)
     return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])
 
@@ -266,10 +271,11 @@ def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
 NAME = "torch.nn.Module.modules"
 
 
+@decides(Form.MEMBER, names=(NAME,), before=("modules.decide",))
 def over_modules(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
-    """``for _, m in net.cells_and_names()``; None where the call stands elsewhere."""
+    """Write ``for _, m in net.cells_and_names()`` for a loop over ``net.modules()``."""
     call = scene.parent(node)
-    if name != NAME or not isinstance(call, ast.Call) or call.args or call.keywords:
+    if not isinstance(call, ast.Call) or call.args or call.keywords:
         return None
     loop = scene.parent(call)
     if not isinstance(loop, (ast.For, ast.comprehension)) or loop.iter is not call:

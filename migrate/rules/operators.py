@@ -10,14 +10,19 @@ operators, promotions and conversions agree.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all, may_be_numpys
+from migrate.analysis.types.python_results import is_of_elements
 from migrate.codegen.substitution import Renderer, piece
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.calling import template_of
+from migrate.rules.registry import decides, rewrites
 from migrate.sites.operator_names import OPERATORS, wide_number
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 
 _ELEMENTWISE = frozenset(
@@ -40,8 +45,9 @@ _ROWS = {
 }
 
 
+@decides(Form.OPERATOR)
 def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
-    """The edit of the whole expression."""
+    """Rewrite operators whose operands MindSpore takes in another way: numpy, complex, places."""
     site = Site(name, scene.source.span(node), *_place(scene, node))
     short = name.removeprefix(OPERATORS)
     if short == "__is__":
@@ -173,3 +179,27 @@ def _index(scene: Scene, site: Site, node: ast.expr) -> Edit:
     text, root = scene.spelling.local("mindspore.Tensor") if array else ("list", "")
     parts = (f"{text}(", Piece(site.span), ")")
     return Edit(site, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))
+
+
+@rewrites()
+def wrapped(scene: Scene) -> Iterator[Edit]:
+    """Yield ``ms.Tensor(np.sin(x))`` for ``np.sin(x)`` of a Tensor.
+
+    Where nothing tells whether it is one, ``of_elements(np.sin)(x)`` asks.
+    """
+    for call in scene.file.of(ast.Call):
+        names = [a.name for a in scene.kind(call.func) if a.kind == "foreign"]
+        if not names or not all(map(is_of_elements, names)):
+            continue
+        tensors = [arg for arg in call.args if "Tensor" in scene.kind_names(arg)]
+        if not tensors:
+            continue
+        site, span = scene.site("torch.Tensor.__array_wrap__", call), scene.source.span(call)
+        if any(is_all(scene.kind(arg), "Tensor") for arg in tensors):
+            text, root = scene.spelling.local("mindspore.Tensor")
+            outcome = Outcome.CONVERTED
+        else:
+            text, root = scene.spelling.local("helpers.of_elements")
+            outcome, span = Outcome.HELPER, scene.source.span(call.func)
+        parts = (f"{text}(", Piece(span), ")")
+        yield Edit(replace(site, span=span), outcome, parts, needs=frozenset((root,)))

@@ -15,9 +15,10 @@ from migrate.analysis.program import Class, File
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.rules.registry import decides
 from migrate.rules.stopped import is_stopped, outwards
 from migrate.sites.module_members import RENAMED, family
-from migrate.sites.references import direct_name
+from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 
 # what reaches members without their names
@@ -153,7 +154,7 @@ PARAMETERS = "torch.nn.Module.parameters"
 FREEZES = (b"requires_grad", b"from_pretrained")
 
 
-def applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
+def _applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether the call of ``parameters`` says what an optimizer trains."""
     call = scene.parent(node)
     if name != PARAMETERS or not isinstance(call, ast.Call) or call.args or call.keywords:
@@ -191,8 +192,11 @@ def _holds_every(scene: Scene, node: ast.AST) -> bool:
     return any(a.name == "torch2ms.every_weight" for a in scene.kind(node.func))
 
 
-def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit:
-    """The method of the Cell that leaves frozen parameters out."""
+@decides(Form.MEMBER, names=(PARAMETERS,), before=("modules.decide",))
+def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
+    """Give an optimizer the parameters that torch would train, without frozen ones."""
+    if not _applies(scene, node, name):
+        return None
     span, site = scene.source.span(node), scene.site(name, node)
     call = scene.parent(node)
     assert isinstance(call, ast.Call)
@@ -309,6 +313,7 @@ def _says_so(scene: Scene, given: ast.expr) -> bool:
     loads = [n for n in ast.walk(given) if isinstance(n, ast.Attribute) and n.attr == "parameters"]
     groups = given.elts if isinstance(given, ast.List) else [given]
     return len(loads) == len(groups) and all(
-        scene.kind_names(n.value) <= {"Module", "None", "unknown"} and applies(scene, n, PARAMETERS)
+        scene.kind_names(n.value) <= {"Module", "None", "unknown"}
+        and _applies(scene, n, PARAMETERS)
         for n in loads
     )

@@ -13,7 +13,7 @@ from migrate.mapping.table import Row, Table
 from migrate.mapping.templates import names, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import by_text, decorators, filled_parts, inplace
-from migrate.rules.by_text import chosen_by_text, spelled_out
+from migrate.rules.by_text import chosen_by_text, dtype_by_text, spelled_out
 from migrate.rules.callers import fate
 from migrate.rules.calling import (
     class_name,
@@ -23,17 +23,19 @@ from migrate.rules.calling import (
     same_signature,
     template_of,
 )
+from migrate.rules.registry import decides
 from migrate.rules.written import UNPADDING, transposes
 from migrate.sites.module_members import family
-from migrate.sites.references import direct_name
+from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import dotted
 
 _CLASS_USES = ("isinstance", "issubclass")
 
 
+@decides(Form.NAME)
 def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Refusal:
-    """A torch name: called, used as a type, as a base class, or passed on as a value."""
+    """Convert a torch name by its row: called, as a type, as a base class, or passed on."""
     site = scene.site(name, node)
     parent = scene.parent(node)
     called = parent if isinstance(parent, ast.Call) and parent.func is node else None
@@ -272,7 +274,7 @@ def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refu
         default = piece(scene.source, outer.args[2])
         return Edit(place, Outcome.CONVERTED, (default,), note="answered as torch 2.13 does")
     why = "its attribute is chosen when the program runs"
-    chosen = chosen_by_text(scene, site, name, call)
+    chosen = chosen_by_text(scene, site, name, call) or dtype_by_text(scene, site, name, call)
     return chosen or Refusal(site, "API111", why, "name the functions that are meant")
 
 

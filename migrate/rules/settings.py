@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.calling import constant_target, removed
-from migrate.sites.references import direct_name
+from migrate.rules.registry import decides, rewrites
+from migrate.sites.late_writes import CHILD, CONVOLUTION, GONE, NORMS, as_call, decide_child
+from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 
 
+@decides(Form.SETTING)
 def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
-    """``torch.backends.cudnn.benchmark = True`` goes; a torch function replaced is flagged."""
+    """Remove settings such as ``torch.backends.cudnn.benchmark``; flag replaced functions."""
     site = scene.site(name, node)
     rows = scene.table.rows(name)
     row = next((row for row in rows if row.flag or constant_target(scene, row)), None)
@@ -46,8 +49,9 @@ VARIABLES = {"RANK": "RANK_ID", "WORLD_SIZE": "RANK_SIZE", "LOCAL_RANK": "DEVICE
 _GETTERS = ("os.environ.get", "os.getenv")
 
 
+@rewrites()
 def variables(scene: Scene) -> Iterator[Edit]:
-    """The names in ``os.environ["RANK"]``, ``os.getenv("RANK")`` and ``"RANK" in os.environ``."""
+    """Rename the variables of torchrun in ``os.environ`` to those of MindSpore."""
     if not scene.inference.program.mentions(b"torch.distributed"):
         return
     file = scene.file
@@ -84,3 +88,25 @@ def _is_set(scene: Scene, name: object) -> bool:
     places = (n for f in files for n in f.of(ast.Subscript))
     stores = (n.slice for n in places if isinstance(n.ctx, ast.Store))
     return any(isinstance(key, ast.Constant) and key.value == name for key in stores)
+
+
+@decides(Form.LATE, after=("shared_storage.buffer_store",))
+def late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
+    """Flag a setting that a Cell reads once; a late child, and what has a setter, has a helper."""
+    if name in (CHILD, GONE):
+        return decide_child(scene, node, name)
+    helper = "helpers.set_convolution" if name in CONVOLUTION else ""
+    helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
+    helper = "helpers.set_bias" if name.endswith(".bias") else helper
+    if name.startswith(NORMS) and name.endswith((".eps", ".momentum")):
+        helper = "helpers.set_norm"
+    if helper and (made := as_call(scene, node, name, helper)):
+        return made
+    layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
+    layer = "layer" if layer == "Module" else layer
+    return Refusal(
+        scene.site(name, node),
+        "API114",
+        f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
+        f"give {setting} to {layer}(...), or put a new {layer} in its place",
+    )

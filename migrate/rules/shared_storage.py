@@ -22,6 +22,7 @@ from migrate.rules.buffers import SIGNS, loses_gradient
 from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
+from migrate.rules.registry import decides, rewrites
 from migrate.rules.stopped import is_stopped
 from migrate.rules.written import (
     Holder,
@@ -34,6 +35,7 @@ from migrate.rules.written import (
     written_by,
 )
 from migrate.sites.buffer_gradients import BUFFER, is_data
+from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before
 
@@ -71,6 +73,7 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
             yield place
 
 
+@rewrites()
 def repairs(scene: Scene) -> Iterator[Edit]:
     """Yield what brings other names of a tensor up to date behind the writes to it."""
     for found in solved(scene):
@@ -93,6 +96,7 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
     return found.missed is not None or (found.assigned and not data)
 
 
+@rewrites()
 def kept_parameters(scene: Scene) -> Iterator[Edit]:
     """Keep what a call gave for a parameter that is bound anew before a write asks for it."""
     done: set[tuple[int, str]] = set()
@@ -151,10 +155,11 @@ def _guarded(scene: Scene, node: ast.AST, refusal: Refusal) -> Refusal:
     return replace(refusal, tensor=scene.source.span(owner))
 
 
+@decides(Form.INPLACE)
 def decide(
     scene: Scene, node: ast.Call | ast.AugAssign | ast.Subscript, name: str
 ) -> Edit | Refusal:
-    """Kept where no other name sees the change; the variable is bound anew where it is read."""
+    """Keep an in-place write that nobody misses, or bind its name anew; flag it elsewhere."""
     site = scene.site(name, node)
     if isinstance(node, ast.Call) and node in lent_parts(scene):
         lent = "a part of a tensor is passed to a function that changes the whole object"
@@ -299,8 +304,9 @@ def _layer(
     return Edit(place, Outcome.CONVERTED, (f"{target.name} = ",))
 
 
-def buffer_store(scene: Scene, node: ast.Attribute | ast.Call) -> Edit | Refusal:
-    """Keep it where nobody can tell."""
+@decides(Form.LATE, names=(BUFFER,))
+def buffer_store(scene: Scene, node: ast.Attribute | ast.Call, name: str) -> Edit | Refusal:
+    """Keep a buffer that is bound anew where nobody can tell; flag it elsewhere."""
     site, function = scene.site(BUFFER, node), scene.function(node)
     text = ast.unparse(node)
     held = effect(scene, function, id(node), "rebound")

@@ -19,6 +19,12 @@ STOPPING = QUIET[:4]
 RECORDING = ("torch.enable_grad", "torch.autograd.enable_grad")
 
 
+def switches(scene: Scene) -> bool:
+    """Return whether the program may switch gradients off anywhere."""
+    words = (b"no_grad", b"inference_mode", b"set_grad_enabled")
+    return any(map(scene.inference.program.mentions, words))
+
+
 def is_stopped(scene: Scene, file: File, node: ast.AST) -> bool:
     """Whether it lies in a ``with`` of no_grad, or in a function that is decorated with it."""
     for around in outwards(file, node):
@@ -46,10 +52,24 @@ _KERNELS = QUIET[-2:]
 
 def lowers(call: ast.Call) -> bool:
     """``autocast("cpu")``: a lower precision on CPUs too, unless it is switched off."""
-    named = {k.arg: k.value for k in call.keywords}
-    device, enabled = named.get("device_type", next(iter(call.args), None)), named.get("enabled")
+    device, enabled = cast_settings(call)
     off = isinstance(enabled, ast.Constant) and enabled.value is False
     return isinstance(device, ast.Constant) and device.value == "cpu" and not off
+
+
+def cast_settings(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return the device of torch.autocast, and whether it is enabled."""
+    named = {k.arg: k.value for k in call.keywords}
+    first, _, third = [*call.args, None, None, None][:3]
+    return named.get("device_type", first), named.get("enabled", third)
+
+
+def asks_device(name: str, call: ast.Call) -> bool:
+    """Return whether it is found out when it runs whether torch lowers the precision on a CPU."""
+    device, enabled = cast_settings(call)
+    off = isinstance(enabled, ast.Constant) and enabled.value is False
+    known = device is None or isinstance(device, ast.Constant)
+    return name.endswith("autocast") and "cuda" not in name and not known and not off
 
 
 def _spreads(call: ast.Call) -> bool:
@@ -65,6 +85,7 @@ def quiet(scene: Scene, node: ast.expr) -> str:
     if _spreads(node) and name not in _KERNELS:
         return ""
     quiet = name in QUIET and scene.table.rows(name) and not lowers(node)
+    quiet = quiet and not asks_device(name, node)
     return meant(name, node) if quiet else ""
 
 

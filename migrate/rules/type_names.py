@@ -13,6 +13,7 @@ from migrate.analysis.types.kinds import having, is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Wrap
+from migrate.rules.registry import by_row, rewrites
 from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.type"
@@ -24,6 +25,7 @@ _DTYPES = {
 }  # fmt: skip
 
 
+@by_row("type_name")
 def type_name(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
@@ -87,6 +89,7 @@ _SHOWING = frozenset(
 )
 
 
+@rewrites()
 def texts(scene: Scene) -> Iterator[Edit]:
     """Yield ``dtype_text(x.dtype)`` for ``str(x.dtype)`` and its kin, whose text a program uses.
 

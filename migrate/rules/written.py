@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
+from migrate.analysis.program import File, Program
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_written
@@ -16,6 +18,7 @@ from migrate.sites.scene import Scene
 _NO_TENSOR = frozenset(
     "list tuple dict Size str int float bool Module Optimizer Object class".split()
 )
+_LOOKING = frozenset("len enumerate zip reversed".split())
 # a function of a module, whose name may end in "_" as well: utils.zero_first_(x)
 SEQUENCE = "torch.nn.Sequential"  # its first layer may change the argument; the result is another
 UNPADDING = "torch.nn.utils.rnn.unpad_sequence"  # torch transposes the argument itself
@@ -224,3 +227,68 @@ def is_element(scene: Scene, node: ast.expr) -> bool:
 def unsure_target(scene: Scene, target: ast.expr) -> bool:
     """Return whether ``target += y`` binds a name, or changes what ``.data`` gives."""
     return isinstance(target, ast.Name) or is_data(scene, target)
+
+
+def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
+    """Return what comes first in the one Sequential or list that ``self`` has as attribute."""
+    if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+        return frozenset()
+    inference = scene.inference
+    owners = inference.program.holders.get(called.attr, ())
+    methods = [method for owner in owners for method in owner.stores.get(called.attr, ())]
+    found = (t for m in methods for t in inference.index.stores(m) if t.attr == called.attr)
+    stored = list(islice(found, 2))
+    if len(stored) != 1 or methods[0].path != scene.file.path:
+        return frozenset()
+    value = scene.statement(stored[0])
+    made = value.value if isinstance(value, ast.Assign) else None
+    listed = isinstance(made, ast.Call) and _is_list(scene, made)
+    shown = made.args[0] if listed and isinstance(made, ast.Call) and made.args else made
+    if not _only_grows(inference.program, called.attr):
+        return frozenset()
+    if isinstance(shown, (ast.List, ast.Tuple)):
+        layers = shown.elts
+    elif isinstance(made, ast.Call) and all(a.name == SEQUENCE for a in scene.kind(made.func)):
+        layers = made.args
+    else:
+        return frozenset()
+    if not layers or isinstance(layers[0], ast.Starred):
+        return frozenset()
+    return scene.kind(layers[0])
+
+
+def _only_grows(program: Program, attribute: str) -> bool:
+    """Return whether nothing in the program may put another layer first in a container."""
+    known: dict[str, bool] = program.notes.setdefault("containers that grow", {})
+    if attribute not in known:
+        computed = (
+            len(c.args) > 1 and not isinstance(c.args[1], ast.Constant)
+            for _, c, _ in program.calls.get("setattr", ())
+        )  # fmt: skip
+        known[attribute] = not any(computed) and all(
+            node.attr != "_modules" and (node.attr != attribute or _is_harmless(file, node))
+            for file in program.files.values()
+            for node in file.of(ast.Attribute)
+        )
+    return known[attribute]
+
+
+def _is_harmless(file: File, node: ast.Attribute) -> bool:
+    """Return whether a container is bound, called, iterated, measured or appended to."""
+    around = file.parents.get(id(node))
+    if not isinstance(node.ctx, ast.Load):
+        return isinstance(node.ctx, ast.Store)
+    if isinstance(around, ast.For | ast.comprehension):
+        return around.iter is node
+    if isinstance(around, ast.Subscript):
+        return isinstance(around.ctx, ast.Load)
+    if isinstance(around, ast.Attribute):
+        return around.attr in ("append", "extend", "parameters", "modules", "children")
+    if not isinstance(around, ast.Call):
+        return False
+    return around.func is node or getattr(around.func, "id", "") in _LOOKING
+
+
+def _is_list(scene: Scene, made: ast.Call) -> bool:
+    """Return whether a call makes a list of Modules."""
+    return {a.name for a in scene.kind(made.func)} == {"torch.nn.ModuleList"}

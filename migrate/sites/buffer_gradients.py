@@ -148,18 +148,30 @@ def _name_carries(scene: Scene, name: str, inside: ast.AST, seen: frozenset[str]
     if name == "self":
         return False
     values = []
-    plain = 0
+    plain, stored = 0, False
     for node in ast.walk(inside):
         if isinstance(node, ast.arg) and node.arg == name:
             return True
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            item = scene.parent(node)
+            item, stored = scene.parent(node), True
             if isinstance(item, (ast.Assign, ast.AugAssign, ast.NamedExpr)):
                 values.append(item.value)
-            else:
+            elif not _is_of_batch(scene, node):
                 plain += 1
     return (
         plain > 0
-        or not values
+        or not stored
         or any(carries(scene, one, inside, seen) for one in values if not is_quiet(scene, one))
     )
+
+
+def _is_of_batch(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a loop takes a variable from a DataLoader: a batch has no gradient."""
+    around = scene.parent(node)
+    while isinstance(around, (ast.Tuple, ast.List)):
+        around = scene.parent(around)
+    data = around.iter if isinstance(around, (ast.For, ast.comprehension)) else None
+    while isinstance(data, ast.Call) and last_name(data.func) in ("enumerate", "tqdm", "iter"):
+        data = next(iter(data.args), None)
+    loaders = scene.kind(data) if data is not None else frozenset()
+    return bool(loaders) and all(a.name == "torch.utils.data.DataLoader" for a in loaders)

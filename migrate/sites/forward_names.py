@@ -16,7 +16,7 @@ from migrate.analysis.types.kinds import is_all, may_be_any_module, without_none
 from migrate.mapping.templates import parse
 from migrate.sites import unknown_receivers
 from migrate.sites.scene import Scene, once
-from migrate.syntax.trees import defaults, dotted, is_super
+from migrate.syntax.trees import defaults, dotted, is_super, last_name
 
 
 def named_classes(scene: Scene) -> list[ast.Constant]:
@@ -178,15 +178,15 @@ def _at_class_level(node: ast.AST) -> Iterator[ast.AST]:
         yield from _at_class_level(part)
 
 
-def by_text(scene: Scene, call: ast.Call) -> tuple[ast.Constant, str] | None:
+def by_text(scene: Scene, node: ast.Call | ast.Compare) -> tuple[ast.Constant, str] | None:
     """Return ``"forward"`` of ``setattr(net, "forward", f)`` for a Module or its class, and what
-    is assumed of the net.
+    is assumed of the net; also of ``"forward" in net.__dict__``, ``vars(net)`` and ``dir(net)``.
     """
-    if getattr(call.func, "id", "") not in BY_TEXT or len(call.args) < 2:
+    asked = _asked_members(node) if isinstance(node, ast.Compare) else _asked_attribute(node)
+    if asked is None or getattr(asked[1], "value", "") != NAME:
         return None
-    subject, text = call.args[:2]
-    if not isinstance(text, ast.Constant) or text.value != NAME:
-        return None
+    subject, text = asked
+    assert isinstance(text, ast.Constant)
     kind = scene.kind(subject)
     classes = all(
         atom.kind == "class" and scene.inference.is_module(atom.name) for atom in without_none(kind)
@@ -195,3 +195,23 @@ def by_text(scene: Scene, call: ast.Call) -> tuple[ast.Constant, str] | None:
         return text, ""
     name, assumed = unknown_receivers.forward(scene, subject)
     return (text, assumed) if name == unknown_receivers.FORWARD else None
+
+
+def _asked_attribute(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """Return the object and the name of the attribute that a call asks for or sets."""
+    static = last_name(call.func) == "getattr_static"
+    if (getattr(call.func, "id", "") not in BY_TEXT and not static) or len(call.args) < 2:
+        return None
+    return call.args[0], call.args[1]
+
+
+def _asked_members(test: ast.Compare) -> tuple[ast.expr, ast.expr] | None:
+    """Return the object among whose members a test looks for a name, and the name."""
+    members = test.comparators[0]
+    if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        return None
+    if isinstance(members, ast.Attribute) and members.attr == "__dict__":
+        return members.value, test.left
+    if not isinstance(members, ast.Call) or getattr(members.func, "id", "") not in ("vars", "dir"):
+        return None
+    return (members.args[0], test.left) if len(members.args) == 1 else None

@@ -132,8 +132,8 @@ stride padding dilation groups kernel_size output_padding padding_mode ceil_mode
 momentum eps track_running_stats negative_slope align_corners
 """.split()
 )
-_NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
-_CONVOLUTION = frozenset(
+NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
+CONVOLUTION = frozenset(
     f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
 )
 
@@ -161,7 +161,7 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
     if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
         return ""
     if len(names) > 1:  # the helper is for these alone
-        names -= _CONVOLUTION
+        names -= CONVOLUTION
     return min(names, default="") or late_child(scene, node)
 
 
@@ -213,26 +213,3 @@ def _as_built(scene: Scene, node: ast.Attribute) -> bool:
     named = ((k.arg, k.value) for c in builds for k in c.keywords)
     given = [*named, *((node.attr, a) for c in builds for a in c.args if name == node.attr)]
     return any(a == node.attr and getattr(value, "id", None) == name for a, value in given)
-
-
-def decide_late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """The line would do nothing: it is flagged. A late child has a helper, and so have settings of
-    a convolution that change with what it is used for, ceil_mode, and what a norm goes by.
-    """
-    if name in (CHILD, GONE):
-        return decide_child(scene, node, name)
-    helper = "helpers.set_convolution" if name in _CONVOLUTION else ""
-    helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
-    helper = "helpers.set_bias" if name.endswith(".bias") else helper
-    if name.startswith(_NORMS) and name.endswith((".eps", ".momentum")):
-        helper = "helpers.set_norm"
-    if helper and (made := as_call(scene, node, name, helper)):
-        return made
-    layer, _, setting = name.removeprefix("torch.nn.").rpartition(".")
-    layer = "layer" if layer == "Module" else layer
-    return Refusal(
-        scene.site(name, node),
-        "API114",
-        f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
-        f"give {setting} to {layer}(...), or put a new {layer} in its place",
-    )

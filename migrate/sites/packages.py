@@ -11,7 +11,6 @@ import ast
 from migrate.analysis.types.kinds import without_none
 from migrate.analysis.types.outside import followed_kind
 from migrate.mapping.names import root_of
-from migrate.records.outcomes import Edit, Outcome
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import last_name
 
@@ -48,7 +47,7 @@ def followed_name(scene: Scene, node: ast.Name | ast.Attribute) -> str:
     return name if name and followed_kind(full, scene.inference) is not None else ""
 
 
-_ANSWERS = {
+ANSWERS = {
     "importlib.util.find_spec": "helpers.find_package",
     "importlib.metadata.version": "helpers.package_version",
     "importlib_metadata.version": "helpers.package_version",
@@ -58,9 +57,9 @@ _ANSWERS = {
 def asked(scene: Scene, node: ast.Call) -> str:
     """Return the full name of the function that asks, where it may ask about torch; else ""."""
     atoms = scene.kind(node.func)
-    names = {a.name for a in atoms if a.kind == "foreign" and a.name in _ANSWERS}
+    names = {a.name for a in atoms if a.kind == "foreign" and a.name in ANSWERS}
     # a backport under the name of the module: both answer alike
-    if not names or len(names) != len(atoms) or len({_ANSWERS[n] for n in names}) > 1:
+    if not names or len(names) != len(atoms) or len({ANSWERS[n] for n in names}) > 1:
         return ""
     if not node.args:
         return ""
@@ -83,10 +82,10 @@ def imported(scene: Scene, node: ast.Call) -> str:
         return ""
     name = ".".join(texts)
     rows = scene.table.rows(name)
-    return name if rows and rows[0].ref.startswith("helpers.") and _success(scene, node) else ""
+    return name if rows and rows[0].ref.startswith("helpers.") and success(scene, node) else ""
 
 
-def _success(scene: Scene, call: ast.Call) -> str:
+def success(scene: Scene, call: ast.Call) -> str:
     """Return what a function gives that imports its first argument and takes what the second
     names from it, where that succeeds: the text of the results, with {} for what was imported."""
     atoms = list(without_none(scene.kind(call.func)))
@@ -112,16 +111,3 @@ def _success(scene: Scene, call: ast.Call) -> str:
             if not all(isinstance(p, ast.Constant) for p in parts[1:]):
                 return ""
     return shapes.pop() if len(shapes) == 1 else ""
-
-
-def decide(scene: Scene, node: ast.AST, name: str) -> Edit:
-    """Replace the function by one that knows what became of torch, an import by its result."""
-    if isinstance(node, ast.Call):
-        row = scene.table.rows(name)[0]
-        text, root = scene.spelling.local(row.ref)
-        parts = (f"({_success(scene, node).format(text)})",)
-        return Edit(scene.site(name, node), Outcome.HELPER, parts, row.key, frozenset((root,)))
-    text, root = scene.spelling.local(_ANSWERS[name])
-    note = "torch is there, with the version whose behaviour is reproduced"
-    needs = frozenset((root,))
-    return Edit(scene.site(name, node), Outcome.HELPER, (text,), needs=needs, note=note)

@@ -32,7 +32,6 @@ class Form(Enum):
     MEMBER = "member"
     FIELD = "field"
     UNSURE = "unsure"
-    CLASS = "class"
     FORWARD = "forward"
     INPLACE = "inplace"
     OWN = "own name"
@@ -294,7 +293,7 @@ def _class(scene: Scene, node: ast.ClassDef) -> list[Reference]:
     return [Reference(n, FORWARD, Form.FORWARD) for n in forward_names.in_class(scene, node)]
 
 
-def _by_text(scene: Scene, node: ast.Call) -> list[Reference]:
+def _by_text(scene: Scene, node: ast.Call | ast.Compare) -> list[Reference]:
     found = forward_names.by_text(scene, node)
     return [Reference(found[0], FORWARD, Form.FORWARD, found[1])] if found else []
 
@@ -352,5 +351,6 @@ _FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...
     ast.AugAssign: (_inplace,),
     ast.Call: (_inplace, _operator, _by_text, _package),
     ast.Subscript: (_item, _operator),
-    **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.Compare, ast.FormattedValue), (_operator,)),
+    **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
+    ast.Compare: (_operator, _by_text),
 }

@@ -120,6 +120,63 @@ def comments(source: Source, start: int, end: int) -> list[str]:
     ]
 
 
+def token(source: Source, start: int, end: int, *texts: str) -> Span | None:
+    """Return the first token with one of these texts between two offsets that split no token."""
+    lexed = source.lexed(Span(start, end))
+    return next((t.span for t in lexed if t.text in texts), None)
+
+
+def words(source: Source, start: int, end: int) -> list[str]:
+    """Return the texts of the tokens between two offsets that split none."""
+    return [t.text for t in source.lexed(Span(start, end))]
+
+
+def opening(source: Source, call: ast.Call) -> Span | None:
+    """Return the bracket that follows the function of a call; None where that has its own."""
+    behind = source.span(call.func).end
+    found = source.lexed(Span(behind, source.span(call).end))[0]
+    return found.span if found.text == "(" else None
+
+
+def enclosed(source: Source, span: Span) -> Span:
+    """Return a part of the text with the parentheses right around it, if it has some."""
+    start, end = span
+    around = source.data[start - 1 : start] + source.data[end : end + 1]
+    return Span(start - 1, end + 1) if around == b"()" else span
+
+
+def stripped(source: Source, start: int, end: int) -> Span:
+    """Return a part of the text without the white space around it."""
+    text = source.data[start:end]
+    return Span(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
+
+
+def blank_lines(source: Source, offset: int) -> int:
+    """Return how many empty lines lie right above the line of an offset; -1 at the very top."""
+    text = source.data[: line_begin(source, offset)]
+    return text[len(text.rstrip()) :].count(b"\n") - 1
+
+
+def behind_text(source: Source, offset: int) -> int:
+    """Return where the empty lines begin that lie right above the line of an offset."""
+    begin = line_begin(source, offset)
+    return min(begin, next_line(source, max(0, len(source.data[:begin].rstrip()) - 1)))
+
+
+def opens_block(source: Source, offset: int) -> bool:
+    """Return whether only a header or a docstring is above the line of an offset in its block."""
+    above = source.data[: line_begin(source, offset)].rstrip()
+    return above.endswith((b":", b'"""'))
+
+
+def comment_start(source: Source, start: int, end: int) -> int:
+    """Return where the first comment between two offsets begins, or the second of them."""
+    if not may_hold_comment(source, start, end):
+        return end
+    tokens = (a for kind, a, _ in source.tokens if kind == tokenize.COMMENT and start <= a < end)
+    return next(tokens, end)
+
+
 def may_hold_comment(source: Source, start: int, end: int) -> bool:
     """Return whether a part of the text may hold a comment."""
     return b"#" in source.data[start:end]

@@ -11,10 +11,21 @@ import tokenize
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from migrate.records.outcomes import Site, Span
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+_SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+class Token(NamedTuple):
+    """A token of Python with its place in the UTF-8 text of a module."""
+
+    text: str
+    span: Span
 
 
 class Unreadable(Exception):
@@ -59,6 +70,11 @@ class Source:
         before, behind = self.data[: span.start].rstrip()[-1:], self.data[span.end :].lstrip()[:1]
         return (before, behind) == (b"(", b")")
 
+    @property
+    def lines(self) -> int:
+        """How many lines the text has, an empty one behind the last line end included."""
+        return len(self._starts)
+
     def line_start(self, line: int) -> int:
         return self._starts[line - 1]
 
@@ -85,6 +101,30 @@ class Source:
         for token in tokenize.tokenize(reader):
             if token.type in (tokenize.COMMENT, tokenize.STRING):
                 found.append((token.type, self._at(token.start), self._at(token.end)))
+        return tuple(found)
+
+    def lexed(self, span: Span) -> tuple[Token, ...]:
+        """Return the tokens of a part of the text that begins and ends between two tokens.
+
+        Comments are among them; line ends and indentation are not.
+        """
+        text = self.text(span)
+        starts = (0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text)))
+        plain = text.isascii()
+        found: list[Token] = []
+        # a bracket around it: no line end has a meaning then, and no indentation
+        try:
+            for token in tokenize.generate_tokens(io.StringIO("(" + text, newline="").readline):
+                if token.type in _SPACE or not token.string:
+                    continue
+                line, column = token.start
+                at = starts[line - 1] + column - (line == 1)
+                if at >= 0:
+                    begin = span.start + (at if plain else len(text[:at].encode("utf-8")))
+                    end = begin + len(token.string.encode("utf-8"))
+                    found.append(Token(token.string, Span(begin, end)))
+        except tokenize.TokenError:  # the bracket is never closed
+            pass
         return tuple(found)
 
     def _at(self, place: tuple[int, int]) -> int:

@@ -12,16 +12,15 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from migrate.training.between import at_weights
 from migrate.training.effects import binds, changed, reads
 from migrate.training.groups import Group, Unclear
-from migrate.training.marks import Mark, View
-from migrate.training.modules import models
+from migrate.training.marks import Mark, View, block_of
 from migrate.training.slices import (
     NOTHING,
     Region,
     before_update,
     behind,
-    block_of,
     captured_names,
     left_halfway,
     sort_out,
@@ -107,8 +106,7 @@ def _disturbed(
     for item in later:
         if changed(item, own) & (bound | reads(losses, own)):
             return f"line {item.lineno} changes the loss before its backward()"
-        odd = [n for n in ast.walk(item) if isinstance(n, ast.Attribute) and n.attr in _WRITING]
-        if odd and models(view, [item], own):
+        if at_weights(view, item, writing=True):
             return f"line {item.lineno} changes weights between loss and update"
     step = group.steps[-1].statement
     block, _ = block_of(view, group.backwards[-1].statement)
@@ -117,6 +115,3 @@ def _disturbed(
         if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(item)):
             return f"line {item.lineno} looks at gradients before the update"
     return ""
-
-
-_WRITING = {"load_state_dict", "copy_", "data", "requires_grad", "requires_grad_"}

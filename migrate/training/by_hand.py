@@ -23,10 +23,10 @@ from migrate.training.marks import (
     Mark,
     View,
     all_marks,
+    block_of,
     bodies,
     marks,
 )
-from migrate.training.slices import block_of
 
 GRADIENT = "torch.Tensor.grad"
 _CALLS = {

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
+from migrate.syntax.blocks import shifted
 from migrate.syntax.lines import above, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import last_name
 from migrate.training.effects import binds, free, uses
 from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
-from migrate.training.lines import Parts, edit, shifted
+from migrate.training.lines import Parts, edit
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.analysis.types.kinds import ARRAY, is_all, may_be_numpys
+from migrate.analysis.types.kinds import ARRAY, UNKNOWN, is_all, may_be_numpys
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
+from migrate.syntax.blocks import moved
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, reads, uses
-from migrate.training.lines import Parts, edit, moved
+from migrate.training.lines import Parts, edit
 from migrate.training.marks import View
 from migrate.training.slices import Region
 from migrate.training.variables import Variables
@@ -29,18 +30,22 @@ class LossCell:
     """What stands for the loss: ``text`` is the class ("" for nn.WithLossCell), ``build`` the
     expression that makes it, ``inputs`` and ``results`` those of a call, ``renames`` edits of
     names inside the statements that it took over. ``dicts``: results that are the values of a dict,
-    with its keys; graph mode makes a tuple of a dict that leaves it."""
+    with its keys, or both in one tuple where nothing tells the keys; graph mode makes a tuple of a
+    dict that leaves it."""
 
     text: Parts
     build: str
     inputs: tuple[Parts, ...]
     results: tuple[str, ...]
     renames: tuple[Edit, ...]
-    dicts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    dicts: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
 
     def rebuilt(self, indent: str) -> str:
         """Return the lines behind a call that make dicts of their values again."""
-        lines = (f"{n} = dict(zip([{', '.join(k)}], {n}))" for n, k in self.dicts)
+        lines = (
+            f"{n} = dict(zip([{', '.join(k)}], {n}))" if k else f"{n} = dict(zip(*{n}))"
+            for n, k in self.dicts
+        )
         return "".join(f"\n{indent}{line}" for line in lines)
 
 
@@ -116,10 +121,19 @@ def written(
                 again = any(_changes(s, n) for s in region.inside)  # the very Tensor
                 body.append(f"        first_{n} = {n}{'.clone()' if again else ''}\n")
     results = _result_names(region, names)
-    dicts = {r: keys for r in results[1:] if (keys := _keys(view, region, r))}
-    returned = [new.get(r, r) for r in results[1:]]
-    returned = [f"tuple({n}.values())" if r in dicts else n
-                for r, n in zip(results[1:], returned, strict=True)]  # fmt: skip
+    dicts: dict[str, tuple[str, ...] | None] = {}
+    for result in results[1:]:
+        if (keys := _keys(view, region, result)) or _is_dict(view, region, result):
+            dicts[result] = keys or None
+        elif _may_be_dict(view, region, result):
+            body.append(_IN_NO_GRAPH.format(new.get(result, result)))
+    returned = []
+    for result in results[1:]:
+        spelled = new.get(result, result)
+        if result in dicts:
+            values = f"tuple({spelled}.values())"
+            spelled = values if dicts[result] else f"(tuple({spelled}.keys()), {values})"
+        returned.append(spelled)
     text = (
         *_header(name, base, members, inputs),
         *body,
@@ -161,6 +175,87 @@ def _keys(view: View, region: Region, name: str) -> tuple[str, ...]:
         texts = [_quoted(k) if plain else view.file.source.text_of(k) for k in places if k]
         keys += [t for t in dict.fromkeys(texts) if t not in keys]
     return tuple(keys)
+
+
+# a graph makes a tuple of a dict that leaves it
+_IN_NO_GRAPH = (
+    f"        assert {OWN}.is_pynative() or not isinstance({{}}, dict), "
+    '"torch2ms GRF615: a graph gives a tuple for a dict"\n'
+)
+_ASKING = ("items", "keys", "values", "get")
+_READING = ("len", "sum", "sorted", "list", "tuple", "dict")
+_TELLING = ("print", "str")  # what is no dict alone has a text of its own
+
+
+def _may_be_dict(view: View, region: Region, name: str) -> bool:
+    """Return whether a result may be a dict that others would take for a tuple without a word."""
+    stored = [u.node for s in region.inside for u in uses(s, "-") if u.name == name and u.stored]
+    kinds = {a.kind for n in stored for a in view.kind(n) or UNKNOWN}
+    if "dict" in kinds or "unknown" not in kinds:
+        return "dict" in kinds
+    inside = {id(n) for s in region.inside for n in ast.walk(s)}
+    return any(
+        isinstance(user, (ast.For, ast.comprehension))
+        or (isinstance(user, ast.Compare) and isinstance(user.ops[-1], (ast.In, ast.NotIn)))
+        or (isinstance(user, ast.Call) and getattr(user.func, "id", "") in _READING)
+        for node, user in _loads(view, region, name)
+        if id(node) not in inside
+    )
+
+
+def _loads(view: View, region: Region, name: str) -> list[tuple[ast.Name, ast.AST | None]]:
+    """Return the places that read a name in the function of a step, and what these are part of."""
+    function = view.file.function_at(region.inside[0])
+    nodes = function.nodes if function is not None else view.file.nodes
+    read = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    return [(n, view.file.parents.get(id(n))) for n in read if isinstance(n.ctx, ast.Load)]
+
+
+def _is_dict(view: View, region: Region, name: str) -> bool:
+    """Return whether a result can be no other than a dict, of which a copy says as much.
+
+    What others may hold as well is only read behind the step.
+    """
+    kinds: set[str] = set()
+    fresh = True
+    for item in region.inside:
+        for use in (u for u in uses(item, "-") if u.name == name and u.stored):
+            value = item.value if isinstance(item, ast.Assign) else None
+            kind = view.kind(use.node)
+            if any(a.kind == "dict" and a.name.startswith("collections.") for a in kind):
+                return False  # of a class that a dict is not
+            kinds |= {a.kind for a in kind} or {"unknown"}
+            own = all(a.sites and not any(isinstance(s, str) for s in a.sites) for a in kind)
+            made = isinstance(value, ast.Call) and own and bool(kind)
+            fresh &= isinstance(value, (ast.Dict, ast.DictComp)) or made
+    if kinds - {"dict", "unknown"} or not kinds:
+        return False
+    read = _loads(view, region, name)
+    plain = kinds == {"dict"}
+    if not fresh and not all(_only_reads(user, node, plain) for node, user in read):
+        return False
+    asked = [u.attr for _, u in read if isinstance(u, ast.Attribute)]
+    return plain or (bool({*asked} - {"get"}) and {*asked} <= {*_ASKING})
+
+
+def _only_reads(user: ast.AST | None, node: ast.Name, plain: bool) -> bool:
+    """Return whether a name is asked for what its dict holds, and handed to nobody.
+
+    Unless it is known to be ``plain``, its class may print and compare in another way.
+    """
+    if isinstance(user, ast.Subscript):
+        return user.value is node and isinstance(user.ctx, ast.Load)
+    if isinstance(user, ast.Call):
+        return getattr(user.func, "id", "") in (*_READING, *(_TELLING if plain else ()))
+    if isinstance(user, ast.Attribute):
+        return user.attr in _ASKING
+    if isinstance(user, ast.Compare):
+        return plain or all(isinstance(op, (ast.In, ast.NotIn)) for op in user.ops)
+    if isinstance(user, ast.FormattedValue):
+        return plain
+    return isinstance(user, (ast.For, ast.comprehension)) or (
+        isinstance(user, ast.keyword) and user.arg is None
+    )
 
 
 def _quoted(key: ast.expr) -> str:
@@ -251,7 +346,7 @@ def _result_names(region: Region, names: Variables) -> tuple[str, ...]:
     only = region.losses[0] if len(region.losses) == 1 else None
     first = (dotted(only) if only is not None else "") or "_"
     captured = dict.fromkeys(f"first_{n}" for _, n, _ in region.captured)
-    return (first, *names.extra, *captured)
+    return (first, *dict.fromkeys(names.extra), *captured)
 
 
 def _returned(source: Source, region: Region, extra: Sequence[str]) -> Parts:

@@ -51,7 +51,7 @@ def outside(
     around: list[Function | None] = [function]
     while (last := around[-1]) is not None:
         around.append(last.parent)
-    search = _Search(view.inference, inside, run_by_calls(view))
+    search = Search(view.inference, inside, run_by_calls(view))
     for use in (u for n in nodes for u in uses(n, own)):
         if use.name in free and not use.stored:
             read = _whole(view, use.node)
@@ -99,7 +99,7 @@ def is_computed(view: View, node: ast.expr, seen: frozenset[int] = frozenset()) 
 
 
 @dataclass
-class _Search:
+class Search:
     """A search of what computed a value; ``inside`` are the nodes of the step itself.
 
     ``run`` are functions that calls of Modules run: what these keep belongs to the call.

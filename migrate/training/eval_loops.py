@@ -15,10 +15,10 @@ from migrate.analysis.program import Function
 from migrate.syntax.lines import above, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, blocks
-from migrate.training.marks import View
+from migrate.training.marks import View, block_of
 from migrate.training.modules import models, quiet
 from migrate.training.placing import constructor
-from migrate.training.slices import Region, block_of
+from migrate.training.slices import Region
 from migrate.training.variables import Variables
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

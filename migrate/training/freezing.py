@@ -53,7 +53,7 @@ class Switch:
 
 
 @dataclass(eq=False)
-class _Body:
+class Body:
     """A module or function: its graph, and what each node runs."""
 
     file: File
@@ -62,8 +62,8 @@ class _Body:
     switches: dict[int, list[Switch]] = field(default_factory=dict)  # by index of the node
     events: set[int] = field(default_factory=set)
     handles: bool = False
-    any_of: Sequence[_Body] = ()  # what a call out of sight may run: no body of its own
-    calls: dict[int, list[tuple[ast.Call | None, _Body]]] = field(default_factory=dict)
+    any_of: Sequence[Body] = ()  # what a call out of sight may run: no body of its own
+    calls: dict[int, list[tuple[ast.Call | None, Body]]] = field(default_factory=dict)
 
     @cached_property
     def called(self) -> list[tuple[Node, list[ast.Call]]]:
@@ -78,7 +78,7 @@ class Freezing:
         self.inference = inference
         self.files = files
         self.program: Program = inference.program
-        self.bodies: dict[int, _Body] = {}
+        self.bodies: dict[int, Body] = {}
         self.late: frozenset[Switch] = frozenset()
         self.early: frozenset[Switch] = frozenset()
         self._collect()
@@ -108,7 +108,7 @@ class Freezing:
         unseen = [f for f in graph.indirect if f.name in self._switching]
         any_of = [self.bodies[id(f)] for f in unseen if id(f) in self.bodies]
         nowhere = graph_of(ast.Module([], []))
-        self._unseen = _Body(self.files[0], None, nowhere, any_of=any_of)
+        self._unseen = Body(self.files[0], None, nowhere, any_of=any_of)
         self._unseen.calls[nowhere.entry.index] = [(None, body) for body in any_of]
         for file in self.files:
             view = View(file, self.inference)
@@ -122,9 +122,9 @@ class Freezing:
 
     def _add(self, file: File, function: Function | None, unit: Unit) -> None:
         graph = self.inference.graph(unit)
-        self.bodies[id(function or file)] = _Body(file, function, graph)
+        self.bodies[id(function or file)] = Body(file, function, graph)
 
-    def _mark_events(self, view: View, body: _Body) -> None:
+    def _mark_events(self, view: View, body: Body) -> None:
         if not has_marks(view):
             return
         if not any(may_mark(view, call) for _, calls in body.called for call in calls):
@@ -139,8 +139,8 @@ class Freezing:
                 body.events.add(node.index)
 
     def _ran(
-        self, graph: CallGraph, view: View, body: _Body, node: Node, calls: list[ast.Call]
-    ) -> Iterator[tuple[ast.Call | None, _Body]]:
+        self, graph: CallGraph, view: View, body: Body, node: Node, calls: list[ast.Call]
+    ) -> Iterator[tuple[ast.Call | None, Body]]:
         """Yield the bodies that a node may run."""
         part = node.part
         if isinstance(part, ast.Import | ast.ImportFrom):
@@ -155,7 +155,7 @@ class Freezing:
                 yield call, self._unseen
 
     def _targets(
-        self, graph: CallGraph, view: View, body: _Body, call: ast.Call
+        self, graph: CallGraph, view: View, body: Body, call: ast.Call
     ) -> tuple[Iterable[Function], bool]:
         """Return the functions that a call may run, and whether it runs more, out of sight."""
         atoms = list(without_none(view.kind(call.func)))
@@ -170,13 +170,13 @@ class Freezing:
         found = graph.targets(body.file, call, body.function)
         return [*found.functions, *handed], found.unseen
 
-    def _handed(self, body: _Body, call: ast.Call) -> list[Function]:
+    def _handed(self, body: Body, call: ast.Call) -> list[Function]:
         """Return the functions that a call is given by name: ``net.apply(freeze)``."""
         names = {last_name(a) for a in call.args}
         names |= {last_name(k.value) for k in call.keywords}
         return [f for name in sorted(names & self._switching.keys()) for f in self._switching[name]]
 
-    def _imported(self, file: File, node: ast.Import | ast.ImportFrom) -> Iterator[_Body]:
+    def _imported(self, file: File, node: ast.Import | ast.ImportFrom) -> Iterator[Body]:
         found: set[str | None] = set()
         if isinstance(node, ast.Import):
             found |= {self.program.linked(file.path, a.name) for a in node.names}
@@ -195,7 +195,7 @@ class Freezing:
         events = {id(b) for b in self.bodies.values() if b.events}
         handling = {id(b) for b in self.bodies.values() if b.handles}
         switches = {id(b): {s for some in b.switches.values() for s in some} for b in self._all()}
-        callers: dict[int, dict[int, _Body]] = {}
+        callers: dict[int, dict[int, Body]] = {}
         for body in self._all():
             for _, inner in (c for some in body.calls.values() for c in some):
                 callers.setdefault(id(inner), {})[id(body)] = body
@@ -223,16 +223,16 @@ class Freezing:
         every = {s for some in switches.values() for s in some}
         self.late, self.early = frozenset(late), frozenset(every - late)
 
-    def _all(self) -> Iterable[_Body]:
+    def _all(self) -> Iterable[Body]:
         return self.bodies.values()
 
-    def _at(self, body: _Body, index: int) -> set[Switch]:
+    def _at(self, body: Body, index: int) -> set[Switch]:
         found = set(body.switches.get(index, ()))
         for _, inner in body.calls.get(index, ()):
             found |= self._below[id(inner)]
         return found
 
-    def _behind_events(self, body: _Body) -> set[int]:
+    def _behind_events(self, body: Body) -> set[int]:
         """Return the nodes on a way behind a node that builds or uses an optimizer."""
         nodes = body.graph.nodes
         starts = set(body.events)
@@ -265,18 +265,18 @@ class Freezing:
 
     def handles_weights(self, view: View, item: ast.stmt) -> bool:
         """Return whether a statement calls a function that may get at weights or gradients."""
-        body = self._body_of(view, item)
+        body = self.body_of(view, item)
         nodes = body.graph.inside(item) if id(item) in body.graph.spans else ()
         called = (b for n in nodes for _, b in body.calls.get(n.index, ()))
         return any(id(b) in self._handling for b in called)
 
     def switches_below(self, view: View, item: ast.stmt) -> bool:
         """Return whether a statement may freeze or free weights."""
-        body = self._body_of(view, item)
+        body = self.body_of(view, item)
         nodes = body.graph.inside(item) if id(item) in body.graph.spans else ()
         return any(self._at(body, n.index) for n in nodes)
 
-    def _body_of(self, view: View, item: ast.stmt) -> _Body:
+    def body_of(self, view: View, item: ast.AST) -> Body:
         function = view.file.function_at(view.file.parents[id(item)])
         return self.bodies[id(view.file) if function is None else id(function)]
 
@@ -293,7 +293,7 @@ class Freezing:
             return 0
         return first.line
 
-    def _stays_free(self, body: _Body, group: Group, updated: set[str]) -> bool:
+    def _stays_free(self, body: Body, group: Group, updated: set[str]) -> bool:
         frees = any(s.value is not False for s in self.late)
         if not updated or (frees and any(s.value is not True for s in self.early)):
             return False
@@ -315,7 +315,7 @@ class Freezing:
                 return False
         return True
 
-    def _elsewhere(self, body: _Body, closing: set[Switch]) -> bool:
+    def _elsewhere(self, body: Body, closing: set[Switch]) -> bool:
         """Whether another body runs one of the switches by itself or by a call, but that it is
         called from this one."""
         inner: set[int] = set()
@@ -336,7 +336,7 @@ class Freezing:
                         return True
         return False
 
-    def effects(self, body: _Body, node: Node) -> Iterator[tuple[str, bool]]:
+    def effects(self, body: Body, node: Node) -> Iterator[tuple[str, bool]]:
         """Yield the Modules that a node may freeze (False) or does free as a whole (True)."""
         for switch in body.switches.get(node.index, ()):
             if switch.value is not True or switch.whole:
@@ -346,7 +346,7 @@ class Freezing:
                 if self._below[id(one)]:
                     yield from self._by_call(call, one)
 
-    def _by_call(self, call: ast.Call | None, inner: _Body) -> Iterator[tuple[str, bool]]:
+    def _by_call(self, call: ast.Call | None, inner: Body) -> Iterator[tuple[str, bool]]:
         """``set_requires_grad([netD_A, netD_B], False)``: what it is given, and to which value."""
         own = {s for some in inner.switches.values() for s in some}
         if call is None or inner.function is None or self._below[id(inner)] - own:
@@ -371,7 +371,7 @@ class _Frozen(Forward[frozenset[str]]):
     """The Modules that may be frozen, by name."""
 
     freezing: Freezing
-    body: _Body
+    body: Body
     start: frozenset[str]
 
     def initial(self, graph: Graph) -> frozenset[str]:
@@ -431,7 +431,7 @@ def is_built(view: View, call: ast.Call) -> bool:
     )
 
 
-def _switches(view: View, body: _Body, node: Node) -> Iterator[Switch]:
+def _switches(view: View, body: Body, node: Node) -> Iterator[Switch]:
     for part in evaluated(node):
         for one in within(part) if not isinstance(node.part, _DEFINITIONS) else ():
             found = _switch(view, one)
@@ -560,7 +560,7 @@ def _names(node: ast.expr) -> Iterator[str]:
     yield dotted(node)
 
 
-def _module_of(body: _Body, subject: ast.expr) -> tuple[str, bool]:
+def _module_of(body: Body, subject: ast.expr) -> tuple[str, bool]:
     """Return the Module in ``for p in netD.parameters(): p.requires_grad = ...``, and whether all
     of its weights are meant: no condition but those that ask for None or for a list."""
     parents = body.file.parents

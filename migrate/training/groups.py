@@ -61,7 +61,7 @@ def groups(view: View, found: Sequence[Mark]) -> list[Group | Unclear]:
     """The training steps of one function."""
     drafts = _drafts(found)
     made = [_group(view, found, d, drafts) for d in drafts if d.backwards]
-    return _without_shared(made)
+    return _without_shared(found, made)
 
 
 @dataclass
@@ -99,6 +99,10 @@ def _group(
     made = Group(tuple(draft.backwards), tuple(draft.between), tuple(draft.steps), every, same)
     if same:
         late = [o for o, some in zeros.items() if not _clean(found, draft, some)]
+        order = {id(m): index for index, m in enumerate(found)}
+        after = [z for z in every if order[id(first)] < order[id(z)] < order[id(draft.steps[-1])]]
+        if after:
+            return Unclear(first, f"line {after[0].statement.lineno} clears its gradients")
         if not late:
             return made
         reason = f"the gradients of {late[0]} are not set to zero before each backward"
@@ -181,14 +185,21 @@ def _clean(found: Sequence[Mark], draft: _Draft, zeros: Sequence[Mark]) -> bool:
     return False
 
 
-def _without_shared(made: list[Group | Unclear]) -> list[Group | Unclear]:
-    """A zero_grad goes with the first step that it serves; the second does not name it again."""
-    seen: set[int] = set()
-    result: list[Group | Unclear] = []
-    for item in made:
-        if isinstance(item, Group):
-            zeros = tuple(z for z in item.zeros if id(z.statement) not in seen)
-            seen |= {id(z.statement) for z in zeros}
-            item = replace(item, zeros=zeros)
-        result.append(item)
-    return result
+def _without_shared(
+    found: Sequence[Mark], made: Sequence[Group | Unclear]
+) -> list[Group | Unclear]:
+    """Give each zero_grad to the step that follows it, of those whose gradients it clears."""
+    order = {id(m.statement): index for index, m in enumerate(found)}
+    starts = [order[id(g.backwards[0].statement)] if isinstance(g, Group) else 0 for g in made]
+    serves: dict[int, int] = {}
+    for mark in found:
+        users = [i for i, g in enumerate(made) if isinstance(g, Group) and mark in g.zeros]
+        later = [i for i in users if starts[i] > order[id(mark.statement)]]
+        if users:
+            serves.setdefault(id(mark.statement), (later or users)[0])
+    return [
+        replace(g, zeros=tuple(z for z in g.zeros if serves[id(z.statement)] == i))
+        if isinstance(g, Group)
+        else g
+        for i, g in enumerate(made)
+    ]

@@ -16,11 +16,12 @@ from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.sites.scene import once
-from migrate.syntax.lines import above, indent_of, shares_line, whole
+from migrate.syntax.blocks import moved
+from migrate.syntax.lines import above, behind_text, indent_of, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, groups
-from migrate.training.lines import edit, moved
+from migrate.training.lines import edit
 from migrate.training.marks import Act, View, marks
 from migrate.training.modules import models
 from migrate.training.slices import NOTHING, Region, region
@@ -229,9 +230,13 @@ def _is_alone(view: View, function: Function) -> bool:
     owner, program = function.owner, view.inference.program
     if owner is None or view.inference.summaries.graph.derived(owner) or owner.node.bases:
         return False
-    near = program.joined(function.path)
+    near = program.in_sight(function.path)
     asked = (c for f in near for c, _ in f.calls.get("getattr", ()))
-    return all(len(c.args) > 1 and isinstance(c.args[1], ast.Constant) for c in asked)
+    if all(len(c.args) > 1 and isinstance(c.args[1], ast.Constant) for c in asked):
+        return True
+    texts = {n.value for f in near for n in f.of(ast.Constant) if isinstance(n.value, str)}
+    special = any(text.endswith("__") for text in texts - {"__main__"})  # part of a name, maybe
+    return function.name.endswith("__") and not special
 
 
 @dataclass(frozen=True)
@@ -329,7 +334,8 @@ def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
         passed.texts.pop(name, None)
         passed.bound.append((new[name], value))
     kept = {*own, *new, *passed.texts, *(n for n, _ in passed.bound)}
-    read = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    ending = [last] if end and last is not None else []
+    read = {n.id for s in (*body, *ending) for n in ast.walk(s) if isinstance(n, ast.Name)}
     around = {n.id for n in site.caller.of(ast.Name) if isinstance(n, ast.Name)}
     bound = {n for n, _ in passed.bound} | (function.locals - kept)
     if (read - function.locals - kept) & site.caller.locals:
@@ -344,7 +350,7 @@ def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
             passed.bound[index] = (new[name], value)
     new = {k: v for k, v in {**new, **passed.texts}.items() if k != v}
     new |= {own[0]: site.receiver} if own and own[0] != site.receiver else {}
-    return list(_edits(view, body, site, new, passed.bound, end))
+    return list(_edits(view, body, ending, site, new, passed.bound, end))
 
 
 def _elements(node: ast.expr | None) -> list[str]:
@@ -358,6 +364,7 @@ def _elements(node: ast.expr | None) -> list[str]:
 def _edits(
     view: View,
     body: list[ast.stmt],
+    ending: list[ast.expr],
     site: _Call,
     new: dict[str, str],
     bound: list[tuple[str, ast.expr]],
@@ -376,7 +383,7 @@ def _edits(
     yield edit(
         view.file.source, whole(source, site.statement), (*parts[:-1],) if parts else ("pass",)
     )
-    for use in (u for s in body for u in uses(s, "-")):
+    for use in (u for s in (*body, *ending) for u in uses(s, "-")):
         if use.name in new:
             yield edit(source, source.span(use.node), (new[use.name],))
 
@@ -389,6 +396,5 @@ def _gone(view: View, function: Function) -> Edit:
     if len(block) == 1:
         return edit(source, span, (f"{indent_of(source, node)}pass",))
     start = above(source, node)
-    while source.data[start - 1 : start] == b"\n" and source.data[start - 2 : start - 1] == b"\n":
-        start -= 1
+    start = behind_text(source, start)
     return edit(source, Span(start, min(span.end + 1, len(source.data))), ())

@@ -16,8 +16,7 @@ from migrate.records.outcomes import Edit, Span
 from migrate.syntax.lines import shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.lines import Parts, edit
-from migrate.training.marks import View
-from migrate.training.slices import block_of
+from migrate.training.marks import View, block_of
 
 _SHARING = ("from_numpy", "as_tensor", "asarray", "frombuffer", "view_as_real", "reshape")
 _SIGNS = {ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_"}
@@ -63,7 +62,7 @@ def _leaves(view: View) -> Iterator[Leaf]:
             value, keyword = _asked(view, item.value)
             if value is not None:
                 yield Leaf(name, item, value, keyword)
-            elif _is_fresh(view, item.value):
+            elif is_fresh(view, item.value):
                 switch = _switched_on(view, item, name)
                 if switch is not None:
                     yield Leaf(name, item, item.value, None, switch)
@@ -75,10 +74,10 @@ def _asked(view: View, node: ast.expr) -> tuple[ast.expr | None, ast.keyword | N
         return None, None
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr == "requires_grad_" and _is_on(node.args):
-        return (func.value if _is_fresh(view, func.value) else None), None
+        return (func.value if is_fresh(view, func.value) else None), None
     for keyword in node.keywords:
         constant = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        if keyword.arg == "requires_grad" and constant and _is_fresh(view, node):
+        if keyword.arg == "requires_grad" and constant and is_fresh(view, node):
             return node, keyword
     return None, None
 
@@ -87,7 +86,7 @@ def _is_on(given: list[ast.expr]) -> bool:
     return not given or (isinstance(given[0], ast.Constant) and given[0].value is True)
 
 
-def _is_fresh(view: View, node: ast.expr) -> bool:
+def is_fresh(view: View, node: ast.expr) -> bool:
     """Whether nobody else holds the memory of a tensor."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return view.atoms(node) == {"Tensor"}
@@ -97,7 +96,7 @@ def _is_fresh(view: View, node: ast.expr) -> bool:
     if names:
         last = {n.rpartition(".")[2] for n in names}
         return view.atoms(node) == {"Tensor"} and not last & {*_SHARING, "Parameter", "Variable"}
-    return node.func.attr == "clone" or _is_fresh(view, node.func.value)
+    return node.func.attr == "clone" or is_fresh(view, node.func.value)
 
 
 def _switched_on(view: View, binding: ast.Assign, name: str) -> ast.stmt | None:

@@ -1,4 +1,4 @@
-"""Move statements with their lines to another indentation, and give each a line of its own.
+"""Give each statement of a training loop a line of its own.
 
 ``opt.zero_grad(); loss.backward(); opt.step()`` is a step like any other; what takes steps apart
 moves whole lines.
@@ -7,13 +7,12 @@ moves whole lines.
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.lines import first_start, indent_of, whole
+from migrate.syntax.lines import before, first_start, indent_of
 from migrate.syntax.source import Source, read
 from migrate.training.effects import blocks
 from migrate.training.staged import Staged
@@ -24,31 +23,6 @@ Parts = tuple[str | Piece, ...]
 def edit(source: Source, span: Span, parts: Parts) -> Edit:
     """Return a change that a training step asks for."""
     return Edit(source.site_at("training", span), Outcome.CONVERTED, parts)
-
-
-def moved(source: Source, item: ast.stmt, indent: str) -> Parts:
-    """A statement's lines under another indentation, each with a newline at its end."""
-    return shifted(source, whole(source, item), indent_of(source, item), indent)
-
-
-def shifted(source: Source, span: Span, before: str, indent: str) -> Parts:
-    """Whole lines under another indentation, each with a newline at its end."""
-    own = before.encode()
-    strings = [(a, b) for kind, a, b in source.tokens if kind == tokenize.STRING]
-    parts: list[str | Piece] = []
-    start = span.start
-    while start < span.end:
-        end = source.data.find(b"\n", start, span.end)
-        end = span.end if end < 0 else end
-        inside = any(a < start < b for a, b in strings)
-        if not inside and source.data.startswith(own, start):
-            parts.append(indent)
-            start += len(own)
-        if end > start:
-            parts.append(Piece(Span(start, end)))
-        parts.append("\n")
-        start = end + 1
-    return tuple(parts)
 
 
 _WORD = b".backward("
@@ -70,13 +44,13 @@ def separated(sources: Mapping[str, Source]) -> dict[str, Staged]:
 def _edits(source: Source) -> Iterator[Edit]:
     for block in _blocks(source.tree):
         first = block[0]
-        head = source.data[source.line_start(first.lineno) : first_start(source, first)]
-        before = source.data[: first_start(source, first)].rstrip()
-        shared = bool(head.strip()) and before.endswith(b":")
-        own = len(head) - len(head.lstrip())
-        indent = head[:own].decode() + " " * _STEP if shared else indent_of(source, first)
+        start = first_start(source, first)
+        head = before(source, start)
+        shared = head.rstrip().endswith(":")
+        own = head[: len(head) - len(head.lstrip())]
+        indent = own + " " * _STEP if shared else indent_of(source, first)
         if shared:
-            yield _break(source, len(before), first, indent)
+            yield _break(source, start - len(head) + len(head.rstrip()), first, indent)
         for one, other in pairwise(block):
             if other.lineno == one.end_lineno:
                 yield _break(source, source.span(one).end, other, indent)

@@ -301,6 +301,14 @@ def _backward(
 _NUMBERS_AND_CONTAINERS = frozenset(("int", "float", "bool", "str", "list", "tuple", "dict"))
 
 
+def block_of(view: View, item: ast.stmt) -> tuple[list[ast.stmt], ast.AST]:
+    """The list that holds a statement, and the statement (or module) that holds the list."""
+    parent = view.file.parents[id(item)]
+    while not any(item in b for b in blocks(parent)):
+        parent = view.file.parents[id(parent)]
+    return next(b for b in blocks(parent) if item in b), parent
+
+
 def bodies(view: View) -> Iterator[tuple[Function | None, list[ast.stmt]]]:
     """The file's own statements, then those of every function."""
     yield None, view.file.source.tree.body

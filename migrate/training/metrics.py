@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.lines import above, comments, indent_of, whole
+from migrate.syntax.blocks import moved, shifted
+from migrate.syntax.lines import above, blank_lines, comments, indent_of, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, free, reads, uses
-from migrate.training.lines import Parts, edit, moved, shifted
+from migrate.training.lines import Parts, edit
 from migrate.training.metric_loops import LOOPS
 from migrate.training.metric_sums import Measured, class_name, key_of, measures
 
@@ -102,7 +103,7 @@ def edits(source: Source, found: Measured, own: str, torch: str, taken: set[str]
     place, home = above(source, top), _home(source, found)
     data, model = free("eval_data", taken), free("evaluation", taken)
     built = _built(source, found, own, home, (data, model, metric, key), network)
-    apart = "" if source.data[:place].endswith(b"\n\n\n") else "\n\n"
+    apart = "" if blank_lines(source, place) >= 2 else "\n\n"
     text = (apart, *network.text, *_metric(source, found, metric, own, network.received))
     run = f'{own}.run_eval({model}, {data}, "{key}")'
     at = above(source, home)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import without_none
+from migrate.rules.stopped import asks_device
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import filling, uses
 from migrate.training.marks import View
@@ -197,7 +198,9 @@ def quiet(view: View, item: ast.stmt) -> bool:
 
 def removed(view: View, context: ast.expr) -> bool:
     """Whether the converted code has no such context, so that nothing reads what is in it."""
-    return _is_call_of(view, context, (*QUIET, *AUTOCAST))
+    if not isinstance(context, ast.Call) or not _is_call_of(view, context, (*QUIET, *AUTOCAST)):
+        return False
+    return not any(asks_device(name, context) for name in view.torch_names(context.func))
 
 
 def _is_call_of(view: View, node: ast.expr, wanted: tuple[str, ...]) -> bool:

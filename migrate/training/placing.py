@@ -91,6 +91,8 @@ def _part(optimizer: str) -> str:
     if rest and rest != words:
         return "".join(w if i == 0 else w.capitalize() for i, w in enumerate(rest))
     name = words[0] if words else "net"
+    if name.lower() in _OPTIMIZER:
+        return ""
     for word in _OPTIMIZER:
         if name.lower().startswith(word) and len(name) > len(word):
             return name[len(word) :]

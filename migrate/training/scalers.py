@@ -3,7 +3,8 @@
 ``if use_amp: scaler.scale(loss).backward() ... else: loss.backward() ...`` becomes its first branch
 with ``GradScaler(enabled=use_amp)``: a scaler that is not enabled gives the loss back, steps the
 optimizer and does nothing else. So it is with ``autocast(enabled=use_amp)``. Where the question is
-``if scaler is not None``, one that is not enabled takes the place of None.
+``if scaler is not None``, one that is not enabled takes the place of None. A block ``with ctx:`` is
+its body where ``ctx`` is nothing but ``nullcontext()`` and autocast.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from migrate.codegen.emit import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.blocks import shifted
 from migrate.syntax.lines import (
     comments,
     indent_of,
@@ -25,10 +27,10 @@ from migrate.syntax.lines import (
 from migrate.syntax.source import Source, read
 from migrate.syntax.trees import last_name
 from migrate.training.effects import free
-from migrate.training.lines import Parts, separated, shifted
+from migrate.training.lines import Parts, separated
 from migrate.training.staged import Staged
 
-_WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(")
+_WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(", b"nullcontext(")
 _CASTS = ("autocast", "set_grad_enabled")
 _Scope = ast.FunctionDef | ast.ClassDef
 
@@ -63,11 +65,99 @@ def _edits(source: Source) -> Iterator[Edit]:
     yield from found
     taken = [edit.site.span for edit in found]
     for block in ast.walk(source.tree):
+        if isinstance(block, ast.With) and (asked := _asking(source, block)) is not None:
+            span = source.span(asked)
+            if not any(t.start <= span.start and span.end <= t.end for t in taken):
+                yield from _asked_before(source, block, asked)
+    for block in ast.walk(source.tree):
         if isinstance(block, ast.With) and _is_cast(block) and (told := _telling(block)):
             span = whole(source, block)
             inside = any(t.start <= span.start and span.end <= t.end for t in taken)
             if not inside and not any(shares_line(source, s) for s in block.body):
                 yield _let_out(source, block, told)
+    for block in _without_effect(source):
+        span = whole(source, block)
+        inside = any(t.start < span.end and span.start < t.end for t in taken)
+        if not inside and not any(shares_line(source, s) for s in (block, *block.body)):
+            taken.append(span)
+            yield _kept(source, block, _moved_all(source, block, block.body))
+
+
+def _asking(source: Source, block: ast.With) -> ast.Call | None:
+    """Return the autocast of a block whose device is found out when it runs."""
+    call = block.items[0].context_expr
+    if not _is_cast(block) or not isinstance(call, ast.Call) or last_name(call.func) != "autocast":
+        return None
+    device = next((k.value for k in call.keywords if k.arg == "device_type"), None)
+    device = device or next(iter(call.args), None)
+    named = {k.arg: k.value for k in call.keywords}
+    enabled = named.get("enabled")
+    off = isinstance(enabled, ast.Constant) and not enabled.value
+    if device is None or isinstance(device, ast.Constant) or off or _is_cudas(source, call.func):
+        return None
+    return None if shares_line(source, block) or None in named else call
+
+
+def _is_cudas(source: Source, func: ast.expr) -> bool:
+    """Return whether it is ``torch.cuda.amp.autocast``, which does nothing on a CPU."""
+    text = ast.unparse(func)
+    root, _, rest = text.partition(".")
+    for item in ast.walk(source.tree):
+        if isinstance(item, ast.ImportFrom):
+            for alias in item.names:
+                if (alias.asname or alias.name) == root:
+                    text = f"{item.module}.{alias.name}.{rest}"
+    return ".cuda." in text
+
+
+def _asked_before(source: Source, block: ast.With, call: ast.Call) -> Iterator[Edit]:
+    """Yield the edits that ask for the device in front of a block: a Cell holds no device."""
+    start = whole(source, block).start
+    site = Site("autocast", Span(start, start), block.lineno, block.col_offset + 1)
+    line = f"{indent_of(source, block)}{source.text_of(call)}\n"
+    yield Edit(site, Outcome.KEPT, (line,))
+    span = Span(source.span(call.func).end, source.span(call).end)
+    yield Edit(
+        Site("autocast", span, call.lineno, call.col_offset + 1), Outcome.KEPT, ('("cuda")',)
+    )
+
+
+def _without_effect(source: Source) -> Iterator[ast.With]:
+    """Yield the blocks ``with ctx:`` of a name that only ever is a context without effect."""
+    for node in ast.walk(source.tree):
+        theirs = isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0]
+        names = {a.asname or a.name for a in getattr(node, "names", ()) if isinstance(a, ast.alias)}
+        names -= {"torch": {"autocast"}, "contextlib": {"nullcontext"}}.get(str(theirs), set())
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names = {node.name}
+        if not names.isdisjoint(("autocast", "nullcontext")):
+            return  # of the program
+    values: dict[str, list[ast.expr | None]] = {}
+    for node in ast.walk(source.tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets if len(targets) == 1 else ():
+            if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+                values.setdefault(target.id, []).append(node.value)
+    for node in ast.walk(source.tree):  # whatever else binds it is unknown
+        bound = {getattr(node, "name", None), getattr(node, "asname", None)}
+        bound |= {n.id for n in [node] if isinstance(n, ast.Name) and _stores(n)}
+        bound |= {n.arg for n in [node] if isinstance(n, ast.arg)}
+        for known in (values[n] for n in bound if n in values):
+            known.append(None)
+    for node in ast.walk(source.tree):
+        held = node.items[0] if isinstance(node, ast.With) and len(node.items) == 1 else None
+        if isinstance(node, ast.With) and held is not None and held.optional_vars is None:
+            found = values.get(getattr(held.context_expr, "id", ""), [None])
+            made = [v for v in found if v is not None]
+            if len(found) == 2 * len(made) and all(map(_is_idle, made)):
+                yield node
+
+
+def _is_idle(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _is_idle(value.body) and _is_idle(value.orelse)
+    name = last_name(value.func) if isinstance(value, ast.Call) else ""
+    return name == "autocast" or (name == "nullcontext" and not value.args)  # type: ignore[attr-defined]
 
 
 def _made_when(branch: ast.If) -> ast.expr | None:
@@ -325,14 +415,16 @@ def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch
     return tuple(parts)
 
 
-def _moved_all(source: Source, branch: ast.If, block: list[ast.stmt]) -> Parts:
+def _moved_all(source: Source, branch: ast.stmt, block: list[ast.stmt]) -> Parts:
     """One block of a branch in the place of both."""
     first, last = whole(source, block[0]), whole(source, block[-1])
     span = Span(first.start, last.end)
     return shifted(source, span, indent_of(source, block[0]), indent_of(source, branch))
 
 
-def _kept(source: Source, branch: ast.If, parts: Parts, block: Sequence[ast.stmt] = ()) -> Edit:
+def _kept(
+    source: Source, branch: ast.If | ast.With, parts: Parts, block: Sequence[ast.stmt] = ()
+) -> Edit:
     """The edit that puts lines in the place of a branch, behind the comments that have no other."""
     span = whole(source, branch)
     block = block or branch.body

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field, replace
 from migrate.analysis.program import Function
 from migrate.syntax.trees import all_parameters, dotted, last_name
 from migrate.training import freezing
+from migrate.training.between import Between, at_weights
 from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
-from migrate.training.marks import Act, Mark, View
+from migrate.training.marks import Act, Mark, View, block_of
 from migrate.training.modules import kept, models, quiet
 
 _DRAWING = {"bernoulli", "rand_like", "randn_like", "randn", "rand", "normal_", "gumbel_softmax"}
@@ -32,8 +33,8 @@ def before_update(
     """Results of an earlier step come in as constants: no weight updated here may be behind."""
     origins: dict[str, set[str]] = {}
     for item in items:
-        found = set() if quiet(view, item) else models(view, [item], own)
-        for name in reads([item], own):
+        found = set() if quiet(view, item) or _cuts_off(item) else models(view, [item], own)
+        for name in reads([item], own) if not _cuts_off(item) else ():
             found |= origins.get(name, set())
         # a branch or loop may bind it, or not
         kept = not isinstance(item, (ast.With, ast.AsyncWith)) and bool(list(blocks(item)))
@@ -265,14 +266,6 @@ def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region
     )
 
 
-def block_of(view: View, item: ast.stmt) -> tuple[list[ast.stmt], ast.AST]:
-    """The list that holds a statement, and the statement (or module) that holds the list."""
-    parent = view.file.parents[id(item)]
-    while not any(item in b for b in blocks(parent)):
-        parent = view.file.parents[id(parent)]
-    return next(b for b in blocks(parent) if item in b), parent
-
-
 # -- the step before ---------------------------------------------------------------------------
 
 
@@ -299,7 +292,7 @@ def cut_off(
     """Sort the statements in front of a backward."""
     marks = {id(m.statement) for m in group.marks}
     candidates = [s for s in items if id(s) not in marks]
-    touched = touched_by(view, candidates, own)
+    touched = touched_by(view, candidates, own, group.by_hand)
     needed = reads(losses, own)
     inside: list[ast.stmt] = []
     left = kept(view)
@@ -316,7 +309,7 @@ def cut_off(
     if not inside and not (computes and models(view, losses, own)):
         return NOTHING
     after = candidates[candidates.index(inside[0]) :] if inside else []
-    found = sort_out(view, inside, after, losses, touched, own)
+    found = sort_out(view, inside, after, losses, touched, own, group.by_hand)
     if isinstance(found, str):
         return found
     found.before = [s for s in candidates if s not in after]
@@ -335,20 +328,33 @@ def left_halfway(items: Iterable[ast.stmt]) -> int:
     return next((n.lineno for n in odd if isinstance(n, ends)), 0)
 
 
-def touched_by(view: View, items: list[ast.stmt], own: str) -> set[int]:
-    """Return the statements whose results come from a Module, also by what running it kept."""
+def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = False) -> set[int]:
+    """Return the statements whose results come from a Module, also by what running it kept.
+
+    Where gradients stay with the weights, what is cut off stays where it is computed.
+    """
     names: set[str] = set()
     found: set[int] = set()
     left, ran = kept(view), False
     for item in items:
+        cut = by_hand and _cuts_off(item)
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
         ran |= from_model
-        if from_model or reads([item], own) & names or (ran and left.read_by(item)):
+        if cut:
+            names -= binds([item], own)
+        elif from_model or reads([item], own) & names or (ran and left.read_by(item)):
             found.add(id(item))
             names |= binds([item], own)
         else:
             names -= binds([item], own)
     return found
+
+
+def _cuts_off(item: ast.stmt) -> bool:
+    """Return whether a statement is ``x = (...).detach()``."""
+    value = item.value if isinstance(item, ast.Assign) else None
+    called = value.func if isinstance(value, ast.Call) and not value.args else None
+    return isinstance(called, ast.Attribute) and called.attr == "detach"
 
 
 def _switched(item: ast.stmt) -> set[str]:
@@ -367,9 +373,11 @@ def sort_out(
     losses: tuple[ast.expr, ...],
     touched: set[int],
     own: str,
+    by_hand: bool = False,
 ) -> Cut | str:
     """Which of the statements between belong inside, which move, which stay."""
     found = Cut()
+    passed = Between(view, (), own)  # what the next statement that stays comes before
     for item in after:
         before = [*found.inside]
         if item in inside:
@@ -383,22 +391,48 @@ def sort_out(
         if uses_results or id(item) in touched:
             if models(view, [item], own):
                 return f"line {item.lineno} uses the Module between loss and update"
+            if at_weights(view, item, by_hand):
+                return f"line {item.lineno} may look at gradients or weights before the update"
+            if _writes_results(item, binds(before, own)):
+                return f"line {item.lineno} may change what the gradients are computed from"
             found.moved.append(item)
         elif changed(item, own) & (reads(before, own) | binds(before, own)):
             rest = [*(s for s in inside if s.lineno > item.lineno), *losses]
-            needed = changed(item, own) & (reads(rest, own) | binds(before, own))
+            cleared = isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)
+            held = set() if cleared else binds(before, own)  # ``h = None`` behind is the same
+            needed = changed(item, own) & (reads(rest, own) | binds(rest, own) | held)
             (found.inside if needed else found.moved).append(item)
         elif changed(item, own) & reads(found.moved, own):
             return f"line {item.lineno} changes what line {found.moved[0].lineno} reads"
         elif leaves(item) and models(view, before, own):
             return f"line {item.lineno} may leave the round when the Module has computed"
         else:
+            nodes = (*found.inside, *found.moved)
+            passed = passed if passed.nodes == nodes else Between(view, nodes, own)
+            if nodes and passed.changed_by(item):
+                return f"line {item.lineno} may change what the loss was computed from"
             found.stays.append(item)
     made = binds(found.inside, own)
     kept = [s for s in found.inside if isinstance(s, ast.With) and filled(s) - made]
     if kept:
         return f"line {kept[0].lineno} keeps results while the loss is computed"
     return found
+
+
+def _writes_results(item: ast.stmt, names: set[str]) -> bool:
+    """Return whether a statement writes in place through ``.data`` of what the loss is made of."""
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr == "data"
+        and isinstance(n.ctx, ast.Load)
+        and dotted(n.value).partition(".")[0] in names
+        for n in ast.walk(item)
+    ) and any(
+        isinstance(n, ast.AugAssign)
+        or (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
+        or (isinstance(n, ast.Attribute) and n.attr.endswith("_"))
+        for n in ast.walk(item)
+    )
 
 
 def _tail(view: View, group: Group, own: str) -> str:
@@ -416,7 +450,7 @@ def _tail(view: View, group: Group, own: str) -> str:
             continue
         gradient = any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(item))
         handles = freezing.of(view).handles_weights(view, item)
-        if gradient or handles or models(view, [item], own):
+        if gradient or handles or models(view, [item], own) or at_weights(view, item):
             return f"line {item.lineno} looks at gradients or weights before the update"
     return ""
 

@@ -12,9 +12,9 @@ from migrate.training.cells import LossCell
 from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses
 from migrate.training.lines import Parts, edit
-from migrate.training.marks import Act, Mark, View
+from migrate.training.marks import Act, Mark, View, block_of
 from migrate.training.placing import Place
-from migrate.training.slices import Region, block_of
+from migrate.training.slices import Region
 from migrate.training.steps import Step
 
 

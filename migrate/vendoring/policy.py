@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.mapping.table import Table, TableError, is_pattern, read_toml
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 FILE = "followed.toml"
 

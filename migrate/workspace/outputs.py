@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 _LISTED = 10
 

@@ -13,8 +13,10 @@ from migrate.codegen import helper_copy
 from migrate.engine import caught, rewrite
 from migrate.engine.rewrite import Analysed, Options, Rewritten
 from migrate.mapping import table, table_lint
-from migrate.records.errors import Problem, last_place
+from migrate.records.outcomes import Problem, last_place
 from migrate.records.result import Entry
+from migrate.rules import own_rules
+from migrate.rules.registry import Registry
 from migrate.syntax.deep import uncollected
 from migrate.syntax.source import Source, read
 from migrate.vendoring.follow import Followed, follow
@@ -60,12 +62,16 @@ class ConvertedText:
 
 
 def convert_text(
-    text: str, table: table.Table | None = None, train_style: str = "cells"
+    text: str,
+    table: table.Table | None = None,
+    train_style: str = "cells",
+    rules: Registry | None = None,
 ) -> ConvertedText:
     """Convert the source of one module, helpers inline. Raises Unreadable when it is not Python."""
     source = read("module.py", text.encode("utf-8"))
-    built = rewrite.analyse({source.path: source}, table or _load(()), train_style)
-    made = rewrite.convert(built, source.path, Options("portable", "inline", ""))
+    built = rewrite.analyse({source.path: source}, table or load(())[0], train_style)
+    options = Options(rules=rules) if rules is not None else Options()
+    made = rewrite.convert(built, source.path, options)
     return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
 
 
@@ -82,7 +88,8 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
     if not request.source.is_dir() and found.failures:
         lost = found.failures[0]
         raise Problem(lost.where, lost.what, lost.why, lost.next_step)
-    rows, placement = _load(request.mappings, request.target), _place(request, tree, found)
+    rows, rules = load(request.mappings, request.target)
+    placement = _place(request, tree, found)
     followed = follow(sources, rows, request.wish, placement.home, _root(request, sources))
     if followed.sources:
         placement = _place_along(request, tree, found, followed)
@@ -90,7 +97,10 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
     built = _build(sources, rows, request, followed)
 
     def convert_one(path: str) -> Rewritten | Failure:
-        return _convert_one(built, path, request.target, placement, found.notebooks.get(path))
+        line = placement.imports.get(path, "")
+        style = "module" if line else "inline"
+        options = Options(request.target, style, line, placement.before(path), rules)
+        return _convert_one(built, path, options, found.notebooks.get(path))
 
     paths = [p for p in sources if not helper_copy.is_ours(sources[p].data)]
     sizes = {path: len(sources[path].data) for path in paths}
@@ -123,16 +133,18 @@ def _as_failure(path: str, result: Failure | parallel.Died) -> Failure:
     return result if isinstance(result, Failure) else _died(path, str(result))
 
 
-def _load(mappings: tuple[Path, ...], target: str = "portable") -> table.Table:
+def load(own: tuple[Path, ...], target: str = "portable") -> tuple[table.Table, Registry]:
+    """Read our rows and rules, and those in files of the user: ``*.py`` are rules."""
     try:
-        loaded = table.load(mappings, target=target)
+        loaded = table.load(own, target=target)
     except table.TableError as error:
         where, _, why = str(error).partition(": ")
         raise Problem(where, "mappings cannot be read", why, "correct that file") from error
-    for wrong in table_lint.broken(loaded, mappings):
+    for wrong in table_lint.broken(loaded, loaded.user_files):
         where = f"{wrong.file}: {wrong.key}"
         raise Problem(where, wrong.what, wrong.why, wrong.next_step)
-    return loaded
+    rules, loaded = own_rules.loaded((path for path in own if path.suffix == ".py"), loaded)
+    return loaded, rules
 
 
 def _inputs(request: Request) -> Tree:
@@ -214,14 +226,8 @@ def _build(
 
 
 def _convert_one(
-    built: Analysed,
-    path: str,
-    target: Literal["portable", "mint"],
-    placement: Placement,
-    notebook: Notebook | Template | None,
+    built: Analysed, path: str, options: Options, notebook: Notebook | Template | None
 ) -> Rewritten | Failure:
-    line = placement.imports.get(path, "")
-    options = Options(target, "module" if line else "inline", line, placement.before(path))
     try:
         made = rewrite.convert(built, path, options)
         ast.parse(made.data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import SCHEMA_VERSION, Record, Verification
 
 NAME = "torch2ms.json"

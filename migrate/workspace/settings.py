@@ -1,8 +1,8 @@
-"""Read [tool.torch2ms] of the nearest pyproject.toml, and find the mapping files of users.
+"""Read [tool.torch2ms] of the nearest pyproject.toml, and find the rows and rules of users.
 
 A package brings rows by an entry point: ``[project.entry-points."torch2ms.mappings"]`` with
-``any_name = "package.folder"``; every ``*.toml`` in that folder is a file of rows. The package is
-looked up, not imported.
+``any_name = "package.folder"``; every ``*.toml`` in that folder is a file of rows. It brings rules
+by one of the group ``torch2mindspore.rules``, with ``any_name = "package.module"``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.records.result import Frozen
 
 if sys.version_info >= (3, 11):
@@ -66,10 +66,12 @@ class CheckSettings(Frozen):
 
 
 class Settings(Frozen):
-    """[tool.torch2ms]: ``mappings`` are files with rows of the user; ``exclude`` and
-    ``train_style`` are as the options of convert, and so are ``follow`` and its kin."""
+    """[tool.torch2ms]: ``mappings`` are files with rows of the user, ``rules`` files or modules
+    with rules (as files, once read); ``exclude``, ``train_style``, ``follow`` and its kin are as
+    the options of convert."""
 
     mappings: tuple[Path, ...] = ()
+    rules: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     train_style: Literal["cells", "model"] = "cells"
     follow: tuple[str, ...] = ()
@@ -119,11 +121,30 @@ def _checked(path: Path, section: dict[str, Any]) -> Settings:
             f"{path}: {place}", "not a setting", first["msg"], _advice(str(first["loc"][-1]))
         ) from error
     rows = tuple(path.parent / item for item in found.mappings)
+    rules = tuple(str(_module(path.parent, item, f"{path}: rules")) for item in found.rules)
     along = tuple(path.parent / item for item in found.follow_path)
     check = found.check
     if check.baseline is not None:
         check = check.model_copy(update={"baseline": path.parent / check.baseline})
-    return found.model_copy(update={"mappings": rows, "check": check, "follow_path": along})
+    changed = {"mappings": rows, "check": check, "follow_path": along, "rules": rules}
+    return found.model_copy(update=changed)
+
+
+def _module(folder: Path, name: str, where: str) -> Path:
+    """Return the file of a module: a path, or a dotted name, in the folder or installed."""
+    if name.endswith(".py"):
+        path = folder / name
+    else:
+        path = folder.joinpath(*name.split(".")).with_suffix(".py")
+        if not path.is_file():
+            try:
+                spec = find_spec(name)
+            except (ImportError, ValueError):
+                spec = None
+            path = Path(spec.origin) if spec is not None and spec.origin else path
+    if not path.is_file():
+        raise Problem(where, f"no module {name}", f"there is no file {path}", "correct the name")
+    return path.resolve()
 
 
 def _advice(key: str) -> str:
@@ -134,20 +155,23 @@ def _advice(key: str) -> str:
 
 
 GROUP = "torch2ms.mappings"
+RULES = "torch2mindspore.rules"
 
 
 def mapping_files(settings: Settings, given: Sequence[Path] = ()) -> tuple[Path, ...]:
     """Files of installed packages, then of the project, then those given (--mappings).
 
+    Those that end in ``.py`` hold rules, the others rows.
+
     Raises:
         Problem: a file does not exist, or an entry point names a folder without rows.
     """
-    listed = (*settings.mappings, *given)
+    listed = (*settings.mappings, *map(Path, settings.rules), *given)
     for path in listed:
         if not path.is_file():
             raise Problem(
                 str(path), "no file of rows", "it does not exist, or is a folder",
-                "correct --mappings or mappings = [...] in [tool.torch2ms]",
+                "correct --mappings, or mappings and rules in [tool.torch2ms]",
             )  # fmt: skip
     return tuple(dict.fromkeys((*_installed(), *(path.resolve() for path in listed))))
 
@@ -155,6 +179,8 @@ def mapping_files(settings: Settings, given: Sequence[Path] = ()) -> tuple[Path,
 def _installed() -> Iterator[Path]:
     for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
         yield from _files(point)
+    for point in sorted(entry_points(group=RULES), key=lambda one: one.name):
+        yield _module(Path(), point.module, f"entry point {RULES}: {point.name}")
 
 
 def _files(point: EntryPoint) -> list[Path]:

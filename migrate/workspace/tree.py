@@ -11,7 +11,7 @@ from typing import Literal
 
 from pathspec import GitIgnoreSpec
 
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 from migrate.syntax.source import Source, Unreadable, read
 from migrate.workspace import notebook
 from migrate.workspace.jinja import SUFFIXES, Template, read_template

@@ -116,9 +116,10 @@ class Calling(Given):
             return args[1] if written == UNKNOWN else written
         if atom.kind == "foreign" and world.table.needs_torch(atom.name):
             return GIVEN  # a Tensor, mostly
+        passed = (*args, *(world.kinds[id(k.value)] for k in node.keywords))
         if atom.kind == "foreign":
-            return _of_numpy(python_results.foreign(atom.name, args), node)
-        given = python_results.given(atom.name, args) if atom.kind == "instance" else UNKNOWN
+            return _of_numpy(python_results.foreign(atom.name, passed), node)
+        given = python_results.given(atom.name, passed) if atom.kind == "instance" else UNKNOWN
         return _of_numpy(given, node)
 
     def _called_through(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.program import Class, Function, method_of
+from migrate.analysis.program import Class, File, Function, method_of
 from migrate.analysis.types import values
 from migrate.analysis.types.contents import is_plain, with_more
 from migrate.analysis.types.flow import Flow
@@ -162,8 +162,8 @@ class Classes:
         stored = [self._stored(c, name) for c in (*below, *above)]
         stored += self._put_outside(owner, name)
         if method is not None:
-            loose = self._put_by_any_name(owner, name, NOTHING)
-            return join(self._method(method), loose, *stored)
+            own = self._method(method)
+            return join(own, self._put_by_any_name(owner, name, own), *stored)
         own = self._stored(owner, name)
         found = own or self.world.inherited(key, name)
         if not found:
@@ -327,6 +327,10 @@ class Classes:
         elif isinstance(name, ast.Call) and getattr(name.func, "id", "") == "getattr":
             asked = getattr(name.args[1], "value", "") if len(name.args) > 1 else ""
             given = [*self._constants(str(asked)), *name.args[2:]]
+        elif isinstance(name, ast.JoinedStr):
+            parts = (p.value if isinstance(p, ast.FormattedValue) else p for p in name.values)
+            texts = [self._texts(unit, part, depth - 1) for part in parts]
+            return "".join(f"(?:{text})" if "|" in text else text for text in texts)
         else:
             return name_pattern(name)
         if not given or depth == 0 or None in given:
@@ -334,10 +338,17 @@ class Classes:
         return "|".join(sorted({self._texts(unit, g, depth - 1) for g in given if g is not None}))
 
     def _constants(self, name: str) -> Sequence[ast.expr | None]:
-        """Return what the bodies of classes bind a name to, and nothing else does."""
-        if name in self.world.index.stored_attributes or name in self._set_by_name:
+        """Return what the bodies of classes, and stores of constants, bind a name to.
+
+        ``x.name = y.name`` adds nothing; None stands for any other store.
+        """
+        if name in self._set_by_name:
             return (None,)
-        return [
+        given: list[ast.expr | None] = []
+        if name in self.world.index.stored_attributes:
+            files = self.world.program.files.values()
+            given = [value for file in files for value in _stores_of(file, name)]
+        return [v for v in given if getattr(v, "attr", "") != name] + [
             node.value
             for owner in self.world.program.classes.values()
             for node in owner.node.body
@@ -369,12 +380,15 @@ class Classes:
         """What is stored under a name that is not written out; ``known``: all other stores.
 
         What is registered as a Parameter or buffer can only be bound to a Tensor or None: torch
-        raises otherwise, but for a Module, and a Cell raises for that one too.
+        raises otherwise, but for a Module, and a Cell raises for that one too. What is a Tensor
+        as far as it is known is taken to hide no method that is called.
         """
         if not self._sets_any or name.startswith("__"):  # those are looked up in the class
             return NOTHING
         some: tuple[Stored, ...] = self.world._ask(("set by any name", owner.key), tuple)
         found = join(*(s.value for s in some if re.fullmatch(s.pattern, name)))
+        if found != UNKNOWN and is_all(known, "method") and is_all(found - UNKNOWN, "Tensor"):
+            return found - UNKNOWN
         if found and is_all(known, "Tensor") and self._registers(owner, name):
             return frozenset(a for a in found if a.kind in ("Tensor", "None"))
         return found
@@ -511,6 +525,23 @@ def _names(holder: Kind) -> Kind:
 
 def _targets(store: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
     return store.targets if isinstance(store, ast.Assign) else [store.target]
+
+
+def _stores_of(file: File, name: str) -> Iterator[ast.expr | None]:
+    """Yield what a file stores under an attribute; None for what no assignment writes out."""
+    for node in file.of(ast.Attribute):
+        if node.attr != name or isinstance(node.ctx, ast.Load):
+            continue
+        place: ast.AST = node
+        item = file.parents[id(node)]
+        among = item.elts if isinstance(item, ast.Tuple) else []
+        if among:
+            place, item = item, file.parents[id(item)]
+        value = item.value if isinstance(item, ast.Assign) and place in item.targets else None
+        if value is not None and among:
+            values = value.elts if isinstance(value, ast.Tuple) else []
+            value = values[among.index(node)] if len(values) == len(among) else None
+        yield value
 
 
 def _registers_tensor(call: ast.Call) -> bool:

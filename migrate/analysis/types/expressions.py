@@ -13,6 +13,7 @@ from migrate.analysis.types.annotations import annotated, is_generic
 from migrate.analysis.types.calling import Calling
 from migrate.analysis.types.frame import State, joined, widened
 from migrate.analysis.types.kinds import (
+    BINARY,
     BOOL,
     FLOAT,
     INT,
@@ -223,12 +224,28 @@ class Evaluator(Calling):
             left, right = (self.world.kinds[id(n)] for n in (node.left, node.right))
         self.saw_beside(node.left, right)
         self.saw_beside(node.right, left)
-        return self._made(node, binary(node.op, left, right))
+        return self._made(node, self.operated(node.op, left, right))
+
+    def operated(self, op: ast.operator, left: Kind, right: Kind, anew: bool = True) -> Kind:
+        """Return what an operator gives; ``anew``: it is no augmented assignment."""
+        if not any(a.kind in ("Object", "Module") for a in left | right):
+            return binary(op, left, right)
+        name = BINARY[type(op)]
+        asked = [(left, n) for n in (f"__{name}__", f"__i{name}__")[: 2 - anew]]
+        members = (
+            m for of, method in (*asked, (right, f"__r{name}__")) for a in of
+            if a.kind in ("Object", "Module") and "::" in a.name
+            for m in self.world.member(a.name, method)
+        )  # fmt: skip
+        functions = [self.world.function_of(m.name) for m in members]
+        return join(*(self.world.returns_any(f) for f in functions if f is not None)) or UNKNOWN
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:
         value = self.kind(node.operand)
         if isinstance(node.op, ast.Not):
             return BOOL
+        if any(a.kind in ("Object", "Module") for a in value):
+            return UNKNOWN
         return value - BOOL | INT if value >= BOOL else value
 
     def _Compare(self, node: ast.Compare) -> Kind:

@@ -455,7 +455,7 @@ class Flow(Evaluator):
             kept = frozenset(a for a in now if contents.is_container(a))
             value = join(kept, binary(node.op, load - shared, other) if load - shared else NOTHING)
         else:
-            value = contents.made_at(binary(node.op, load, other), id(node))
+            value = contents.made_at(self.operated(node.op, load, other, False), id(node))
         self.bind(node.target, value if value != UNKNOWN else load)
 
     def _Delete(self, node: ast.Delete) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,6 +71,13 @@ HANDING_ON = frozenset("Identity Flatten Unflatten Dropout Dropout1d Dropout2d D
                        "AlphaDropout FeatureAlphaDropout".split())  # fmt: skip
 # what torch's layers hold that normalize, and hardly anything else
 STATISTICS = frozenset({"running_mean", "running_var"})
+
+# what the methods of operators are called
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift",
+    ast.RShift: "rshift", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
 
 _NAMES = ("class", "ref", "function", "Module")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Mapping
 
+from migrate.analysis.types import rivals
 from migrate.analysis.types.kinds import (
     ARRAY,
     BOOL,
@@ -65,6 +67,11 @@ logaddexp logical_and logical_not logical_or logical_xor maximum minimum mod mul
 negative not_equal positive power rad2deg reciprocal remainder rint sign sin sinh sqrt
 square subtract tan tanh true_divide trunc
 """.split()
+)
+# modules of Python's whose objects hold, or whose functions give, what they are passed
+_STANDARD_HOLDING = frozenset(
+    "asyncio collections concurrent contextlib functools multiprocessing operator pickle queue "
+    "threading types unittest weakref".split()
 )
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
 # what draws one number unless it is given more arguments than these
@@ -163,9 +170,9 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
     if name == "itertools.repeat":
         return sequence("iterator", first)
     if name == "collections.OrderedDict":
-        return frozenset((Atom("dict", items=_dict_values(first) if args else (NOTHING,)),))
+        return frozenset((Atom("dict", name, _dict_values(first) if args else (NOTHING,)),))
     if name == "collections.defaultdict":
-        return frozenset((Atom("dict", items=(_made_by(first),)),))
+        return frozenset((Atom("dict", name, (_made_by(first),)),))
     if name.startswith("numpy.random.") and _draws_one(name, args):
         return SCALAR
     if name == "collections.namedtuple":
@@ -174,9 +181,35 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return UNKNOWN
     if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):
         return TENSOR if any(is_all(value, "Tensor") for value in args) else UNKNOWN
-    if name.startswith("numpy."):
-        return ARRAY if name.rpartition(".")[2] in _ARRAYS else kind("instance", name)
+    last = name.rpartition(".")[2]
+    if name.startswith("numpy.") and last in _ARRAYS:
+        return ARRAY
+    handed = hands_on(name) or name.startswith("numpy.")
+    if handed and any(map(may_be_torchs, args)):
+        return kind("instance", name) if last[:1].isupper() else UNKNOWN
     return kind("instance", name)
+
+
+def hands_on(name: str) -> bool:
+    """Return whether foreign code may give, or keep, a Tensor or a Module that it is passed."""
+    root = name.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        return root in _STANDARD_HOLDING
+    return root not in rivals.WITHOUT_TORCH
+
+
+def may_be_torchs(value: Kind) -> bool:
+    """Return whether a value is, holds or computes something of torch's in some case."""
+    return any(
+        a.kind in _TORCHS
+        or (a.kind in ("list", "tuple", "dict", "iterator", "instance") and any(
+            map(may_be_torchs, a.items)))
+        for a in value
+    )  # fmt: skip
+
+
+_TORCHS = frozenset("Tensor Module Object Optimizer torch ref class function method partial "
+                    "callable".split())  # fmt: skip
 
 
 def is_of_elements(name: str) -> bool:
@@ -200,7 +233,9 @@ def given(name: str, args: tuple[Kind, ...]) -> Kind:
     if owner.startswith(_GENERATORS) and _draws_one(name, args):
         return SCALAR
     numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)
-    return ARRAY if numbers and last not in _NO_ARRAYS else kind("instance")
+    if numbers and last not in _NO_ARRAYS:
+        return ARRAY
+    return UNKNOWN if hands_on(name) and any(map(may_be_torchs, args)) else kind("instance")
 
 
 def _draws_one(name: str, args: tuple[Kind, ...]) -> bool:

@@ -96,6 +96,13 @@ _PLAIN = frozenset(
     "setuptools simplejson six tabulate tensorboard tensorboardX termcolor toml tomli tqdm typer "
     "typing_extensions ujson wandb yacs yaml".split()
 )
+# none of their functions gives a Tensor or a Module that it is passed
+WITHOUT_TORCH = _ARRAYS | _PLAIN | frozenset(
+    "IPython PIL av bs4 datasets decord gensim joblib lmdb lxml matplotlib nltk networkx "
+    "open3d openpyxl optuna pandas plotly polars pyarrow pycocotools scipy seaborn shapely "
+    "sentencepiece sklearn soundfile spacy statsmodels sympy tensorflow tokenizers trimesh "
+    "xgboost".split()
+)  # fmt: skip
 
 
 def _signatures(text: str) -> Mapping[str, tuple[Signature, ...]]:

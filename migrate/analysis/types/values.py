@@ -28,7 +28,12 @@ from migrate.analysis.types.kinds import (
     unknown_but_for,
 )
 from migrate.analysis.types.outside import followed_kind
-from migrate.analysis.types.python_results import METHOD_RESULTS, dict_method, pair_values
+from migrate.analysis.types.python_results import (
+    METHOD_RESULTS,
+    dict_method,
+    hands_on,
+    pair_values,
+)
 from migrate.analysis.types.world import World
 from migrate.mapping.names import canonical
 
@@ -105,6 +110,8 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
         is_method = world.table.kind(full) == "method"
         return kind("method", full) if is_method else world.results.of_call(full)
+    if what == "instance" and atom.name and hands_on(atom.name):
+        return UNKNOWN  # it may hold something of torch's
     if what in ("instance", "torch", "Optimizer"):
         return kind("instance", f"{atom.name}.{name}" if atom.name else "")
     if what == "partial" and name == "func":

@@ -65,7 +65,7 @@ WORDS = {
 
 
 def kind_of(name: str, module: str = "") -> str:
-    """The kind of a class of either framework, "" for a class of the user's own."""
+    """Return the kind of a class of either framework, "" for a class of the user's own."""
     own = module and not module.startswith(("torch.", "mindspore."))
     return "" if own else KINDS.get(name.lower(), "")
 
@@ -78,12 +78,12 @@ def family(kind: str) -> str:
 
 
 def role(name: str) -> str:
-    """A tensor's part in its layer, spelled as torch does."""
+    """Return a tensor's part in its layer, spelled as torch does."""
     return ROLES.get(name, name)
 
 
 def words(path: str) -> tuple[str, ...]:
-    """The words and numbers of a dotted name, reduced to common ones: ``bn1`` gives bn, 1."""
+    """Return the words and numbers of a dotted name, as common ones: ``bn1`` gives bn, 1."""
     found: list[str] = []
     for step in path.lower().replace("_", ".").split("."):
         stem = step.rstrip("0123456789")
@@ -93,7 +93,7 @@ def words(path: str) -> tuple[str, ...]:
 
 
 def likeness(one: str, other: str) -> float:
-    """How alike two dotted names are, from 0 to 1."""
+    """Return how alike two dotted names are, from 0 to 1."""
     if one == other:
         return 1.0
     left, right = words(one), words(other)
@@ -104,7 +104,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _initial(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
-    """``q`` and ``wq``, ``k`` and ``k_proj``: one of the words is a letter that the other has."""
+    """Return whether a word is a letter that the other has: ``q``, ``wq``; ``k``, ``k_proj``."""
     letters = set(left[-2:]) & set("qkvo")
     return bool(letters) and any(
         word in (f"w{letter}", f"{letter}w", letter) for word in right[-2:] for letter in letters
@@ -165,7 +165,7 @@ class Side:
     partial: bool = False
 
     def below(self, path: str) -> tuple[str, ...]:
-        """All paths below one."""
+        """Return all paths below one."""
         prefix = f"{path}." if path else ""
         return tuple(p for p in self.kinds if p != path and p.startswith(prefix))
 
@@ -189,7 +189,7 @@ class Side:
         }
 
     def _numbered(self, owner: str) -> Iterator[tuple[tuple[str, str, str], int, str]]:
-        """Each step of a path: what it is counted among, its number (-1: none), and itself."""
+        """Yield for each step of a path what it is counted among, its number or -1, and itself."""
         steps = owner.split(".")
         for depth, step in enumerate(steps):
             stem = step.rstrip("0123456789")
@@ -199,7 +199,7 @@ class Side:
 
     @cached_property
     def owners(self) -> frozenset[str]:
-        """The paths that hold tensors themselves."""
+        """Return the paths that hold tensors themselves."""
         return frozenset(weight.owner for weight in self.weights)
 
 
@@ -253,7 +253,7 @@ def _shapes(spec: Mapping[str, Any]) -> tuple[Shape, ...]:
 
 
 def _ranks(paths: Sequence[str], calls: Sequence[Call], owners: set[str]) -> dict[str, float]:
-    """When each owner of weights first ended, as a share of them all.
+    """Return when each owner of weights first ended, as a share of them all.
 
     What was never called as a Cell follows what was registered before it.
     """

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from migrate.parity.hand.inventory import Shape, Side, Weight, likeness, words
-from migrate.records.errors import Problem
+from migrate.records.outcomes import Problem
 
 PIECES = (2, 3, 4)
 ORDERED = ("q", "k", "v")
@@ -54,7 +54,7 @@ class Fused:
 
 
 def fuse_named(torch: Sequence[Weight], mindspore: Sequence[Weight]) -> Fused:
-    """The pieces that are called q, k and v, where as many wholes are on the other side.
+    """Return the pieces that are called q, k and v, where as many wholes are on the other side.
 
     They go before all else: each by itself has the shape of many a layer.
     """
@@ -116,7 +116,7 @@ Group = tuple[_Piece, ...]
 
 
 def _pieces(whole: Weight, candidates: Sequence[Weight], join: bool) -> Group:
-    """The nearest group of tensors of one role that make up the whole."""
+    """Return the nearest group of tensors of one role that make up the whole."""
     groups = list(_equal(whole, candidates, join))
     groups = groups or list(_unequal(whole, candidates)) or list(_stacked(whole, candidates, join))
     return min(groups, key=lambda group: _group_cost(whole, group)) if groups else ()
@@ -158,7 +158,7 @@ def _stacked(whole: Weight, candidates: Sequence[Weight], join: bool) -> Iterato
 
 
 def _piece_shape(whole: Shape, count: int, turned: bool, join: bool) -> Shape:
-    """The shape of one of ``count`` pieces; empty where the whole does not divide."""
+    """Return the shape of one of ``count`` pieces; empty where the whole does not divide."""
     axis = 1 if turned and join else 0
     if len(whole) <= axis or whole[axis] % count or (turned and len(whole) != 2):
         return ()
@@ -196,7 +196,7 @@ def _split(whole: Weight, pieces: Group) -> Iterator[Part]:
 
 
 def _join(whole: Weight, pieces: Group) -> Iterator[Part]:
-    """A turned whole holds its pieces side by side."""
+    """Yield the parts that join pieces; a turned whole holds them side by side."""
     axis = 1 if pieces[0].turned else 0
     for piece, rows in zip(pieces, _rows(pieces), strict=True):
         yield Part(piece.weight.place, whole.place, piece.layout, rows=rows, axis=axis)
@@ -277,7 +277,7 @@ def assign(
     """Matrices and kernels first; vectors then follow those of their layers."""
     many = [w for w in one if len(w.shape) > 1], [w for w in other if len(w.shape) > 1]
     first = _assign(torch, mindspore, *many, {})
-    owners = _couples(first.matches)
+    owners = couples((m.torch.owner, m.mindspore.owner) for m in first.matches)
     taken = ({m.torch.place for m in first.matches}, {m.mindspore.place for m in first.matches})
     rest = (
         [w for w in one if w.place not in taken[0]],
@@ -287,16 +287,16 @@ def assign(
     return Assigned((*first.matches, *second.matches), second.torch_left, second.mindspore_left)
 
 
-def _couples(matches: Sequence[Match]) -> dict[str, str]:
-    """Layers whose matrices went to one layer, from where no others came."""
+def couples(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return those on the left that went to one on the right, from where no others came."""
     there: dict[str, set[str]] = {}
     back: dict[str, set[str]] = {}
-    for match in matches:
-        there.setdefault(match.torch.owner, set()).add(match.mindspore.owner)
-        back.setdefault(match.mindspore.owner, set()).add(match.torch.owner)
+    for one, other in pairs:
+        there.setdefault(one, set()).add(other)
+        back.setdefault(other, set()).add(one)
     return {
-        one: cell for one, cells in there.items() for cell in cells
-        if len(cells) == 1 and len(back[cell]) == 1
+        one: other for one, others in there.items() for other in others
+        if len(others) == 1 and len(back[other]) == 1
     }  # fmt: skip
 
 
@@ -304,7 +304,7 @@ def _assign(
     torch: Side, mindspore: Side, one: Sequence[Weight], other: Sequence[Weight],
     owners: Mapping[str, str],
 ) -> Assigned:  # fmt: skip
-    """The cheapest pairs of tensors with shapes that fit, each tensor at most once."""
+    """Return the cheapest pairs of tensors with shapes that fit, each tensor at most once."""
     if not one or not other:
         return Assigned((), tuple(one), tuple(other))
     known: dict[tuple[str, str], float] = {}
@@ -480,7 +480,7 @@ def _choices(matches: Sequence[Match], unsure: Sequence[Match]) -> list[Mapping[
 
 
 def with_choice(matching: Matching, change: Mapping[str, Part]) -> tuple[Part, ...]:
-    """The parts with some of them exchanged."""
+    """Return the parts with some of them exchanged."""
     return tuple(change.get(part.key, part) for part in matching.parts)
 
 
@@ -507,7 +507,7 @@ def text(
     cells: Mapping[str, str], parts: Sequence[Part],
     ambiguous: Sequence[tuple[str, tuple[str, ...]]],
 ) -> str:  # fmt: skip
-    """The file; tensors with other plausible partners are marked."""
+    """Return the file; tensors with other plausible partners are marked."""
     unsure = dict(ambiguous)
     lines = [HEAD, "[cells]"]
     lines += [f"{json.dumps(path)} = {json.dumps(cell)}" for path, cell in cells.items() if path]

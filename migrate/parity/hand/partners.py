@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from migrate.parity.hand.inventory import Call, Side, family, likeness
-from migrate.parity.hand.matching import Part
+from migrate.parity.hand.matching import Part, couples
 
 NO = -1e9
 FIXED, KIND, FAMILY, NAME, SHAPE = 20.0, 2.0, 0.8, 1.0, 0.7
@@ -90,9 +91,13 @@ def _score(
 
 
 def pair_cells(
-    torch: Side, mindspore: Side, parts: Sequence[Part], fixed: Mapping[str, str]
-) -> dict[str, str]:
-    """Module paths -> Cell paths. The roots are a pair; ``fixed`` comes from a mapping file."""
+    torch: Side, mindspore: Side, parts: Sequence[Part], fixed: Mapping[str, str],
+    fits: Mapping[str, Sequence[str]],
+) -> dict[str, str]:  # fmt: skip
+    """Module paths -> Cell paths. The roots are a pair; ``fixed`` comes from a mapping file.
+
+    ``fits`` says which modules receive the numbers that a Cell receives.
+    """
     paired = {"": "", **fixed}
     _owners(torch, mindspore, parts, paired)
     _holders(torch, mindspore, parts, paired)
@@ -100,10 +105,35 @@ def pair_cells(
     for path, cell in list(paired.items()):  # a layer that holds its activation gives back more
         if torch.kinds.get(path) in ("linear", "conv") and mindspore.below(cell):
             del paired[path]
+    _fed_alike(torch, mindspore, fits, paired)
     leaves = [call for call in torch.calls if not torch.below(call.path)]
     others = [call for call in mindspore.calls if not mindspore.below(call.path)]
     paired.update(align(torch, mindspore, leaves, others, paired))
     return paired
+
+
+def _fed_alike(
+    torch: Side, mindspore: Side, fits: Mapping[str, Sequence[str]], paired: dict[str, str]
+) -> None:
+    """Pair layers without tensors that receive the same numbers, where there is one of each."""
+
+    def free(cell: str) -> list[str]:
+        kind = family(mindspore.kinds.get(cell, ""))
+        return [
+            path for path in fits[cell]
+            if kind and family(torch.kinds[path]) == kind
+            and path not in paired and path not in torch.owners
+        ]  # fmt: skip
+
+    taken = set(paired.values())
+    wanted = {
+        cell: free(cell) for cell in fits
+        if cell in mindspore.kinds and cell not in taken | mindspore.owners
+    }  # fmt: skip
+    rivals = Counter(path for paths in wanted.values() for path in paths)
+    for cell, paths in wanted.items():
+        if len(paths) == 1 and rivals[paths[0]] == 1:
+            _add(torch, mindspore, paired, paths[0], cell)
 
 
 def _add(torch: Side, mindspore: Side, paired: dict[str, str], path: str, cell: str) -> None:
@@ -116,20 +146,13 @@ def _add(torch: Side, mindspore: Side, paired: dict[str, str], path: str, cell: 
 
 def _owners(torch: Side, mindspore: Side, parts: Sequence[Part], paired: dict[str, str]) -> None:
     """Layers whose own tensors all went to one layer, from where no other tensors came."""
-    there: dict[str, set[str]] = {}
-    back: dict[str, set[str]] = {}
-    for part in parts:
-        path, cell = part.key.rpartition(".")[0], _layer(mindspore, part.place)
-        there.setdefault(path, set()).add(cell)
-        back.setdefault(cell, set()).add(path)
-    for path, cells in there.items():
-        cell = next(iter(cells))
-        if len(cells) == 1 and len(back[cell]) == 1:
-            _add(torch, mindspore, paired, path, cell)
+    layers = ((part.key.rpartition(".")[0], _layer(mindspore, part.place)) for part in parts)
+    for path, cell in couples(layers).items():
+        _add(torch, mindspore, paired, path, cell)
 
 
 def _layer(side: Side, place: str) -> str:
-    """The layer that a tensor belongs to: BatchNorm3d keeps a BatchNorm2d inside."""
+    """Return the layer that a tensor belongs to: BatchNorm3d keeps a BatchNorm2d inside."""
     cell = place.rpartition(".")[0]
     outer = cell.rpartition(".")[0]
     while outer and side.kinds.get(cell) and side.kinds.get(outer) == side.kinds[cell]:
@@ -169,7 +192,7 @@ def _results(side: Side, path: str) -> object:
 
 
 def _held(places: Sequence[str], side: Side) -> dict[str, set[str]]:
-    """Path -> the tensors at and below it."""
+    """Return path -> the tensors at and below it."""
     found: dict[str, set[str]] = {}
     for place in places:
         path = place.rpartition(".")[0]
@@ -183,7 +206,7 @@ def _held(places: Sequence[str], side: Side) -> dict[str, set[str]]:
 
 
 def _nested(paired: Mapping[str, str], path: str, cell: str) -> bool:
-    """Whether a pair lies inside the pairs around it, on both sides alike."""
+    """Return whether a pair lies inside the pairs around it, on both sides alike."""
     return all(
         _inside(path, other) == _inside(cell, partner) and
         _inside(other, path) == _inside(partner, cell)

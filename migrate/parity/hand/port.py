@@ -21,26 +21,28 @@ from migrate.parity.checks import (
     GUILTY,
     NUMERIC,
     PARAMETERS,
-    by_path,
     check_of,
+    inside_of,
     is_counted,
+    local_of,
     order_of,
     owner,
     summed,
 )
-from migrate.parity.climb import Found, Progress, climb
+from migrate.parity.climb import Found, Journal, Progress, climb
 from migrate.parity.compare import Measure, merge, worst
+from migrate.parity.diagnose import MEANT, first_guilty_of_port
 from migrate.parity.exchange import ArrayStore, read_index
-from migrate.parity.hand.inventory import kind_of, mindspore_side, torch_side
+from migrate.parity.hand.flow import Fits, Flow
+from migrate.parity.hand.inventory import family, kind_of, mindspore_side, torch_side
 from migrate.parity.hand.matching import Fixed, Matching, Part, match, with_choice, with_sums
 from migrate.parity.hand.matching import text as mapping_text
-from migrate.parity.hand.narrowing import MEANT, first_guilty
 from migrate.parity.hand.partners import pair_cells
-from migrate.parity.journal import Journal
+from migrate.parity.messages import Ran
 from migrate.parity.recorded import unlike_training
 from migrate.parity.request import Address, VerifyRequest
 from migrate.parity.session import LOST, Killed, Mode, Session, Sides, stateless
-from migrate.parity.worker import Payload, Worker, WorkerLost
+from migrate.parity.worker import Payload, Worker, WorkerError, WorkerLost
 from migrate.records.outcomes import Verdict, Why
 from migrate.records.result import Check, Guilty, PairResult, Rung
 
@@ -48,6 +50,14 @@ TRIES = 24
 BETTER = 0.5  # another choice must at least halve the error to be taken while something is wrong
 RATE = 1e-6
 EVEN_MASKS = "dropout lies in another order of axes: scaled by 1 + p instead of masked"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The error of the whole model (0: it agrees), and which modules receive what Cells receive."""
+
+    error: float
+    fits: Fits
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,8 @@ class Port(Session[tuple[PairResult, str]]):
     parts: tuple[Part, ...] = ()
     pairs: dict[str, str] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
-    raw: dict[tuple[str, str], list[Payload]] = field(default_factory=dict)
+    fits: Fits = field(default_factory=dict)
+    raw: dict[tuple[str, str], list[Ran]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -149,14 +160,14 @@ class Port(Session[tuple[PairResult, str]]):
         except WorkerLost as lost:
             self.trace = {"calls": [], "error": lost.why}
             self.open_mindspore()
-        torch = torch_side(self.torch, read_index(folder))
+        torch = torch_side(self.torch, self._index)
         mindspore = mindspore_side(self.mindspore, self.trace)
         fixed = self.pair.fixed
         matching = with_sums(match(torch, mindspore, fixed.parts), torch)
         self.matching = self._with_ties(matching)
         self.constants = self._constants(self.matching.parts)
         self.parts = self._tried()
-        self.pairs = pair_cells(torch, mindspore, self.parts, fixed.cells)
+        self.pairs = pair_cells(torch, mindspore, self.parts, fixed.cells, self.fits)
 
     def _with_ties(self, matching: Matching) -> Matching:
         """Give tensors that torch shares, and MindSpore keeps twice, the shared numbers."""
@@ -200,28 +211,74 @@ class Port(Session[tuple[PairResult, str]]):
         """Return the parts under which the whole model agrees, or comes nearest."""
         best, choices = self.matching.parts, list(self.matching.choices)
         self.failed = self._load(best)
-        if self.trace["error"] or not choices:
+        if self.trace["error"]:
             return best
-        error = self._error()
+        flow = Flow(torch_side(self.torch, self._index), mindspore_side(self.mindspore, self.trace))
+        best, error = self._flowed(flow, best)
         for change in choices[:TRIES]:
             if error == 0.0:
                 break
             parts = with_choice(replace(self.matching, parts=best), change)
-            self._load(parts)
-            now = self._error()
+            now = self._ran_with(parts).error
             if now < BETTER * error:
-                best, error = parts, now
+                best, error = self._flowed(flow, parts)
+        self.fits = self._ran_with(best).fits
         self.failed = self._load(best)
         return best
 
-    def _error(self) -> float:
-        """Return the error of the whole model in eval mode: 0 when it agrees, or infinity."""
-        for answer in self.forward(training=False, mode="pynative", root_only=True):
-            measure = _root([answer])
-            if measure.verdict in FINE:
-                return 0.0
-            return float("inf") if measure.error is None else measure.error
-        return float("inf")
+    def _flowed(self, flow: Flow, parts: tuple[Part, ...]) -> tuple[tuple[Part, ...], float]:
+        """Return the parts exchanged by the numbers that flow, and the error that is left."""
+        best, ran = parts, self._ran_with(parts)
+        forks: Iterator[tuple[Part, ...]] = iter(())
+        fresh = True
+        for _ in range(TRIES):
+            if ran.error == 0.0:
+                break
+            if fresh:
+                best, ran = self._settled(flow, best, ran)
+                forks = flow.forks(best, ran.fits)
+            other = next(forks, None)
+            if other is None:
+                break
+            other, now = self._settled(flow, other, self._ran_with(other))
+            further = _reached(flow, other, now) > _reached(flow, best, ran)
+            fresh = now.error < BETTER * ran.error or (further and now.error <= ran.error)
+            if fresh:
+                best, ran = other, now
+        return best, ran.error
+
+    def _settled(
+        self, flow: Flow, parts: tuple[Part, ...], ran: Trial
+    ) -> tuple[tuple[Part, ...], Trial]:
+        """Exchange layers until each that can receives its partner's numbers."""
+        for _ in range(len(flow.couples(parts))):
+            changed = flow.settled(parts, ran.fits) if ran.error else None
+            now = self._ran_with(changed) if changed else ran
+            if changed is None or _reached(flow, changed, now) <= _reached(flow, parts, ran):
+                break
+            parts, ran = changed, now
+        return parts, ran
+
+    def _ran_with(self, parts: tuple[Part, ...]) -> Trial:
+        """Load the parts and run the whole model once in eval mode."""
+        self._load(parts)
+        asked = {
+            "folder": str(self.recorded(training=False)), "mode": "pynative", "paths": {"": ""},
+            "strictness": self.strictness, "scratch": str(self.folder / "probes"),
+        }  # fmt: skip
+        try:
+            answer = self.ask(self.sides.mindspore, "fits", asked)
+        except WorkerLost:
+            self.open_mindspore()
+            return Trial(float("inf"), {})
+        measure = Measure.of(answer["local"])
+        if measure.verdict in FINE:
+            return Trial(0.0, answer["fits"])
+        return Trial(float("inf") if measure.error is None else measure.error, answer["fits"])
+
+    @property
+    def _index(self) -> Mapping[str, Any]:
+        return read_index(self.recorded(training=False))
 
     def opening(self) -> tuple[list[Rung], list[Check]]:
         both = (
@@ -285,19 +342,19 @@ class Port(Session[tuple[PairResult, str]]):
         return before
 
     def judged(
-        self, rung: str, mode: Mode, answers: Sequence[Payload], index: Mapping[str, Any]
+        self, rung: str, mode: Mode, answers: Sequence[Ran], index: Mapping[str, Any]
     ) -> tuple[Check, ...]:
         """Return one Check a paired Cell, in the order of torch's calls; the root is the last."""
-        found: dict[str, list[Payload]] = {}
+        found: dict[str, list[Ran]] = {}
         for answer in answers:
-            found.setdefault(answer["path"], []).append(answer)
+            found.setdefault(answer.path, []).append(answer)
         order = order_of(index)
         root = _root(found.get("", []))
         checks = []
         for path in sorted(found, key=lambda p: order.get(p, 0)):
             measure = self._decided(path, found[path], root.verdict) if path else root
-            local = by_path(found[path], "local").get(path)
-            inside = by_path(found[path], "cumulative").get(path) if path else None
+            local = local_of(found[path]).get(path)
+            inside = inside_of(found[path]).get(path) if path else None
             checks.append(check_of(
                 self, rung, mode, path, order.get(path, 0), measure,
                 local=merge(local).error if local else None,
@@ -311,9 +368,9 @@ class Port(Session[tuple[PairResult, str]]):
         left = kind_of(module["class"], module["classes"][0])
         return bool(left) and left == kind_of(cell["class"], cell["module"])
 
-    def _decided(self, path: str, answers: Sequence[Payload], root: Verdict) -> Measure:
+    def _decided(self, path: str, answers: Sequence[Ran], root: Verdict) -> Measure:
         agrees = root in FINE
-        inside, local = by_path(answers, "cumulative"), by_path(answers, "local")
+        inside, local = inside_of(answers), local_of(answers)
         if not inside and not local:
             return Measure.none(Why.NOT_CALLED)
         whole = merge(inside[path]) if inside else None
@@ -332,7 +389,7 @@ class Port(Session[tuple[PairResult, str]]):
         if agrees:
             counted = alike and alone.verdict is not Verdict.SHAPE
             return alone if counted else Measure.none(Why.ELSEWHERE)
-        fed = max((answer["fed"] for answer in answers if "fed" in answer), default=0.0)
+        fed = max((answer.fed or 0.0 for answer in answers), default=0.0)
         fits = alone.verdict is Verdict.SHAPE and root is Verdict.DIVERGED  # the model's shape does
         if fits and (not alike or fed > MEANT):
             return Measure.none(Why.ELSEWHERE)
@@ -341,7 +398,7 @@ class Port(Session[tuple[PairResult, str]]):
         return Measure.none(Why.OTHER_INPUT)
 
     def gradient_checks(
-        self, mode: Mode, whole: Sequence[Payload], local: Sequence[Payload],
+        self, mode: Mode, whole: Sequence[Ran], local: Sequence[Ran],
         order: Mapping[str, int], blamed: frozenset[str],
     ) -> tuple[Check, ...]:  # fmt: skip
         """Return the whole model's gradients at the root; each Cell's own where that is wrong.
@@ -350,11 +407,11 @@ class Port(Session[tuple[PairResult, str]]):
         """
         outer: dict[str, list[Measure]] = {}
         for answer in whole:
-            measure = Measure.of(answer["local"])
-            if measure.detail and answer["name"]:
-                measure = replace(measure, detail=f"{answer['name']}: {measure.detail}")
-            outer.setdefault(owner(answer["name"]), []).append(measure)
-        inner = by_path([answer for answer in local if answer["path"]], "local")
+            measure = answer.measure
+            if measure.detail and answer.name:
+                measure = replace(measure, detail=f"{answer.name}: {measure.detail}")
+            outer.setdefault(owner(answer.name), []).append(measure)
+        inner = local_of([answer for answer in local if answer.path])
         root = merge([measure for measures in outer.values() for measure in measures])
         checks = []
         for path in sorted((set(outer) | set(inner)) - {""}, key=lambda p: order.get(p, 0)):
@@ -370,6 +427,14 @@ class Port(Session[tuple[PairResult, str]]):
         checks.append(check_of(self, "gradients", mode, "", last, root, local=root.error))
         return tuple(checks)
 
+    def counts_alone(self, path: str, measure: Measure) -> bool:
+        """Return whether both are layers of the frameworks that stand in for each other."""
+        module, cell = self.modules[path], self.cells[self.pairs[path]]
+        kinds = (kind_of(module["class"], module["classes"][0]),
+                 kind_of(cell["class"], cell["module"]))  # fmt: skip
+        called = measure.verdict not in (Verdict.BLOCKED, Verdict.SHAPE) or kinds[0] == kinds[1]
+        return called and bool(kinds[0]) and family(kinds[0]) == family(kinds[1])
+
     def is_searched(self, mode: Mode, checks: Sequence[Check]) -> bool:
         right = all(check.verdict in (*FINE, Verdict.NOT_RUN) for check in checks)
         return mode == "pynative" and not right
@@ -377,15 +442,24 @@ class Port(Session[tuple[PairResult, str]]):
     def result(
         self, rungs: Sequence[Rung], checks: Sequence[Check], seconds: float
     ) -> tuple[PairResult, str]:
-        matching = self.matching
+        unsure = self._unsure()
         found = self._blank(
             inputs=tuple(self.torch["inputs"]), environment=self.versions,
             verdict=worst([rung.verdict for rung in rungs if is_counted(rung)]),
-            guilty=first_guilty(self, checks), rungs=tuple(rungs), checks=tuple(checks),
+            guilty=first_guilty_of_port(self, checks), rungs=tuple(rungs), checks=tuple(checks),
             unmatched=_unmatched(self), cells=self.paths,
-            ambiguous=tuple(f"{key}: or {', '.join(o)}" for key, o in matching.ambiguous),
+            ambiguous=tuple(f"{key}: or {', '.join(others)}" for key, others in unsure),
         )  # fmt: skip
-        return found, mapping_text(self.pairs, self.parts, matching.ambiguous)
+        return found, mapping_text(self.pairs, self.parts, unsure)
+
+    def _unsure(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the tensors whose partner is a guess, or not the one that names and order say."""
+        found = dict(self.matching.ambiguous)
+        chosen = {(part.key, part.place) for part in self.parts}
+        for part in self.matching.parts:
+            if (part.key, part.place) not in chosen:
+                found[part.key] = tuple(dict.fromkeys((part.place, *found.get(part.key, ()))))
+        return tuple(found.items())
 
     def _blank(self, **more: Any) -> PairResult:
         return PairResult(torch=self.pair.torch.text, mindspore=self.pair.mindspore.text, **more)
@@ -394,19 +468,25 @@ class Port(Session[tuple[PairResult, str]]):
         self, error: Exception, side: Literal["torch", "MindSpore"]
     ) -> tuple[PairResult, str]:
         if side == "torch":
-            missing = str(error).startswith(("NameError", "ImportError", "ModuleNotFoundError"))
+            missing = isinstance(error, WorkerError) and error.failed.missing
             what = (
                 "check module and name, and that the module can be imported from this folder"
                 if missing else "give --input that runs in torch"
             )  # fmt: skip
             return self._blank(detail=f"{self.pair.torch.text} in torch: {error}. Next: {what}"), ""
         cause = f"{self.pair.mindspore.text} in MindSpore: {error}"
+        place = error.failed.place if isinstance(error, WorkerError) else ""
         guilty = Guilty(rung="import", mode="pynative", torch="", mindspore="", cause=cause,
-                        mindspore_place=getattr(error, "place", ""))  # fmt: skip
+                        mindspore_place=place)  # fmt: skip
         rung = Rung(name="import", mode="pynative", verdict=Verdict.BLOCKED, detail=cause)
         return self._blank(
             verdict=Verdict.BLOCKED, guilty=guilty, rungs=(rung,), detail=cause
         ), ""  # fmt: skip
+
+
+def _reached(flow: Flow, parts: Sequence[Part], ran: Trial) -> int:
+    """Return how many layers receive the numbers of their partners."""
+    return sum(path in ran.fits.get(cell, ()) for path, cell in flow.couples(parts).items())
 
 
 def _speaks(numbers: Any) -> bool:
@@ -414,9 +494,9 @@ def _speaks(numbers: Any) -> bool:
     return bool(numbers.size and (numbers != numbers.flat[0]).any())
 
 
-def _root(answers: Sequence[Payload]) -> Measure:
+def _root(answers: Sequence[Ran]) -> Measure:
     """Return the measure of the whole model."""
-    return merge([Measure.of(one.get("local") or one["cumulative"]) for one in answers])
+    return merge([answer.measure for answer in answers])
 
 
 def _is_right(checks: Sequence[Check]) -> bool:

@@ -120,7 +120,7 @@ def _page(session: Recorded, checks: Sequence[Check], folder: Path, stem: str) -
 
 
 def template() -> Template:
-    """The page of one model; every text of the user's goes through the filter ``text``."""
+    """Return the page of one model; every text of the user's goes through the filter ``text``."""
     environment = Environment(
         loader=PackageLoader("migrate.parity.written", "."), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
@@ -151,7 +151,7 @@ def _one_line(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A Python string literal with double quotes, as formatters write it."""
+    """Return a Python string literal with double quotes, as formatters write it."""
     literal = repr(str(value))
     return literal if '"' in literal else f'"{literal[1:-1]}"'
 
@@ -178,7 +178,7 @@ def write_fixtures(session: Recorded, checks: Sequence[Check], folder: Path) -> 
         source = session.differentiated(local=False)
         _pack(source, folder / "gradients", read_index(source))
     if "loss" in rungs:
-        source = session.trained()
+        source = session.training_folder()
         _pack(source, folder / "training", read_index(source))
 
 
@@ -216,7 +216,7 @@ def _trimmed(index: Spec, rung: str, checks: Sequence[Check]) -> Spec:
 
 
 def _pack(source: Path, target: Path, index: Spec) -> None:
-    """The index, and of the arrays those that it names."""
+    """Write the index, and of the arrays those that it names."""
     target.mkdir()
     store = ArrayStore(source)
     arrays = {key: store.get(key) for key in dict.fromkeys(_keys(index))}
@@ -228,7 +228,7 @@ def _pack(source: Path, target: Path, index: Spec) -> None:
 
 
 def _keys(part: Any) -> Iterator[str]:
-    """The keys of all arrays that a description names, wherever they stand."""
+    """Yield the keys of all arrays that a description names, wherever they stand."""
     if isinstance(part, dict):
         if part.get("t") == "tensor":
             yield part["key"]
@@ -251,7 +251,7 @@ INIT = '''"""What the parity tests beside this folder stand on."""
 
 
 def copies() -> dict[str, str]:
-    """Every file that the tests import, directly or not: name -> text."""
+    """Return every file that the tests import, directly or not: name -> text."""
     waiting = list(FIRST)
     texts: dict[str, str] = {}
     origins: dict[str, str] = {}
@@ -291,7 +291,7 @@ def _imports(text: str, module: str) -> Iterator[tuple[ast.ImportFrom, str]]:
 
 
 def _relative(text: str, module: str) -> str:
-    """The text with ``from migrate.a.b import c`` as ``from .b import c``."""
+    """Return the text with ``from migrate.a.b import c`` as ``from .b import c``."""
     lines = text.splitlines(keepends=True)
     for node, needed in _imports(text, module):
         old = f"from {node.module} import"

@@ -27,6 +27,7 @@ from migrate.parity import importing
 from migrate.parity.cells import Net, held_at, load, open_net, tensors
 from migrate.parity.compare import Measure, merge
 from migrate.parity.importing import Tree
+from migrate.parity.messages import Event, Ran
 from migrate.parity.ms_draws import share_masks, silence
 from migrate.parity.ms_gradients import gradients
 from migrate.parity.ms_training import train
@@ -51,7 +52,7 @@ class Model:
     known: dict[tuple[str, str], Found] = field(default_factory=dict)
 
     def check_parameters(self) -> None:
-        """Every tensor of torch has its partner with equal bytes, and no weight is left over."""
+        """Assert that every tensor of torch has its partner, and that no weight is left over."""
         wrong = [f"torch {text}" for text in self.asked["missing"]]
         wrong += [f"torch {row['key']}: {row['why']}" for row in self.failed]
         held = [part["place"] for parts in self.net.parts.values() for part in parts]
@@ -63,7 +64,7 @@ class Model:
         assert not wrong, "\n".join(wrong)
 
     def check(self, rung: str, path: str, mode: str) -> None:
-        """One Cell on one rung; ``path`` is the one of its torch partner."""
+        """Assert that a Cell is right on a rung; ``path`` is the one of its torch partner."""
         measure = merge(self._measures(rung, path, mode))
         cell = self.asked["paths"][path] or "the whole model"
         said = f"{cell} ({rung}, {mode}): {measure.verdict.value}: {measure.detail}"
@@ -91,28 +92,25 @@ class Model:
         """Feed one Cell what its torch partner received."""
         alone = {path: self.asked["paths"][path]}
         request = {**self._request(folder, mode), "paths": alone}
-        seen: list[dict[str, Any]] = []
+        seen: list[Event] = []
         replay(self.net, {**request, "whole": False, "root_only": False}, seen.append)
-        return [Measure.of(event["check"]["local"]) for event in seen if "check" in event]
+        return [event.measure for event in seen if isinstance(event, Ran)]
 
     def _whole(self, kind: str, mode: str) -> Found:
         """Differentiate or train the whole model once: (rung, owner of the tensor, measure)."""
         request = self._request(kind, mode)
-        seen: list[dict[str, Any]] = []
+        seen: list[Event] = []
         if kind == "gradients":
             gradients(self.net, request, seen.append)
         else:
             given = {name: self.asked[name] for name in ("loss", "optimizer")}
             train(self.net, self.names, {**request, **given}, seen.append)
-        answers = [event["check"] for event in seen if "check" in event]
-        return [
-            (one.get("rung", kind), _owner(one["name"]), Measure.of(one["local"]))
-            for one in answers
-        ]
+        answers = [event for event in seen if isinstance(event, Ran)]
+        return [(one.rung or kind, _owner(one.name), one.measure) for one in answers]
 
 
 def _owner(name: str) -> str:
-    """The path of the Cell that a tensor belongs to; inputs are the whole model's."""
+    """Return the path of the Cell that a tensor belongs to; inputs are the whole model's."""
     return "" if name.startswith("input[") else name.rpartition(".")[0]
 
 
@@ -178,7 +176,7 @@ def _imported(code: Path, asked: dict[str, Any]) -> Iterator[ModuleType]:
 
 
 def check_torch(fixtures: Path, code: Path) -> None:
-    """The torch code gives what is recorded; skipped where torch or the code is not at hand.
+    """Assert that torch gives what is recorded; skipped where torch or the code is not at hand.
 
     In a process of its own: the frameworks bring the same libraries in other versions.
     """

@@ -14,12 +14,11 @@ from typing import Any
 import torch
 
 from migrate.parity import importing
-from migrate.parity.compare import Measure, compare
+from migrate.parity.compare import Measure, Strictness, compare
 from migrate.parity.exchange import Array, ArrayStore, Spec, decode, read_index
 from migrate.parity.importing import Tree
-from migrate.parity.tolerance import Strictness
 from migrate.parity.torch_model import named
-from migrate.parity.torch_values import describe
+from migrate.parity.torch_record import describe
 from migrate.records.outcomes import Verdict
 
 

@@ -18,19 +18,26 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Removal, Span
-from migrate.rules.dedent import comments_left, dedented, unwrapped
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Findings, Found, Part, Rewriting, foreign
+from migrate.rules.graph.unbound import own_error
 from migrate.sites.scene import Scene, once
+from migrate.syntax.blocks import comments_left, dedented, unwrapped
 from migrate.syntax.lines import (
     begins_line,
+    commented_end,
+    comments,
     first_start,
     indent_of,
+    line_begin,
     line_end,
     may_hold_comment,
     removed_span,
     step_of,
+    text_begin,
+    token,
+    words,
 )
 from migrate.syntax.trees import all_parameters, children, defaults, last_name
 
@@ -60,7 +67,7 @@ def without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
     start, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
     if may_hold_comment(scene.source, start, first):
         return ()
-    spans = (Span(start, first), *dedented(scene, node, node.body))
+    spans = (Span(start, first), *dedented(scene.source, node, node.body))
     return tuple(scope.edit(scene, node, span) for span in spans)
 
 
@@ -79,28 +86,30 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
     if not begins_line(scene.source, node):
         return ()
     source = scene.source
-    line = source.line_of(source.span(node.body[-1]).end) + 1
-    while not source.data[source.line_start(line) :].lstrip(b" \t\f").startswith(b"else"):
-        line += 1
-    start, first = source.line_start(line), first_start(scene.source, node.orelse[0])
-    last = source.line_of(first)
-    if last == line or source.data[start : source.line_start(line + 1)].split() != [b"else:"]:
+    first = first_start(scene.source, node.orelse[0])
+    word = token(source, commented_end(source, node.body[-1]), first, "else")
+    assert word is not None
+    line, last = source.line_of(word.start), source.line_of(first)
+    start = source.line_start(line)
+    if last == line or words(source, start, source.line_start(line + 1)) != ["else", ":"]:
         return ()  # a comment beside the else, or its body on the same line
     breaks = _breaks(node.body)
     if not breaks:
         spans = [Span(start, source.line_start(line + 1))]
-        spans += [*comments_left(scene, node, line + 1, last), *dedented(scene, node, node.orelse)]
+        spans += [
+            *comments_left(scene.source, node, line + 1, last),
+            *dedented(scene.source, node, node.orelse),
+        ]
         return tuple(scope.edit(scene, node, span) for span in spans)
     function = scene.function(node)
     if function is None:
         return ()
     name = scope.free_local(scene, function, "broken")
-    word = source.data.index(b"else", start)
     begin = (f"{name} = False{source.newline}", indentation(scene.source, node))
     return (
         scope.put(scene, node, source.span(node).start, *begin),
         *(_marked(scene, b, name) for b in breaks),
-        scope.edit(scene, node, Span(word, word + 4), f"if not {name}"),
+        scope.edit(scene, node, word, f"if not {name}"),
     )
 
 
@@ -146,14 +155,15 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
     begin, start = source.span(node).start, source.span(first).start
     if may_hold_comment(scene.source, begin, start) or not begins_line(scene.source, first):
         return ()
-    colon = source.data.rindex(b":", source.span(test.values[-1]).end, start)
+    colon = token(source, source.span(test.values[-1]).end, start, ":")
+    assert colon is not None
     indent, step = indentation(scene.source, first), step_of(indent_of(scene.source, first))
     parts: list[Part] = []
     for value in test.values[1:]:
         parts += ["if not (", piece(source, value), f"):{source.newline}", indent,
                   f"{step}break{source.newline}", indent]  # fmt: skip
     return (
-        scope.edit(scene, node, Span(begin, colon), "while ", piece(source, test.values[0])),
+        scope.edit(scene, node, Span(begin, colon.start), "while ", piece(source, test.values[0])),
         scope.put(scene, node, start, *parts),
     )
 
@@ -317,10 +327,11 @@ def by_place(scene: Scene) -> Iterator[Rewriting]:
         last = args.posonlyargs[-1]
         ends = [source.span(last).end, *(source.span(d).end for a, d in defaults(args)
                                          if a is last)]  # fmt: skip
-        start = max(ends)
-        slash = source.data.index(b"/", start)
-        if not source.data[start:slash].strip(b" ,\t"):
-            yield Rewriting(args, (scope.edit(scene, node, Span(start, slash + 1)),))
+        head = source.span(node.body if isinstance(node, ast.Lambda) else node.body[0]).start
+        slash = source.lexed(Span(max(ends), head))[:2]
+        if [t.text for t in slash] == [",", "/"]:
+            gone = Span(max(ends), slash[1].span.end)
+            yield Rewriting(args, (scope.edit(scene, node, gone),))
 
 
 def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
@@ -422,15 +433,16 @@ def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
     start = source.span(node).start
     for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
         first, pattern = first_start(scene.source, case.body[0]), _place(scene, case.pattern)
-        colon = source.data.find(b":", pattern.end, first)
+        colon = token(source, pattern.end, first, ":")
+        assert colon is not None
         line = source.line_start(source.line_of(pattern.start))
         column = start - source.line_start(node.lineno)
         head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
         begin = start if not number else line + column
         alone = source.line_of(first) != source.line_of(pattern.start)
-        if may_hold_comment(scene.source, begin, colon) or not alone:
+        if comments(scene.source, begin, colon.start) or not alone:
             return ()
-        heads.append(scope.edit(scene, node, Span(begin, colon + 1), head))
+        heads.append(scope.edit(scene, node, Span(begin, colon.end), head))
         moved += [scope.edit(scene, node, s) for s in _closer(scene, node, case)]
     return (*heads, *moved)
 
@@ -439,12 +451,11 @@ def _closer(scene: Scene, node: ast.Match, case: ast.match_case) -> list[Span]:
     """Return what the bodies of the cases lose: as much as ``case`` is right of ``match``."""
     source = scene.source
     at = _place(scene, case.pattern).start
-    line = source.line_start(source.line_of(at))
-    lead = len(source.data[line:at]) - len(source.data[line:at].lstrip())
+    lead = text_begin(source, at) - line_begin(source, at)
     own = source.span(node).start - source.line_start(node.lineno)
     first = source.line_of(first_start(scene.source, case.body[0]))
-    above = comments_left(scene, node, source.line_of(at) + 1, first)
-    whole = [*above, *dedented(scene, node, case.body)]
+    above = comments_left(scene.source, node, source.line_of(at) + 1, first)
+    whole = [*above, *dedented(scene.source, node, case.body)]
     return [Span(s.start, s.start + lead - own) for s in whole]
 
 
@@ -487,7 +498,7 @@ def tries(scene: Scene) -> Iterator[Rewriting]:
         if asked is not None:
             yield Rewriting(node, (asked,))
         elif all(_only_raises(scene, handler) for handler in node.handlers):
-            spans = unwrapped(scene, node, node.body)
+            spans = unwrapped(scene.source, node, node.body)
             gone = tuple(scope.edit(scene, node, span) for span in spans)
             yield Rewriting(node, gone[:1], NOTE, "try")
             yield Rewriting(node.handlers[0], gone[1:])
@@ -515,7 +526,7 @@ def _asked(scene: Scene, node: ast.Try) -> Edit | None:
     question = _question(scene, handler.type.id, value)
     if not question:
         return None
-    text = source.data[source.span(ours).start : source.span(value).start].decode()
+    text = source.text(Span(source.span(ours).start, source.span(value).start))
     asked = (text, piece(source, value), f" if {question} else ")
     otherwise = piece(source, default)
     return scope.edit(scene, node, span, *asked, otherwise)
@@ -579,5 +590,6 @@ CHECKS: Checks = {
     ast.Import: (_import,),
     ast.ImportFrom: (_import,),
     ast.Match: (_match,),
+    ast.Raise: (own_error,),
 }
 FINDINGS: Findings = {ast.Return: (_numbered,)}

@@ -13,8 +13,9 @@ from dataclasses import replace
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all, ordered
 from migrate.codegen.imports import Spelling
-from migrate.records.outcomes import Edit, Refusal, Span
-from migrate.rules import lambdas
+from migrate.records.outcomes import Edit, Outcome, Refusal, Span
+from migrate.rules import compiled_operators, dense_layout, lambdas
+from migrate.rules.dead_branches import dead_spans
 from migrate.rules.graph import (
     containers,
     control,
@@ -33,7 +34,8 @@ from migrate.rules.graph import (
 )
 from migrate.rules.graph.scope import Findings, Found, Rewriting, Silent
 from migrate.rules.leaking import leaks
-from migrate.rules.stopped import quiet
+from migrate.rules.registry import EVERY, decides, rewrites
+from migrate.rules.stopped import quiet, switches
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.trees import last_name
@@ -78,8 +80,9 @@ def _spelled_alike(made: dict[int, Rewriting], one: Spelling, other: Spelling) -
     return one is other or all(one.local(n) == other.local(n) for n in needs)
 
 
-def rewrites(scene: Scene) -> Iterator[Edit]:
-    """Yield the edits of those that are no sites of their own."""
+@rewrites()
+def other_forms(scene: Scene) -> Iterator[Edit]:
+    """Give compiled code another form where graph mode refuses what it has, or gets it wrong."""
     for made in rewritings(scene).values():
         if not made.note:
             yield from made.edits
@@ -96,6 +99,25 @@ def gone(scene: Scene) -> tuple[Span, ...]:
     return tuple(e.site.span for r in made for e in r.edits)
 
 
+@once_a_file
+def _never_run(scene: Scene) -> tuple[Span, ...]:
+    unused = compiled_operators.told_names(scene)
+    return (*dead_spans(scene), *gone(scene), *unused, *dense_layout.spans(scene))
+
+
+@decides(*Form, before=(EVERY,))
+def never_run(scene: Scene, node: ast.AST, name: str) -> Edit | None:
+    """Ask for no decision in a branch that is gone, or in what is left out."""
+    dead = _never_run(scene)
+    if not dead or isinstance(node, ast.alias):
+        return None
+    span = scene.source.span(node)
+    if not any(d.start <= span.start and span.end <= d.end for d in dead):
+        return None
+    note = "in code that never runs in MindSpore"
+    return Edit(scene.site(name, node), Outcome.CONVERTED, None, note=note)
+
+
 def references(scene: Scene) -> list[Reference]:
     """Return what is flagged, and what changes for those who use the code, as sites."""
     sites = [(r.node, r.name) for r in rewritings(scene).values() if r.note]
@@ -103,8 +125,9 @@ def references(scene: Scene) -> list[Reference]:
     return [Reference(node, name, Form.GRAPH) for node, name in sites]
 
 
+@decides(Form.GRAPH)
 def decide(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
-    """Return the flag of one of them, or its edit with the note."""
+    """Flag what graph mode refuses, or give it another form with a note."""
     made = rewritings(scene).get(id(node))
     if made is not None:
         edit = made.edits[0]
@@ -144,7 +167,7 @@ def _found(scene: Scene) -> Iterator[Silent]:
     for said in scope.found(scene, _FINDINGS):
         if not scope.only_tells(scene, said.node):
             yield said
-    yield from scope.found(scene, {ast.Subscript: (_kept_item,)})
+    yield from scope.found(scene, {ast.Subscript: (_kept_item,), ast.Assert: (_leaving,)})
     if scope.nodes(scene):
         yield from objects.flags(scene)
         yield from containers.shared(scene)
@@ -180,6 +203,15 @@ def _imported(scene: Scene, node: ast.Import | ast.ImportFrom) -> Found | None:
     ):
         return None
     return "GRF601", "import", "graph mode does not import", "import it at the head"
+
+
+def _leaving(scene: Scene, node: ast.Assert) -> Found | None:
+    """Find the assertion of a training step that no dict leaves it (migrate/training/cells.py)."""
+    said, asked = getattr(node.msg, "value", ""), getattr(node.test, "values", [node.test])[-1]
+    dicts = [n for n in ast.walk(asked) if any(a.kind == "dict" for a in scene.kind(n))]
+    if not str(said).startswith("torch2ms GRF615") or not dicts:
+        return None
+    return "GRF615", "dict", "a graph gives the tuple of its values", "return a tuple"
 
 
 def _loop_else(scene: Scene, node: ast.For | ast.While) -> Found | None:
@@ -306,6 +338,16 @@ def _method(scene: Scene, node: ast.Call) -> Found | None:
     return None
 
 
+def _recorded(scene: Scene, node: ast.Call) -> Found | None:
+    """Find ``torch.is_grad_enabled()`` where the program switches gradients off."""
+    if "torch.is_grad_enabled" not in {a.name for a in scene.kind(node.func)} or (
+        not switches(scene)
+    ):
+        return None
+    why = "graph mode knows no switch for gradients"
+    return "GRF606", "torch.is_grad_enabled", why, "pass what it decides as an argument"
+
+
 def _lacking(scene: Scene, node: ast.Call) -> Found | None:
     """Return what is said of functions of Python that graph mode does not have."""
     for name in _ABSENT:
@@ -395,5 +437,14 @@ _FINDINGS: Findings = {
     ast.BinOp: (_joined,),
     ast.Compare: (_asked, _identity),
     ast.Attribute: (_parameters,),
-    ast.Call: (_asked, _record, _iterator, _method, _lacking, methods.stays),
+    ast.Call: (
+        _asked,
+        _record,
+        _iterator,
+        _method,
+        _lacking,
+        _recorded,
+        methods.stays,
+        methods.itself,
+    ),
 }

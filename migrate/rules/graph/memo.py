@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.rules.called_from import sites_of
-from migrate.rules.dedent import unwrapped
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting
 from migrate.sites.scene import Scene, once
+from migrate.syntax.blocks import unwrapped
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import last_name
 
@@ -56,7 +56,7 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 
 def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
-    spans = unwrapped(scene, memo.block, memo.block.body)
+    spans = unwrapped(scene.source, memo.block, memo.block.body)
     yield Rewriting(memo.block, tuple(scope.edit(scene, memo.block, s) for s in spans))
     for member, places in memo.places.items():
         local = scope.free_local(scene, memo.function, member)

@@ -3,7 +3,8 @@
 Graph mode passes over ``__call__`` of a Cell, and over a decorator with ``functools.wraps``: it
 compiles what ``__wrapped__`` names. It takes ``super()`` for ``super(type(self), self)``: in a
 method that a subclass inherits it leads to the class itself, without a word or without end. A class
-method gets no class there. A Cell is true, whatever its ``__len__`` says. A CellList is a tuple.
+method gets no class there, and ``self`` cannot be called. A Cell is true, whatever its ``__len__``
+says. A CellList is a tuple.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, first_start, line_end
+from migrate.syntax.lines import begins_line, comments, first_start, line_end
 from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
@@ -36,7 +37,7 @@ _WHY = "graph mode takes super() for that of the object's class: another method 
 
 def rewrites(scene: Scene) -> Iterator[Rewriting]:
     """Yield ``super(Net, self)``, static methods, ``is_full(layers)``, and what counts around."""
-    yield from scope.checked(scene, {ast.Call: (_super,)})
+    yield from scope.checked(scene, {ast.Call: (_super, _called_itself)})
     for node in (n for kind in _NAMED for n in scene.file.of(kind)):
         if is_asked(scene, node) and _may_be_empty(scene, node):
             yield Rewriting(node, (scope.called(scene, node, "is_full", node),))
@@ -115,6 +116,36 @@ def _super(scene: Scene, node: ast.Call) -> Edit | Rewriting | None:
     return scope.whole(scene, node, f"super({name}, self)") if _differs(scene, node) else None
 
 
+def _called_itself(scene: Scene, node: ast.Call) -> Edit | None:
+    """Return ``self.construct(x)`` for ``self(x)``, which is no call of a Cell in graph mode."""
+    method, graph = _method(scene, node), scene.inference.summaries.graph
+    if method is None or method is not scene.function(node) or method.owner is None:
+        return None
+    own = method.parameters[0].arg if method.parameters else ""
+    if own != "self" or getattr(node.func, "id", "") != own:
+        return None
+    near = scene.inference.program.joined(scene.file.path)
+    kin = {method.owner.key, *(c.key for c in graph.derived(method.owner))}
+    kin |= {key for one in kin for key in line(scene.inference, one)}
+    if any(b"_hook(" in file.source.data for file in near) or any(
+        "__call__" in scene.inference.program.classes[key].methods for key in kin
+    ):
+        return None  # these are run by a call alone
+    if not scene.inference.member(method.owner.key, "forward"):
+        return None
+    return scope.whole(scene, node.func, "self.construct")
+
+
+def itself(scene: Scene, node: ast.Call) -> Found | None:
+    """Return the finding for ``self(x)`` that stays."""
+    method = _method(scene, node)
+    own = method.parameters[0].arg if method is not None and method.parameters else ""
+    called = getattr(node.func, "id", "") == own and is_all(scene.kind(node.func), "Module")
+    if not own or not called or _called_itself(scene, node) is not None:
+        return None
+    return "GRF606", "self()", "graph mode does not call self", "call self.forward"
+
+
 def _property(scene: Scene, asked: ast.Attribute) -> str:
     """Return the base that defines the property of ``super().gain``, where it has one base."""
     method = _method(scene, asked)
@@ -167,7 +198,7 @@ def _static(scene: Scene, function: Function, mark: ast.expr) -> tuple[Edit, ...
         end = source.span(arguments.args[1]).start
     elif arguments.vararg or arguments.kwonlyargs or arguments.kwarg:
         return ()
-    if b"#" in source.data[first.start : end]:
+    if comments(source, first.start, end):
         return ()
     word = scope.edit(scene, mark, source.span(mark), "staticmethod")
     gone = scope.edit(scene, mark, Span(first.start, end))

@@ -24,6 +24,7 @@ from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
 from migrate.rules.record_classes import Record, asked_class, field_of, record_keys, records
 from migrate.sites.scene import Scene, once
+from migrate.syntax.lines import first_start
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
 _STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")
@@ -57,11 +58,9 @@ def _fields_of(scene: Scene) -> Iterator[tuple[ast.Attribute, Record, str]]:
 def _subscripted(scene: Scene, node: ast.ClassDef) -> Edit:
     """``class Output:`` is ``class Output(Subscripted):``."""
     source = scene.source
-    name = node.name.encode()
-    line = source.line_start(node.lineno)  # below the decorators
-    end = source.data.index(name, source.data.index(b"class", line)) + len(name)
-    closes = source.data[end:].lstrip()[:1] == b"("  # ``class Output():``
-    span = Span(end, source.data.index(b")", end) + 1 if closes else end)
+    head = source.lexed(Span(source.span(node).start, first_start(source, node.body[0])))
+    closes = head[2].text == "("  # ``class Output():``
+    span = Span(head[1].span.end, head[3 if closes else 1].span.end)
     made = partial(scope.edit, scene, node, span)
     return scope.helping(scene, "Subscripted", lambda text: made(f"({text})"))
 

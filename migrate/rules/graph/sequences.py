@@ -17,8 +17,17 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import scope, values
 from migrate.rules.graph.scope import Checks, Part, builtin, foreign
+from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, indent_of, may_hold_comment, step_of
+from migrate.syntax.lines import (
+    begins_line,
+    comments,
+    indent_of,
+    may_hold_comment,
+    step_of,
+    stripped,
+    token,
+)
 from migrate.syntax.trees import within
 
 Parts = list[Part]
@@ -49,24 +58,25 @@ def _spread(scene: Scene, node: ast.Dict) -> Edit | None:
         if key is not None:
             entries.append((key, value))
             continue
-        groups += [*_entries(scene, entries), [_inside(scene, value)]]
+        groups += [*_entries(scene, node, entries), [_inside(scene, value)]]
         entries = []
     spread = None in node.keys
-    return _joined(scene, node, groups + _entries(scene, entries)) if spread else None
+    return _joined(scene, node, groups + _entries(scene, node, entries)) if spread else None
 
 
-def _entries(scene: Scene, entries: list[tuple[ast.expr, ast.expr]]) -> list[Parts]:
+def _entries(scene: Scene, node: ast.Dict, entries: list[tuple[ast.expr, ast.expr]]) -> list[Parts]:
     """Return one dict, its text as it was: between two entries there may be a comment."""
     if not entries:
         return []
-    data = scene.source.data
-    start = scene.source.span(entries[0][0]).start
-    end = scene.source.span(entries[-1][1]).end
-    while data[:start].rstrip().endswith(b"("):  # a key or value in parentheses of its own
-        start = data[:start].rindex(b"(")
-    while data[end:].lstrip().startswith(b")"):
-        end = data.index(b")", end) + 1
-    return [["{", Piece(Span(start, end)), "}"]]
+    source = scene.source
+    lexed = source.lexed(source.span(node))
+    first = [t.span.start for t in lexed].index(source.span(entries[0][0]).start)
+    last = [t.span.end for t in lexed].index(source.span(entries[-1][1]).end)
+    while lexed[first - 1].text == "(":  # a key or value in parentheses of its own
+        first -= 1
+    while lexed[last + 1].text == ")":
+        last += 1
+    return [["{", Piece(Span(lexed[first].span.start, lexed[last].span.end)), "}"]]
 
 
 def _of_others(scene: Scene, node: ast.Call) -> Edit | None:
@@ -249,14 +259,16 @@ def _nested(scene: Scene, node: ast.ListComp | ast.GeneratorExp) -> Edit | None:
     starts = []
     for before, generator in zip((node.elt, node.generators[0].iter), node.generators, strict=True):
         ahead = source.span(before).end
-        starts.append(source.data.rfind(b"for", ahead, source.span(generator.target).start))
-    if min(starts) < 0 or may_hold_comment(scene.source, span.start, span.end):
+        word = token(source, ahead, source.span(generator.target).start, "for")
+        assert word is not None
+        starts.append(word.start)
+    if comments(scene.source, span.start, span.end):
         return None
     if not _is_python_sum(scene):
         return None
-    element = _stripped(scene, span.start + 1, starts[0])
-    outer = _stripped(scene, starts[0], starts[1])
-    inner = _stripped(scene, starts[1], span.end - 1)
+    element = stripped(source, span.start + 1, starts[0])
+    outer = stripped(source, starts[0], starts[1])
+    inner = stripped(source, starts[1], span.end - 1)
     parts = ("sum([[", Piece(element), " ", Piece(inner), "] ", Piece(outer), "], [])")
     # the span of a generator has the parentheses of the call
     return scope.whole(scene, node, *(("(", *parts, ")") if generated else parts))
@@ -269,11 +281,6 @@ def _is_python_sum(scene: Scene) -> bool:
         for node in scene.file.nodes
         if not (isinstance(node, ast.FunctionDef) and scene.owner(node) is not None)
     )
-
-
-def _stripped(scene: Scene, start: int, end: int) -> Span:
-    data = scene.source.data[start:end]
-    return Span(start + len(data) - len(data.lstrip()), end - len(data) + len(data.rstrip()))
 
 
 def _is_collected(scene: Scene, node: ast.expr, by: tuple[str, ...]) -> bool:
@@ -496,6 +503,7 @@ CHECKS: Checks = {
 # -- map, reversed and copy: in every method of a Module ----------------------------------------
 
 
+@rewrites()
 def forms(scene: Scene) -> Iterator[Edit]:
     """Yield the comprehension for ``map``, ``[::-1]`` for ``reversed``, ``[:]`` for a copy."""
     for node in scene.file.of(ast.Call):

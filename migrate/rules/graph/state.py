@@ -22,7 +22,7 @@ from migrate.rules.graph.scope import Rewriting, compiled_here
 from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.lines import begins_line, first_start, line_end
+from migrate.syntax.lines import begins_line, first_start, line_end, opening
 from migrate.syntax.trees import last_name, within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
@@ -419,9 +419,8 @@ def _is_bare(function: Function) -> bool:
 
 def _is_open(scene: Scene, call: ast.Call) -> bool:
     """Whether another argument can be put first."""
-    end = scene.source.span(call.func).end
     alone = len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
-    return scene.source.data[end : end + 1] == b"(" and not alone
+    return opening(scene.source, call) is not None and not alone
 
 
 def _is_steady(caller: Function, receiver: ast.expr) -> bool:
@@ -468,7 +467,9 @@ def _read(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
     """The readers take it as their first argument."""
     here = scope.free_local(scene, passage.caller, passage.member)
     for call in passage.calls:
-        at = scene.source.span(call.func).end + 1
+        bracket = opening(scene.source, call)
+        assert bracket is not None
+        at = bracket.end
         text = f"{here}, " if call.args or call.keywords else here
         yield Rewriting(call, (scope.put(scene, call, at, text),))
     taking: set[int] = set()

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.program import Function
 from migrate.codegen.layout import indentation
+from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Edit
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, begins_line, first_start
+from migrate.syntax.lines import before, begins_line, ends_line, first_start
 from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -201,3 +203,25 @@ def _catches(function: Function) -> bool:
     types = (h.type for h in function.of(ast.ExceptHandler) if isinstance(h, ast.ExceptHandler))
     names = {getattr(n, "id", "") for t in types if t is not None for n in within(t)}
     return bool(names & {"NameError", "UnboundLocalError"})
+
+
+def own_error(scene: Scene, node: ast.Raise) -> Edit | None:
+    """``raise ShapeError(x)``: a variable holds the error.
+
+    Graph mode knows the errors of Python alone by their names, and refuses any other name of a
+    class, also where no run gets to.
+    """
+    made, function = node.exc, scene.function(node)
+    error = made.func if isinstance(made, ast.Call) else made
+    atoms = scene.kind(error) if error is not None else frozenset()
+    foreign = {a.kind for a in atoms} <= {"class", "foreign"} and isinstance(made, ast.Call)
+    alone = begins_line(scene.source, node) and ends_line(scene.source, node)
+    if made is None or function is None or not atoms or not alone:
+        return None
+    if not foreign and any(a.kind != "class" for a in atoms):
+        return None
+    source, name = scene.source, scope.free_local(scene, function, "error")
+    indent = before(source, source.span(node).start)
+    cause = (" from ", piece(source, node.cause)) if node.cause is not None else ()
+    head = (f"{name} = ", piece(source, made), source.newline, indent)
+    return scope.whole(scene, node, *head, f"raise {name}", *cause)

@@ -19,7 +19,7 @@ from migrate.records.outcomes import Edit, Span
 from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line
+from migrate.syntax.lines import begins_line, enclosed, opening
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")
@@ -181,7 +181,7 @@ def _edge(scene: Scene, node: ast.Call) -> Edit | None:
 
 def _text_method(scene: Scene, node: ast.Call) -> Edit | None:
     """``spec.split(",")`` is ``of_text(spec, "split", ",")``: a function that Python computes."""
-    func, data = node.func, scene.source.data
+    func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in _OF_TEXTS or node.keywords:
         return None
     if not is_all(scene.kind(func.value), "str") and not _only_of_texts(scene, node, func):
@@ -190,8 +190,7 @@ def _text_method(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if not scope.is_sure(scene.inference, node):
         return None
-    behind = scene.source.span(func).end
-    if data[behind : behind + 1] != b"(":
+    if opening(scene.source, node) is None:
         return None
     head = (func.value, f', "{func.attr}"')
     return scope.called(scene, node, "of_text", *head, *scope.listed(node.args))
@@ -403,15 +402,15 @@ def _is_listed(scene: Scene, node: ast.Call, function: Function | None) -> bool:
 
 def _stored_partial(scene: Scene, node: ast.Call) -> Edit | None:
     """``self.act(x)`` is ``called(self.act, x)``, where a partial may be kept."""
-    func, data = node.func, scene.source.data
+    func = node.func
     if not isinstance(func, ast.Attribute) or all(a.kind != "partial" for a in scene.kind(func)):
         return None
-    start, end = scene.source.span(func).start, scene.source.span(func).end
-    place = end + len(data[end:]) - len(data[end:].lstrip())
-    if data[place : place + 1] != b"(":
+    bracket = opening(scene.source, node)
+    if bracket is None:
         return None
     comma = ", " if node.args or node.keywords else ""
-    span, inside = Span(start, place + 1), piece(scene.source, func)
+    span = Span(scene.source.span(func).start, bracket.end)
+    inside = piece(scene.source, func)
     return scope.helping(
         scene, "called", lambda text: scope.edit(scene, node, span, f"{text}(", inside, comma)
     )
@@ -533,16 +532,15 @@ def _hoisted(scene: Scene, node: ast.expr, value: ast.expr, name: str) -> tuple[
 
 def _bare(scene: Scene, node: ast.expr) -> Span:
     """Return the span with the parentheses that an assignment expression asks for."""
-    span, data = scene.source.span(node), scene.source.data
+    span = scene.source.span(node)
     if isinstance(scene.parent(node), (ast.Call, ast.Attribute)):
         return span  # what becomes of a receiver is written by another edit
     if not isinstance(node, ast.NamedExpr):
         return span
-    around = data[span.start - 1 : span.start] + data[span.end : span.end + 1]
+    around = enclosed(scene.source, span)
     # ``if(n := f())`` needs a space where its parenthesis was
-    if around == b"()" and not data[: span.start - 1][-1:].isalnum():
-        return Span(span.start - 1, span.end + 1)
-    return span
+    glued = scene.source.text(Span(around.start - 1, around.start)).isalnum()
+    return span if glued else around
 
 
 _CALLS = (_callable, _reduce, _stored_partial, _partial, _of_math)

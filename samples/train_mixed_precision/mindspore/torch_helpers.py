@@ -5,6 +5,13 @@ import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 
 
+def full_precision(device_type, enabled=True):
+    """Raises where torch.autocast would lower the precision on a CPU: here it stays float32."""
+    lowers = enabled and str(device_type).partition(":")[0] == "cpu"
+    if lowers and ms.get_context("device_target") == "CPU":
+        raise NotImplementedError("torch2ms LOP105 torch.autocast computes in bfloat16 here")
+
+
 class Device:
     """torch.device as a name: its ``type`` and ``index``. It places nothing."""
 

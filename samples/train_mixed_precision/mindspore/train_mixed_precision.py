@@ -4,7 +4,7 @@ import numpy as np
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.experimental import optim
-from torch_helpers import CrossEntropyLoss, Device, GradScaler, ScaledTrainStep
+from torch_helpers import CrossEntropyLoss, Device, GradScaler, ScaledTrainStep, full_precision
 
 
 class Residual(nn.Cell):
@@ -58,6 +58,7 @@ def run(model, steps=24):
     train_net = ScaledTrainStep(NetWithLoss(model, criterion), optimizer, scaler, max_norm=1.0)
     train_net.set_train()
     for inputs, labels in images(steps, seed=5):
+        full_precision(device.type, use_amp)
         loss = train_net(inputs, labels)
         losses.append(loss.item())
     return losses
