@@ -46,11 +46,26 @@ def regions(refs: Refs) -> frozenset[Region]:
 
 def path_of(region: Region) -> tuple[str, ...]:
     """Return a parameter and the attributes that lead from it to a region; () for others."""
+    return _path(region, "param")
+
+
+def outer_path(region: Region) -> tuple[str, ...]:
+    """Return a variable of outside and the attributes that lead to a region; () for others."""
+    return _path(region, "outer")
+
+
+def _path(region: Region, kind: str) -> tuple[str, ...]:
     names: list[str] = []
     while region[0] == "field":
         names.append(str(region[2]))
         region = region[1]  # type: ignore[assignment]
-    return (str(region[1]), *reversed(names)) if region[0] == "param" else ()
+    return (str(region[1]), *reversed(names)) if region[0] == kind else ()
+
+
+def method_owners(refs: Refs, method: str) -> Refs:
+    """Return the objects whose bound method is among some values."""
+    found = (r.region[1] for r in refs if r.region[0] == "field" and r.region[2] == method)
+    return frozenset(Ref(r[1] if r[0] == "maybe" else r) for r in found)  # type: ignore[index,arg-type]
 
 
 def root(region: Region) -> Region:

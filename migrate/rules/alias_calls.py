@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
+from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.program import Function
 from migrate.analysis.storage import (
     ELEMENTS,
@@ -16,13 +16,15 @@ from migrate.analysis.storage import (
     Ref,
     Refs,
     made_as,
+    method_owners,
     regions,
     root,
 )
-from migrate.analysis.types.kinds import Atom, ordered
+from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Path
+from migrate.rules.alias_values import MODULE_ONLY, Back, Path, Summary
 from migrate.rules.alias_writes import Writes
+from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import (
     EINOPS,
@@ -63,46 +65,6 @@ _ASKING = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Back:
-    """What a function gives back: ``shares`` maps parameters to how their storage is given back.
-
-    ``fields``: attributes of ``self``; ``outer``: variables of scopes around it. ``added``: it is
-    the result of an augmented assignment.
-    """
-
-    shares: Mapping[str, int] = field(default_factory=dict)
-    fields: Mapping[str, int] = field(default_factory=dict)
-    outer: Mapping[str, int] = field(default_factory=dict)
-    added: bool = False
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What callers must know: what is given back, and the parameters that are changed.
-
-    ``places``: what each place of a tuple gives back, where all that is returned are tuples of one
-    length; ``tied``: two parts of what is given back may share storage.
-
-    ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``added_to``, ``changed``, ``asked``, ``items`` and ``kept`` are those of
-    `Findings`.
-    """
-
-    back: Back = field(default_factory=Back)
-    places: tuple[Back, ...] = ()
-    writes: Mapping[str, int] = field(default_factory=dict)
-    tied: bool = False
-    assigns: bool = False
-    lost: frozenset[Path] = frozenset()
-    rebound: frozenset[Path] = frozenset()
-    added_to: frozenset[Path] = frozenset()
-    asked: frozenset[Path] = frozenset()
-    items: frozenset[str] = frozenset()
-    kept: frozenset[tuple[Path, str, str, int]] = frozenset()
-    changed: frozenset[Path] = frozenset()
-
-
 class Calls(Writes):
     """Evaluates calls as well."""
 
@@ -131,6 +93,8 @@ class Calls(Writes):
             self.set_array(node, array)
             return self.made(node)
         func = node.func
+        if is_all(self.scene.kind(node), "super"):
+            return self._own()
         receiver = NO_REFS
         if isinstance(func, ast.Attribute):
             asked = func.attr in METADATA or not self._tensor(func.value)
@@ -142,7 +106,8 @@ class Calls(Writes):
         args = [self._argument(a) for a in node.args]
         named = {k.arg or "**": self._argument(k.value) for k in node.keywords}
         del self.flight[mark:]
-        own = any(self._function(a) is not None for a in self.scene.kind(func))
+        inference = self.scene.inference
+        own = any(functions_of(inference, a) for a in self.scene.kind(func))
         if isinstance(func, ast.Attribute) and not self._tensor(func.value) and not own:
             found = self._container_call(node, func.attr, receiver, args)
             if found is not None:
@@ -157,8 +122,10 @@ class Calls(Writes):
             viewed = isinstance(func, ast.Attribute) and shares(func.attr)
             return self._unknown(node, given) | (made_as(receiver, VIEW) if viewed else NO_REFS)
         self._asked, self._one = node, NO_REFS
-        self._alone = len(atoms) == 1 and self._function(atoms[0]) is not None
+        self._alone = len(atoms) == 1 and len(functions_of(inference, atoms[0])) == 1
         results = [self._called(a, node, receiver, args, named) for a in atoms]
+        for function in handed_to(inference, node):
+            self._handed(function, node, NO_REFS.union(*args, *named.values()))
         self._asked = None
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
         if len(layers) == len(atoms) and any(layers) and not all(layers):
@@ -295,11 +262,16 @@ class Calls(Writes):
     ) -> Refs:
         given = receiver.union(*args, *named.values())
         handed = NO_REFS.union(*args, *named.values())
-        function = self._function(atom)
-        if function is not None:
-            bound = atom.kind != "function" and not function.decorated("staticmethod")
+        functions = functions_of(self.scene.inference, atom, is_exact(self.scene.inference, node))
+        if functions and atom.kind == "partial":
+            held = self.holders(node.func)
+            results = [self._handed(f, node, given | held) for f in functions]
+            return NO_REFS.union(*results)
+        if functions and atom.kind != "class":
+            bound = atom.kind != "function"
             owner = self.holders(node.func) if atom.kind in ("Module", "Object") else receiver
-            return self._project(function, node, owner, args, named, bound)
+            results = [self._project(f, node, owner, args, named, bound) for f in functions]
+            return NO_REFS.union(*results)
         if atom.name == UNPADDING and transposes(node):
             self._changed(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
@@ -326,6 +298,11 @@ class Calls(Writes):
         if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
+            for function in functions if may_write(self.scene.inference, node, functions) else ():
+                if function.name == "__post_init__":
+                    self._handed(function, node, given)
+                else:
+                    self._project(function, node, made, args, named, True)
             return made
         if atom.name == "copy.copy" and args:  # holds what the first one holds
             return made_as(args[0], VIEW) | self.made(node)
@@ -394,18 +371,18 @@ class Calls(Writes):
         inner = [self._called(a, node, NO_REFS, args, named) for a in atoms]
         return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))
 
-    def _function(self, atom: Atom) -> Function | None:
-        inference = self.scene.inference
-        if atom.kind in ("function", "method"):
-            return inference.function_of(atom.name)
-        if atom.kind in ("Module", "Object") and "::" in atom.name:
-            name = "forward" if atom.kind == "Module" else "__call__"
-            members = ordered(inference.member(atom.name, name))
-            functions = [inference.function_of(found.name) for found in members]
-            known = [f for f in functions if f is not None]
-            own = [f for f in known if f.owner is not None]  # not what is put on any Module
-            return next(iter(own or known), None)
-        return None
+    def _handed(self, function: Function, node: ast.Call, given: Refs) -> Refs:
+        """Something calls a function that it was given: with any of its values, or their parts."""
+        given, made = self.state.reach(given), self.made(node)
+        builds = function.name in CONSTRUCTORS
+        if builds and not may_write(self.scene.inference, node, (function,)):
+            return made
+        owners = made if builds else method_owners(given, function.name)
+        names = [p.arg for p in all_parameters(function.node.args)]
+        own = names[:1] if function.owner is not None and owners else []
+        passed = dict.fromkeys(names, given) | dict.fromkeys(own, owners)
+        self._acted(function, node, self.summary(function), passed)
+        return made_as(given, MAYBE) | made
 
     def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:
         last = name.rpartition(".")[2]
@@ -482,6 +459,7 @@ class Calls(Writes):
     ) -> Refs:  # fmt: skip
         """A function of the project: what it changes is changed here, for whoever holds it."""
         summary = self.summary(function)
+        bound = bound and not function.decorated("staticmethod")
         names = [p.arg for p in function.parameters][1 if bound else 0 :]
         passed = dict(zip(names, args, strict=False)) | named
         every = [p.arg for p in all_parameters(function.node.args)]
@@ -495,12 +473,7 @@ class Calls(Writes):
             passed[rest.arg] = NO_REFS.union(*(passed.pop(n) for n in [*passed] if n not in taken))
         own = self._fields(receiver, summary.back)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
-        self._effects(node, summary, passed | whole)
-        for name, how in summary.writes.items():
-            if name in summary.items:
-                passed[name] = self.with_linked(passed.get(name, NO_REFS))
-            others = [r for n, r in passed.items() if n != name]
-            self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
+        self._acted(function, node, summary, passed, whole)
         made = self.made(node)
         if any(function.decorated(name) for name in ("lru_cache", "cache")):
             made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
@@ -516,6 +489,28 @@ class Calls(Writes):
         own |= self._given_back(function, receiver, summary.back, passed)
         return own | (made_as(made, VIEW) if summary.tied else made)
 
+    def _acted(
+        self, function: Function, node: ast.Call, summary: Summary, passed: dict[str, Refs],
+        whole: Mapping[str, Refs] = {},
+    ) -> None:  # fmt: skip
+        """What a callee does to what it is passed, and to variables of outside."""
+        self._effects(node, summary, {**passed, **whole}, function.name == "__init__")
+        for path in sorted(summary.outside):
+            held = self._at(path, {path[0]: self._outside(function, path[0])}, {})
+            self.change(id(node), held)
+        for name, how in summary.writes.items():
+            if name in summary.items:
+                passed[name] = self.with_linked(passed.get(name, NO_REFS))
+            others = [r for n, r in passed.items() if n != name]
+            self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
+
+    def _outside(self, function: Function, name: str) -> Refs:
+        """Return what a variable around a function holds."""
+        unit = self._unit()
+        around = function.parent.node if function.parent is not None else None
+        here = around is unit and (unit is not None or function.path == self.scene.file.path)
+        return self.look(name) if here else frozenset((Ref(("outer", name)),))
+
     def _given_back(
         self, function: Function, receiver: Refs, back: Back, passed: dict[str, Refs]
     ) -> Refs:
@@ -526,22 +521,26 @@ class Calls(Writes):
                 found |= made_as(receiver, how)  # the object itself
                 continue
             found |= made_as(self.state.reach(passed.get(name, NO_REFS)), how)
-        inner = function.parent is not None and id(function.parent.node) == id(self._unit())
         for name, how in back.outer.items():
-            held = self.look(name) if inner else frozenset((Ref(("outer", name)),))
-            found |= made_as(held, how)
+            found |= made_as(self._outside(function, name), how)
         return found
 
     def _fields(self, receiver: Refs, back: Back) -> Refs:
         fields = back.fields.items()
         return NO_REFS.union(*(made_as(self.state.get(receiver, f), h) for f, h in fields))
 
+    def _own(self) -> Refs:
+        """Return the object of whose method this is a part."""
+        raise NotImplementedError  # in alias_walk
+
     def _unit(self) -> ast.AST | None:
         """Return the function that is walked through."""
         raise NotImplementedError  # in alias_walk
 
-    def _effects(self, node: ast.Call, summary: Summary, passed: dict[str, Refs]) -> None:
-        """What a callee reads and sets in the objects that it is given."""
+    def _effects(
+        self, node: ast.Call, summary: Summary, passed: dict[str, Refs], builds: bool
+    ) -> None:
+        """What a callee reads and sets in the objects it is given; ``builds``: in a new one."""
         for path in sorted(summary.asked):
             self.touch(node, ".".join(path), self._at(path, passed, {}))
         quiet = is_stopped(self.scene, self.scene.file, node)
@@ -567,10 +566,13 @@ class Calls(Writes):
                 self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
+        put: dict[tuple[Path, str], Refs] = {}
         for path, name, kept, how in sorted(summary.kept):
-            self.state.put(
-                self._at(path, passed, {}), name, made_as(passed.get(kept, NO_REFS), how)
-            )
+            before = put.get((path, name), NO_REFS)
+            put[path, name] = before | made_as(passed.get(kept, NO_REFS), how)
+        for (path, name), refs in put.items():
+            anew = builds and len(path) == 1
+            self.state.put(self._at(path, passed, {}), name, refs, anew=anew)
         if summary.back.added:
             self.found.added.add(id(node))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -42,7 +42,8 @@ class Findings:
     ``cut`` maps a write that loses a gradient to the name under which that is missed; ``lost`` are
     the attributes that a gradient is lost in, ``rebound`` those bound anew, ``added_to`` those that
     an augmented assignment binds to a new tensor, ``changed`` those that are written in place,
-    ``asked`` those read, all as paths from a parameter; the first four with their writes. ``sums``
+    ``asked`` those read, all as paths from a parameter; the first four with their writes.
+    ``outside``: what is written in place of variables of outside, as paths from these. ``sums``
     maps the place where such a new tensor is made to its attribute. ``unfolded``: augmented
     assignments to what has an element set later; ``items``: parameters that have.
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
@@ -67,6 +68,7 @@ class Findings:
     rebound: dict[Path, set[int]] = field(default_factory=dict)
     added_to: dict[Path, set[int]] = field(default_factory=dict)
     changed: dict[Path, set[int]] = field(default_factory=dict)
+    outside: dict[Path, set[int]] = field(default_factory=dict)
     sums: dict[Hashable, Path] = field(default_factory=dict)
     asked: set[Path] = field(default_factory=set)
     added: set[int] = field(default_factory=set)
@@ -77,6 +79,47 @@ class Findings:
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole
     intricate: bool = False  # given up
+
+
+@dataclass(frozen=True)
+class Back:
+    """What a function gives back: ``shares`` maps parameters to how their storage is given back.
+
+    ``fields``: attributes of ``self``; ``outer``: variables of scopes around it. ``added``: it is
+    the result of an augmented assignment.
+    """
+
+    shares: Mapping[str, int] = field(default_factory=dict)
+    fields: Mapping[str, int] = field(default_factory=dict)
+    outer: Mapping[str, int] = field(default_factory=dict)
+    added: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What callers must know: what is given back, and the parameters that are changed.
+
+    ``places``: what each place of a tuple gives back, where all that is returned are tuples of one
+    length; ``tied``: two parts of what is given back may share storage.
+
+    ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
+    ``lost``, ``rebound``, ``added_to``, ``changed``, ``outside``, ``asked``, ``items`` and ``kept``
+    are those of `Findings`.
+    """
+
+    back: Back = field(default_factory=Back)
+    places: tuple[Back, ...] = ()
+    writes: Mapping[str, int] = field(default_factory=dict)
+    tied: bool = False
+    assigns: bool = False
+    lost: frozenset[Path] = frozenset()
+    rebound: frozenset[Path] = frozenset()
+    added_to: frozenset[Path] = frozenset()
+    asked: frozenset[Path] = frozenset()
+    items: frozenset[str] = frozenset()
+    kept: frozenset[tuple[Path, str, str, int]] = frozenset()
+    changed: frozenset[Path] = frozenset()
+    outside: frozenset[Path] = frozenset()
 
 
 class Values:
@@ -172,8 +215,13 @@ class Values:
         if isinstance(node, ast.Name):
             return self.look(node.id)
         if isinstance(node, ast.Attribute) and not self._tensor(node.value):
-            return self.state.get(self.holders(node.value), node.attr)
+            found = self.operated(node)
+            return self.state.get(self.holders(node.value), node.attr) if found is None else found
         return self.value(node)
+
+    def operated(self, node: ast.AST, *only: str) -> Refs | None:
+        """Return what methods of the program give that a node runs; None: it runs none."""
+        raise NotImplementedError  # in alias_walk
 
     def _tensor(self, node: ast.expr) -> bool:
         return is_all(self.scene.kind(node), "Tensor")
@@ -358,7 +406,9 @@ class Values:
         refs = NO_REFS
         for _ in range(2):
             for clause in getattr(node, "generators", ()):
-                self.bind(clause.target, self.each(clause.iter))
+                self.bind(
+                    clause.target, self.each(clause.iter) | (self.operated(clause) or NO_REFS)
+                )
                 bound |= {n.id for n in ast.walk(clause.target) if isinstance(n, ast.Name)}
                 for test in clause.ifs:
                     self.value(test)

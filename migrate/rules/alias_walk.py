@@ -13,7 +13,7 @@ from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role
 from migrate.analysis.dataflow import Forward, solve
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, method_of
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -31,8 +31,8 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.analysis.types.kinds import is_all
-from migrate.rules.alias_calls import Back, Calls, Summary
-from migrate.rules.alias_values import Findings
+from migrate.rules.alias_calls import Calls
+from migrate.rules.alias_values import Back, Findings, Summary
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.views import bound, named
 from migrate.rules.written import (
@@ -137,6 +137,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.items),
         frozenset(found.kept),
         frozenset(found.changed),
+        frozenset(found.outside),
     )
 
 
@@ -221,6 +222,10 @@ class _Walk(Calls, Forward[State]):
     def _unit(self) -> ast.AST | None:
         return self.function.node if self.function is not None else None
 
+    def _own(self) -> Refs:
+        method = method_of(self.function)
+        return self.look(owner_parameter(method)) if method is not None else NO_REFS
+
     def initial(self, graph: Graph) -> State:
         state = State()
         for parameter in all_parameters(self.function.node.args) if self.function else ():
@@ -254,7 +259,8 @@ class _Walk(Calls, Forward[State]):
             assert isinstance(part, ast.expr)
             assert isinstance(node.statement, (ast.For, ast.AsyncFor))
             self.state.next_round(self._made_in(node.statement))
-            self.bind(part, self.each(node.statement.iter))
+            gone = self.operated(node.statement) or NO_REFS
+            self.bind(part, self.each(node.statement.iter) | gone)
         elif node.role is Role.ENTER:
             assert isinstance(part, ast.withitem)
             refs = self.value(part.context_expr)
@@ -370,7 +376,7 @@ class _Walk(Calls, Forward[State]):
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)
                 self.bind(target.value, refs)
-        elif not isinstance(target, ast.Subscript) or (self.operated(target) is None):
+        elif isinstance(target, (ast.Tuple, ast.List)) or self.operated(target) is None:
             self.bind(target, refs)
 
     def _leave_views(self, target: ast.Attribute) -> None:
@@ -394,14 +400,16 @@ class _Walk(Calls, Forward[State]):
         return super().value(node) if found is None else found
 
     def operated(self, node: ast.AST, *only: str) -> Refs | None:
-        """Return what methods of the program give that an operator runs; None: it runs none."""
+        """Return what methods of the program give that a node runs; None: it runs none."""
         found: Refs | None = None
         for _, call, function in operators(self.scene.inference).get(id(node), ()):
             if only and function.name not in only:
                 continue
             assert isinstance(call.func, ast.Attribute)
-            receiver = self.value(call.func.value)
+            mark = len(self.flight)
+            receiver = self.holders(call.func.value)
             args = [self.value(a) for a in call.args]
+            del self.flight[mark:]  # they are passed, and not read again
             self._asked, self._one, self._alone = None, NO_REFS, False
             made = self._project(function, call, receiver, args, {}, True)
             found = made if found is None else found | made
@@ -412,6 +420,8 @@ class _Walk(Calls, Forward[State]):
         if made is not None:
             self.bind(target, made)
             return
+        if isinstance(target, ast.Attribute):
+            self.operated(target)
         added = self.value(item.value)
         array = target.value if isinstance(target, ast.Subscript) else target
         if is_shared_array(self.scene, array):

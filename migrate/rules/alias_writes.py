@@ -19,6 +19,7 @@ from migrate.analysis.storage import (
     is_held,
     lender,
     made_as,
+    outer_path,
     path_of,
     regions,
     root,
@@ -103,6 +104,9 @@ class Writes(Values):
         self.state.write(refs, by, assigned=True)
 
     def _note_changed(self, by: int, refs: Refs) -> None:
+        for path in {outer_path(r.region) for r in refs if r.how < MAYBE}:
+            if path:
+                self.found.outside.setdefault(path, set()).add(by)
         paths = [path_of(r.region) for r in refs if r.how == SAME]
         if not any("[" in name for path in paths for name in path):  # else elements are meant
             for path in (p for p in paths if len(p) > 1):

@@ -6,9 +6,11 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import BINARY, Atom
+from migrate.rules.torch_sharing import is_written
 from migrate.sites.scene import Scene, once
 
 CallSite = tuple[File, ast.Call, Function | None]
@@ -60,7 +62,7 @@ def call_sites(scene: Scene, function: Function) -> list[CallSite]:
 
 def sites_of(inference: Inference, function: Function) -> list[CallSite]:
     """Return the calls in the project that surely or possibly mean a function."""
-    return _all_sites(inference).get(function.key, [])
+    return _all_sites(inference)[0].get(function.key, [])
 
 
 def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
@@ -77,37 +79,100 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
     return before[at] if at < len(before) and not unpacked else None
 
 
+def handed_sites(inference: Inference, function: Function) -> list[CallSite]:
+    """Return the calls that have another function call this one, with whatever it is given."""
+    return _all_sites(inference)[1].get(function.key, [])
+
+
 @once
-def _all_sites(inference: Inference) -> dict[str, list[CallSite]]:
+def _all_sites(inference: Inference) -> tuple[dict[str, list[CallSite]], dict[str, list[CallSite]]]:
+    """Return the calls of each function by its key, and those that hand it to a function."""
     found: dict[str, list[CallSite]] = {}
-    forwards: dict[str, str] = {}
+    handed: dict[str, list[CallSite]] = {}
     for sites in inference.program.calls.values():
         for file, call, caller in sites:
+            exact = is_exact(inference, call)
             for atom in _reached(inference.kind(call.func)):
-                key = atom.name
-                if "::" not in key:
-                    continue
-                if atom.kind == "Module":
-                    if key not in forwards:
-                        members = inference.member(key, "forward")
-                        forwards[key] = next((m.name for m in members), "")
-                    key = forwards[key]
-                elif atom.kind == "class":
-                    owner = inference.class_of(key)
-                    init = owner.methods.get("__init__") if owner is not None else None
-                    key = init.key if init is not None else ""
-                elif atom.kind not in ("function", "method"):
-                    continue
-                found.setdefault(key, []).append((file, call, caller))
+                for function in functions_of(inference, atom, exact):
+                    derived = atom.kind == "partial" or function.name == "__post_init__"
+                    sites_by_key = handed if derived else found
+                    sites_by_key.setdefault(function.key, []).append((file, call, caller))
+            for function in handed_to(inference, call):
+                handed.setdefault(function.key, []).append((file, call, caller))
     for ran in operators(inference).values():
         for file, call, function in ran:
             found.setdefault(function.key, []).append((file, call, file.function_at(call)))
-    return found
+    return found, handed
+
+
+def is_exact(inference: Inference, call: ast.Call) -> bool:
+    """Return whether a method is named by its class: no class derived from it has another."""
+    of = inference.kind(call.func.value) if isinstance(call.func, ast.Attribute) else frozenset()
+    return bool(of) and all(a.kind in ("class", "super") for a in of)
+
+
+def functions_of(inference: Inference, atom: Atom, exact: bool = False) -> tuple[Function, ...]:
+    """Return the functions of the program that a call of one alternative may run."""
+    if atom.kind in ("function", "method"):
+        function = inference.function_of(atom.name)
+        return (
+            ()
+            if function is None
+            else (function,)
+            if exact
+            else inference.summaries.graph.overriding(function)
+        )
+    if atom.kind == "partial":
+        inner = (f for i in atom.items for a in i for f in functions_of(inference, a))
+        return tuple(dict.fromkeys(inner))
+    names: tuple[str, ...] = ()
+    if "::" in atom.name:
+        called = ("__call__", "forward")
+        names = {"class": CONSTRUCTORS, "Module": called, "Object": called[:1]}.get(atom.kind, ())
+    found: dict[Function, None] = {}
+    for name in names:
+        members = (inference.function_of(m.name) for m in inference.member(atom.name, name))
+        known = [f for f in members if f is not None]
+        own = [f for f in known if f.owner is not None] or known  # not what is put on any Module
+        for function in own:
+            more = (
+                (function,)
+                if name in CONSTRUCTORS
+                else inference.summaries.graph.overriding(function)
+            )
+            found |= dict.fromkeys(more)
+    return tuple(found)
+
+
+def handed_to(inference: Inference, call: ast.Call) -> tuple[Function, ...]:
+    """Return the functions of the program that a call hands to what is not of the program.
+
+    It may call them, now or later: ``map(f, xs)``, ``sorted(xs, key=f)``, ``reduce(f, xs)``.
+    """
+    given = [*call.args, *(k.value for k in call.keywords)]
+    atoms = [a for g in given if type(g) in _HANDED for a in inference.kind(g)]
+    calling = [a for a in atoms if a.kind in _CALLABLE]
+    if not calling or any(map(_keeps, inference.kind(call.func))):
+        return ()
+    found = (f for a in calling for f in functions_of(inference, a))
+    return tuple(dict.fromkeys(found))
+
+
+def _keeps(atom: Atom) -> bool:
+    """Return whether a function that is called shows by itself what it does with another."""
+    return "::" in atom.name or atom.kind in ("partial", "Module") or atom.name in _LEAVING
+
+
+_HANDED = frozenset((ast.Name, ast.Attribute, ast.Lambda))
+_CALLABLE = frozenset(("function", "method", "partial"))
+_LEAVING = frozenset("functools.partial isinstance callable id print type hasattr getattr setattr "
+                     "repr str".split())  # fmt: skip
 
 
 @once
 def operators(inference: Inference) -> dict[int, list[tuple[File, ast.Call, Function]]]:
-    """Return the methods of classes of the program that operators, indices and ``with`` run.
+    """Return the methods of classes of the program that no call names: of operators, indices,
+    ``with`` and ``for``, and of properties.
 
     By the id of the node, each with a call that does the same.
     """
@@ -117,22 +182,82 @@ def operators(inference: Inference) -> dict[int, list[tuple[File, ast.Call, Func
     for file in inference.program.files.values() if classes else ():
         for node in (n for c in classes for n in file.of(c)):
             for owner, name, given in _run_by(node, file):
+                if name == "__getattr__" and _has(inference, owner, getattr(node, "attr", "")):
+                    continue
                 held = node if isinstance(node, ast.AugAssign) else owner  # before it is bound
                 for key in _methods(inference, held, name) if name in defined else ():
                     function = inference.function_of(key)
                     if function is not None:
-                        call = ast.Call(ast.Attribute(owner, name, ast.Load()), given, [])
-                        ast.copy_location(call, owner)
-                        file.parents[id(call)] = node
-                        found.setdefault(id(node), []).append((file, call, function))
+                        run = _run(file, node, owner, function, given)
+                        found.setdefault(id(node), []).append(run)
+    for file, node, function, given in _properties(inference):
+        run = _run(file, node, node.value, function, given)
+        found.setdefault(id(node), []).append(run)
     return found
 
 
+def _run(
+    file: File, node: ast.AST, owner: ast.expr, function: Function, given: list[ast.expr]
+) -> tuple[File, ast.Call, Function]:
+    """Return a method that a node runs, with a call that does the same."""
+    call = ast.Call(ast.Attribute(owner, function.name, ast.Load()), given, [])
+    ast.copy_location(call, owner)
+    file.parents[id(call)] = node
+    return file, call, function
+
+
+def _properties(
+    inference: Inference,
+) -> Iterator[tuple[File, ast.Attribute, Function, list[ast.expr]]]:
+    """Yield the reads and bindings of properties of the program, with what runs."""
+    of_class: dict[tuple[str, str], list[Function]] = {}
+    for file in inference.program.files.values():
+        for function in file.functions.values():
+            if function.owner is not None and function.decorated(*_ACCESS):
+                of_class.setdefault((function.owner.key, function.name), []).append(function)
+    names = {name for _, name in of_class}
+    graph = inference.summaries.graph
+    for file in inference.program.files.values() if names else ():
+        for node in file.of(ast.Attribute):
+            if node.attr not in names:
+                continue
+            item = file.parents.get(id(node))
+            both = isinstance(item, ast.AugAssign)
+            load = isinstance(node.ctx, ast.Load)
+            ways = {"setter"} if not load else {"property", "cached_property"}
+            ways |= {"property", "cached_property"} if both else set()
+            given = [item.value] if isinstance(item, (ast.Assign, ast.AugAssign)) else []
+            classes = [inference.class_of(a.name) for a in _objects(inference, node.value)]
+            near = {c.key for owner in classes if owner is not None for c in graph.family(owner)}
+            for key in sorted(near):
+                for function in of_class.get((key, node.attr), ()):
+                    if function.decorated(*ways):
+                        yield file, node, function, [] if load else given
+
+
+_ACCESS = ("property", "cached_property", "setter")
+
+
 def _methods(inference: Inference, owner: ast.AST, name: str) -> list[str]:
-    objects = [
-        a for a in inference.kind(owner) if a.kind in ("Object", "Module") and "::" in a.name
-    ]
+    objects = _objects(inference, owner)
     return sorted({m.name for a in objects for m in inference.member(a.name, name)})
+
+
+def _has(inference: Inference, owner: ast.AST, name: str) -> bool:
+    """Return whether an attribute is defined for all that a value may be."""
+    owners = [inference.class_of(a.name) for a in _objects(inference, owner)]
+    graph = inference.summaries.graph
+    return all(
+        any(name in c.methods or name in c.stores for c in graph.family(one))
+        for one in owners
+        if one is not None
+    )
+
+
+def _objects(inference: Inference, node: ast.AST) -> list[Atom]:
+    """Return the classes of the program that a value may be of."""
+    kinds = inference.kind(node)
+    return [a for a in kinds if a.kind in ("Object", "Module") and "::" in a.name]
 
 
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
@@ -142,6 +267,9 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 _ASKING = ("len", "str", "bool", "int", "float", "abs", "round", "iter", "next", "hash", "repr",
            "format", "reversed")  # fmt: skip
+_GOING_THROUGH = ("iter", "next")
+_SEQUENCES = frozenset("list tuple set frozenset sorted sum min max any all zip enumerate map "
+                       "filter dict".split())  # fmt: skip
 _RUNNING: dict[type[ast.AST], set[str]] = {
     ast.BinOp: {f"__{r}{n}__" for n in BINARY.values() for r in ("", "r")},
     ast.AugAssign: {f"__{i}{n}__" for n in BINARY.values() for i in ("", "i")},
@@ -149,7 +277,10 @@ _RUNNING: dict[type[ast.AST], set[str]] = {
     ast.Compare: {"__contains__", *(f"__{n}__" for n in _COMPARED.values())},
     ast.Subscript: {"__getitem__", "__setitem__", "__delitem__"},
     ast.withitem: {"__enter__", "__exit__"},
-    ast.Call: {f"__{n}__" for n in _ASKING},
+    ast.Call: {f"__{n}__" for n in (*_ASKING, *_GOING_THROUGH)},
+    ast.Attribute: {"__getattr__"},
+    ast.For: {f"__{n}__" for n in _GOING_THROUGH},
+    ast.comprehension: {f"__{n}__" for n in _GOING_THROUGH},
 }
 
 
@@ -174,6 +305,13 @@ def _run_by(node: ast.AST, file: File) -> Iterator[tuple[ast.expr, str, list[ast
         name = getattr(node.func, "id", "")
         if name in _ASKING and node.args:
             yield node.args[0], f"__{name}__", []
+        elif name in _SEQUENCES:
+            yield from ((a, f"__{n}__", []) for a in node.args for n in _GOING_THROUGH)
+    elif isinstance(node, ast.Attribute):
+        if isinstance(node.ctx, ast.Load):
+            yield node.value, "__getattr__", [ast.Constant(node.attr)]
+    elif isinstance(node, ast.For | ast.comprehension):
+        yield from ((node.iter, f"__{n}__", []) for n in _GOING_THROUGH)
     elif isinstance(node, ast.withitem):
         yield node.context_expr, "__enter__", []
         yield node.context_expr, "__exit__", []
@@ -232,3 +370,43 @@ def _overridden(inference: Inference) -> dict[str, list[str]]:
             for other in inference.summaries.graph.overriding(method):
                 found.setdefault(other.key, []).append(method.key)
     return found
+
+
+def may_write(inference: Inference, call: ast.Call, makers: Collection[Function]) -> bool:
+    """Return whether making an object may change a Tensor that was there before it."""
+    given = (*call.args, *(k.value for k in call.keywords))
+    kinds = ({a.kind for a in inference.kind(g)} for g in given)
+    if any(not names or not names <= _HOLDING_NONE for names in kinds):
+        return True
+    return any(maker.key in _outside_writers(inference) for maker in makers)
+
+
+_HOLDING_NONE = frozenset("int float bool str Size dtype device torch class function ref builtin "
+                          "None foreign project".split())  # fmt: skip
+
+
+@once
+def _outside_writers(inference: Inference) -> frozenset[str]:
+    """Return the functions that may change a variable of outside in place, or call one that does.
+
+    By their text: what is written is reached from a name that is not bound in the function.
+    """
+    found: set[str] = set()
+    for file in inference.program.files.values():
+        for place in _written_places(file):
+            while isinstance(place, ast.Attribute | ast.Subscript | ast.Call):
+                place = place.func if isinstance(place, ast.Call) else place.value
+            function = file.function_at(place)
+            if function is not None and getattr(place, "id", "") not in function.locals:
+                found.add(function.key)
+    return frozenset(callers(inference, found))
+
+
+def _written_places(file: File) -> Iterator[ast.AST]:
+    """Yield what may be changed in place in a file, by its text."""
+    for call in file.of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and is_written(call.func.attr):
+            yield call.func.value
+            yield from call.args[:1]
+    yield from (a.target for a in file.of(ast.AugAssign) if not isinstance(a.target, ast.Name))
+    yield from (s.value for s in file.of(ast.Subscript) if isinstance(s.ctx, ast.Store))

@@ -14,7 +14,15 @@ from migrate.rules.alias_walk import (
     findings,
     owner_parameter,
 )
-from migrate.rules.called_from import call_sites, in_forward, in_module_class, passed, scene_of
+from migrate.rules.called_from import (
+    CallSite,
+    call_sites,
+    handed_sites,
+    in_forward,
+    in_module_class,
+    passed,
+    scene_of,
+)
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, target_of
 from migrate.sites.scene import Scene
@@ -133,7 +141,7 @@ def effect(
     handed = any(by in writes for writes in paths.values())
     if here or function is None or not handed or id(function) in seen:
         return here
-    for file, call, caller in call_sites(scene, function):
+    for file, call, caller in _all_sites(scene, function):
         there = effect(scene_of(scene, file), caller, id(call), kind, seen | {id(function)})
         if there:
             return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
@@ -145,10 +153,10 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
     found = findings(scene, function)
     if function is None or id(function) in seen:
         return ""
-    held = (*found.added_to.values(), *found.changed.values())
+    held = (*found.added_to.values(), *found.changed.values(), *found.outside.values())
     if not any(by in writes for writes in held):
         return ""
-    for file, call, caller in call_sites(scene, function):
+    for file, call, caller in _all_sites(scene, function):
         there, key = scene_of(scene, file), id(call)
         one = findings(there, caller)
         name = one.seen.get(key) or _added_to(there, caller, key, seen | {id(function)})
@@ -160,6 +168,11 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
         if name:
             return name if ":" in name else f"{name} at {file.path}:{call.lineno}"
     return ""
+
+
+def _all_sites(scene: Scene, function: Function) -> list[CallSite]:
+    """Return the calls that mean a function, and those that hand it to what may call it."""
+    return [*call_sites(scene, function), *handed_sites(scene.inference, function)]
 
 
 def is_unfolded(scene: Scene, node: ast.AugAssign) -> bool:
@@ -197,7 +210,7 @@ def lent(
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
         return Missed("INP206", "a part of the caller's tensor, which the caller may read")
-    for file, call, caller in sites:
+    for file, call, caller in _all_sites(scene, function):
         there = scene_of(scene, file)
         found = findings(there, caller)
         line = f"{file.path}:{call.lineno}"

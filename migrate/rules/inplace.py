@@ -164,7 +164,7 @@ def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
 
 def _is_global(scene: Scene, target: Target) -> bool:
     """A variable of the module, not of a function around this one."""
-    function = scene.function(target.expr)
+    function = scene.file.function_at(target.expr)
     parent = function.parent if function is not None else None
     while parent is not None:
         if target.name in parent.locals:

@@ -137,7 +137,7 @@ def _of_view(scene: Scene, expr: ast.expr, whole: ast.expr) -> Target:
 
 
 def _of_name(scene: Scene, node: ast.Name) -> Holder:
-    function = scene.function(node)
+    function = scene.file.function_at(node)
     if function is None or node.id in function.locals or _in_comprehension(scene, node):
         return Holder.NAME
     return Holder.OUTER
