@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,15 @@ class Ran:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def imports_as_before() -> Iterator[None]:
+    """Fail where a test leaves a process that imports otherwise: later ones would get the blame."""
+    before = builtins.__import__
+    yield
+    after, builtins.__import__ = builtins.__import__, before
+    assert after is before, "this test changed the import function of the process"
 
 
 @pytest.fixture

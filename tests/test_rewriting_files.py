@@ -321,3 +321,59 @@ class Net(Base):
         root,
     )
     assert f"    def {name}(self, x):" in text(made["nets.py"])
+
+
+LIBRARY = "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"
+TRAIN = """\
+import torch
+from library import Net
+
+
+def main(loader):
+    net = Net(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        loss = net(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+FREEZE = """\
+import torch
+from library import Net
+
+
+def late(net: Net, loader):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        loss = net(x).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for p in net.parameters():
+            p.requires_grad = False
+"""
+RUN = "\n\nif __name__ == '__main__':\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "meet"),
+    [
+        pytest.param(
+            {"freeze.py": FREEZE + RUN.format("late(Net(3, 1), [])")}, False, id="two scripts"
+        ),
+        pytest.param({"freeze.py": FREEZE}, False, id="a script, and what others import"),
+        pytest.param(
+            {"freeze.py": FREEZE, "all.py": "import train\nimport freeze\n"}, True, id="both"
+        ),
+    ],
+)
+def test_scripts_that_share_a_library_never_meet(files: dict[str, str], meet: bool) -> None:
+    """A step whose weights may be frozen later asks at each step which of them train."""
+    made = together({"library.py": LIBRARY, "train.py": TRAIN + RUN.format("main([])"), **files})
+    assert ("EveryWeight" in text(made["train.py"])) is meet
+
+
+def test_definitions_that_share_a_library_may_meet() -> None:
+    made = together({"library.py": LIBRARY, "train.py": TRAIN, "freeze.py": FREEZE})
+    assert "EveryWeight" in text(made["train.py"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -356,19 +356,25 @@ class Program:
         return self.find_module(importer, name, level) or along
 
     def joined(self, path: str) -> tuple[File, ...]:
-        """Return a file and all that imports join to it, in either direction and over others.
+        """Return a file and all whose code may run in one process with it.
 
-        Scripts that lie in one folder and import nothing of each other say nothing of each other.
+        These are what the scripts that reach it import, themselves included. Code that is not
+        seen may import several files that only define something, where imports connect these.
+        Two scripts that import one library never meet.
         """
         known: dict[str, tuple[File, ...]] = self.notes.setdefault("joined", {})
         if path not in known:
-            seen, waiting = {path}, [path]
-            while waiting:
-                new = self._links.get(waiting.pop(), set()) - seen
-                seen |= new
-                waiting += new
-            known[path] = tuple(self.files[one] for one in sorted(seen) if one in self.files)
+            above = _reached({path}, self._importers)
+            if any(map(self._is_top, above)):
+                both = {p: self._imports.get(p, set()) | self._importers[p] for p in self.files}
+                above |= set(filter(self._is_top, _reached({path}, both)))
+            found = _reached(above, self._imports)
+            known[path] = tuple(self.files[one] for one in sorted(found))
         return known[path]
+
+    def _is_top(self, path: str) -> bool:
+        """Return whether code that is not seen imports a file, if any code does."""
+        return not self._importers[path] and _only_defines(self.files[path])
 
     def in_sight(self, path: str) -> tuple[File, ...]:
         """Return the files whose objects may meet those of a file.
@@ -382,14 +388,18 @@ class Program:
         return tuple(found[one] for one in sorted(found))
 
     @cached_property
-    def _links(self) -> dict[str, set[str]]:
-        """The files that an import joins, by the path of either."""
-        links: dict[str, set[str]] = {path: set() for path in self.files}
-        for path, file in self.files.items():
-            for other in self._imported(file) & links.keys():
-                links[path].add(other)
-                links[other].add(path)
-        return links
+    def _imports(self) -> dict[str, set[str]]:
+        """The files of the program that a file imports."""
+        return {path: self._imported(file) & self.files.keys() for path, file in self.files.items()}
+
+    @cached_property
+    def _importers(self) -> dict[str, set[str]]:
+        """The files of the program that import a file."""
+        found: dict[str, set[str]] = {path: set() for path in self.files}
+        for path, others in self._imports.items():
+            for other in others:
+                found[other].add(path)
+        return found
 
     def _imported(self, file: File) -> set[str]:
         """Return the files of the program that one of them imports."""
@@ -417,6 +427,16 @@ class Program:
         if not self.files[path].is_package:
             return None
         return self._file_at(posixpath.join(posixpath.dirname(path), name))
+
+
+def _reached(starts: set[str], steps: Mapping[str, set[str]]) -> set[str]:
+    """Return what a walk from some nodes of a graph meets, these included."""
+    seen, waiting = set(starts), list(starts)
+    while waiting:
+        new = steps[waiting.pop()] - seen
+        seen |= new
+        waiting += new
+    return seen
 
 
 def _only_defines(file: File) -> bool:

@@ -34,6 +34,7 @@ from migrate.records.outcomes import (
     Span,
     last_place,
 )
+from migrate.rules import registry
 from migrate.rules.callers import fate
 from migrate.rules.data_attribute import compiled
 from migrate.rules.registry import Examples, Registered, Registry, Stage
@@ -386,8 +387,6 @@ def loaded(files: Iterable[Path], table: Table) -> tuple[Registry, Table]:
         Problem: a file cannot be imported or holds no rule; a rule looks for nothing that is
             known; rules are in conflict.
     """
-    from migrate.rules.registry import ours
-
     rules = [rule for path in files for rule in _of_file(path)]
     unknown: dict[str, dict[str, str]] = {}
     for rule in (r for r in rules if r.stage is Stage.DECIDES):
@@ -400,7 +399,8 @@ def loaded(files: Iterable[Path], table: Table) -> tuple[Registry, Table]:
     covering = replace(
         table, raw={**table.raw, **unknown}, files={**table.files, **files_of}
     ) if unknown else table  # fmt: skip
-    return (ours().with_rules(rules) if rules else ours()), covering
+    ours = registry.ours()
+    return (ours.with_rules(rules) if rules else ours), covering
 
 
 def _of_file(path: Path) -> list[Registered]:

@@ -50,7 +50,7 @@ class Scene:
 
     @property
     def neighbours(self) -> tuple[File, ...]:
-        """The file, and those that it may share objects with, through imports."""
+        """The file, and those whose code may run in one process with it."""
         return self.inference.program.joined(self.file.path)
 
     def mentions(self, *words: bytes) -> bool:

@@ -72,7 +72,7 @@ class Body:
 
 
 class Freezing:
-    """The late changes of files that imports connect, and the steps that they affect."""
+    """The late changes of files that run in one process, and the steps that they affect."""
 
     def __init__(self, inference: Inference, files: Sequence[File]) -> None:
         self.inference = inference
@@ -390,12 +390,13 @@ class _Frozen(Forward[frozenset[str]]):
 
 
 def of(view: View) -> Freezing:
-    """Return what is known of a file and of those that imports connect with it."""
+    """Return what is known of a file and of those that run with it."""
+    files = view.neighbours
     notes = view.inference.program.notes.setdefault("freezing", {})
-    if view.file.path not in notes:
-        files = view.neighbours
-        notes.update(dict.fromkeys((f.path for f in files), Freezing(view.inference, files)))
-    found: Freezing = notes[view.file.path]
+    key = tuple(file.path for file in files)
+    if key not in notes:
+        notes[key] = Freezing(view.inference, files)
+    found: Freezing = notes[key]
     return found
 
 

@@ -81,7 +81,7 @@ class View:
 
     @property
     def neighbours(self) -> tuple[File, ...]:
-        """The file, and those that imports connect with it."""
+        """The file, and those whose code may run in one process with it."""
         return self.inference.program.joined(self.file.path)
 
     def kind(self, node: ast.AST) -> Kind:

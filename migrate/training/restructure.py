@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis import index
-from migrate.analysis.program import File, Function, method_of
+from migrate.analysis.program import File, Function, Program, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.recorded import Recorded
 from migrate.codegen.emit import emit
@@ -34,7 +34,8 @@ from migrate.training.wording import edits
 
 TORCH = "_torch2ms_torch"
 _WORDS = (b".backward(", b".eval(", b"no_grad", b"inference_mode")
-_HAND_WORDS = (*_WORDS, b".grad", b".step(", b".zero_grad(", b"clip_grad_")
+_STEP_WORDS = (b".backward(", b".grad", b".step(", b".zero_grad(", b"clip_grad_")
+_HAND_WORDS = (*_WORDS, *_STEP_WORDS)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def restructure(
 def _plain_or_by_hand(inference: Inference) -> dict[str, Staged | None]:
     """What each file becomes; where gradients are read, or a backward is in no step, by hand.
 
-    Files that imports connect go the same way: one may clear what the other adds.
+    Files that run together go the same way: one may clear what the other adds.
     """
     files = inference.program.files
     found = {p: _file(inference, f) for p, f in files.items() if _has(f, _WORDS)}
@@ -80,7 +81,7 @@ def _plain_or_by_hand(inference: Inference) -> dict[str, Staged | None]:
     for path in [p for p, f in files.items() if _WORDS[0] in f.source.data]:
         if path in seen:
             continue
-        near = [f.path for f in inference.program.joined(path)]
+        near = _run_with(inference.program, path)
         seen |= set(near)
         asked = any(by_hand.asks(View(files[p], inference)) for p in near)
         if not asked and not any(s is not None and s.unclear for p in near if (s := found.get(p))):
@@ -89,6 +90,17 @@ def _plain_or_by_hand(inference: Inference) -> dict[str, Staged | None]:
         if not any(s is not None and s.unclear for s in other.values()):
             found |= other
     return found
+
+
+def _run_with(program: Program, path: str) -> list[str]:
+    """Return the files that take steps in one process with a file, or with one of these."""
+    seen, waiting = {path}, [path]
+    while waiting:
+        near = program.joined(waiting.pop())
+        new = {f.path for f in near if _has(f, _STEP_WORDS)} - seen
+        seen |= new
+        waiting += new
+    return sorted(seen)
 
 
 def _has(file: File, words: tuple[bytes, ...]) -> bool:
