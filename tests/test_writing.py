@@ -8,7 +8,7 @@ import pytest
 
 from migrate.codegen.emit import emit
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.source import Source, read
 from migrate.workspace.project import convert_text
 
@@ -120,3 +120,18 @@ def test_a_call_keeps_its_layout(before: str, after: str, newline: str) -> None:
 def test_a_whole_is_copied_where_nothing_changes() -> None:
     data = "x = 'ü'  # a\r\nif x :\r\n\ty= x ;z=1\r\n".encode()
     assert emit(read("m.py", data), []).data == data
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_goes_behind_a_statement_stands_before_what_goes_behind_its_block(
+    newline: str, first: int
+) -> None:
+    text = newline.join(("if a:", "    b()", ""))
+    source, end = read("m.py", text.encode()), text.rindex(")") + 1
+    both = [
+        Edit(Site("a", Span(end, end), 1, 1), Outcome.CONVERTED, (newline, "", "outer()")),
+        Edit(Site("b", Span(end, end), 2, 5), Outcome.CONVERTED, (newline, "    ", "inner()")),
+    ]
+    made = emit(source, [both[first], both[1 - first]]).data.decode()
+    assert made.split(newline) == ["if a:", "    b()", "    inner()", "outer()", ""]

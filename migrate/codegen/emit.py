@@ -58,11 +58,16 @@ def emit(source: Source, edits: Sequence[Edit]) -> Emitted:
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
-    """Those that change text, from first to last, an outer one before those inside it."""
+    """Those that change text, from first to last, an outer one before those inside it.
 
-    def key(edit: Edit) -> tuple[int, bool, int, bool]:
+    Where two statements end at one place, what goes behind the inner one comes first.
+    """
+
+    def key(edit: Edit) -> tuple[int, bool, int, bool, int]:
         start, end = edit.site.span
-        return start, end > start, -end, not isinstance(edit, Wrap)
+        behind = start == end and bool(edit.parts) and edit.parts[0] in ("\n", "\r\n")
+        depth = edit.site.column if behind else 0
+        return start, end > start, -end, not isinstance(edit, Wrap), -depth
 
     return sorted((e for e in edits if e.parts is not None), key=key)
 

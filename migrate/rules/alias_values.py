@@ -21,7 +21,7 @@ from migrate.analysis.storage import (
     made_as,
     path_of,
 )
-from migrate.analysis.types.kinds import NONE, Kind, is_all
+from migrate.analysis.types.kinds import holds_no_tensor, is_all
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
@@ -32,7 +32,6 @@ from migrate.syntax.trees import children
 Path = tuple[str, ...]
 MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
                         "named_modules children named_children".split())  # fmt: skip
-_PLAIN = frozenset(("int", "float", "bool", "str", "Size", "dtype", "device", "torch"))
 
 
 @dataclass
@@ -135,14 +134,14 @@ class Values:
     def value(self, node: ast.expr) -> Refs:
         method = getattr(self, "_" + type(node).__name__, None)
         refs: Refs = method(node) if method is not None else self._fresh(node)
-        if not refs or not _holds_no_tensor(self.scene.kind(node)):
+        if not refs or not holds_no_tensor(self.scene.kind(node)):
             return refs
         if not self._may_grow(node):
             return NO_REFS
         return self.made(node) if isinstance(node, ast.Call) else refs
 
     def _is_plain(self, node: ast.AST) -> bool:
-        return _holds_no_tensor(self.scene.kind(node)) and not self._may_grow(node)
+        return holds_no_tensor(self.scene.kind(node)) and not self._may_grow(node)
 
     def _may_grow(self, node: ast.AST) -> bool:
         """Return whether a value is a list of numbers, in which a Tensor may be put later."""
@@ -458,16 +457,6 @@ class Values:
 
 
 @lru_cache(maxsize=1 << 14)
-def _holds_no_tensor(value: Kind) -> bool:
-    """Return whether a value is a number, a text, or a sequence of such: sizes of a Tensor."""
-    rest = value - NONE
-    return bool(rest) and all(
-        a.kind in _PLAIN
-        or (a.kind in ("list", "tuple") and bool(a.items) and all(map(_holds_no_tensor, a.items)))
-        for a in rest
-    )
-
-
 def key_of(index: ast.expr) -> str:
     """The name of a dict's entry: entries of different names are told apart."""
     text = index.value if isinstance(index, ast.Constant) else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate.analysis.program import Function
-from migrate.analysis.types.kinds import without_none
+from migrate.analysis.types.kinds import holds_no_tensor, without_none
 from migrate.rules.stopped import asks_device
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import filling, uses
@@ -26,9 +26,16 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
         known = atoms == {"Module"} and not _weightless(view, use.node)
         known = known or (not use.stored and view.is_leaf(use.node))
         told = not atoms and (use.name in _told(view) or _is_called(view, use.node))
-        if known or told or computes(view, use.node):
+        if (known or told or computes(view, use.node)) and not _asks_only(view, use.node):
             found.add(use.name)
     return found
+
+
+def _asks_only(view: View, node: ast.AST) -> bool:
+    """Return whether a Module is asked for numbers that it holds: ``net.output_shape``."""
+    asked = view.file.parents.get(id(node))
+    reads = isinstance(asked, ast.Attribute) and isinstance(asked.ctx, ast.Load)
+    return reads and holds_no_tensor(view.kind(asked))  # type: ignore[arg-type]
 
 
 def _is_called(view: View, node: ast.AST) -> bool:

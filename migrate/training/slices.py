@@ -19,7 +19,7 @@ from migrate.analysis.program import Function
 from migrate.syntax.trees import all_parameters, dotted, last_name
 from migrate.training import freezing
 from migrate.training.between import Between, at_weights
-from migrate.training.effects import binds, blocks, changed, filled, leaves, reads, uses
+from migrate.training.effects import Use, binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View, block_of
 from migrate.training.modules import kept, models, quiet
@@ -41,13 +41,27 @@ def before_update(
         for name in binds([item], own):
             origins[name] = found | (origins.get(name, set()) if kept else set())
     updated = {m for o in group.optimizers for m in models_of(view, o)}
+    inside = {id(n) for item in nodes for n in ast.walk(item)}
+    earlier = {id(n) for item in items for n in ast.walk(item)} - inside
     for use in (u for n in nodes for u in uses(n, own)):
+        if use.name not in origins or not _is_from(view, use, earlier):
+            continue
         parent = view.file.parents.get(id(use.node))
         if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
             continue
         if origins.get(use.name, set()) & updated or (origins.get(use.name) and not updated):
             return f"{use.name} was computed before another update, by weights updated here"
     return ""
+
+
+def _is_from(view: View, use: Use, earlier: set[int]) -> bool:
+    """Return whether a name may have its value, if it is read at all, from some nodes."""
+    if not isinstance(use.node, ast.Name):
+        return True
+    if use.stored:  # ``loss += one`` reads it as well
+        return isinstance(view.file.parents.get(id(use.node)), ast.AugAssign)
+    reach = view.inference.facts(view.file.path).reach(use.node)
+    return reach.outside or any(id(b.place) in earlier for b in reach.bindings)
 
 
 def made_again(

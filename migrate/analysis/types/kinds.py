@@ -255,6 +255,19 @@ def _names_of(value: Kind) -> frozenset[str]:
     return frozenset(a.kind for a in value if a.kind != "None")
 
 
+_NO_TENSORS = frozenset("int float bool str Size dtype device torch".split())
+
+
+def holds_no_tensor(value: Kind) -> bool:
+    """Return whether a value is a number, a text, or a sequence of such: sizes of a Tensor."""
+    rest = without_none(value)
+    return bool(rest) and all(
+        a.kind in _NO_TENSORS
+        or (a.kind in ("list", "tuple") and bool(a.items) and all(map(holds_no_tensor, a.items)))
+        for a in rest
+    )
+
+
 def may_be_numpys(value: Kind) -> bool:
     """A number that may be one of numpy's, which computes itself where a Tensor is on its right."""
     rest = without_none(value) - SCALAR
