@@ -65,7 +65,7 @@ def in_order(edits: Sequence[Edit]) -> list[Edit]:
 
     def key(edit: Edit) -> tuple[int, bool, int, bool, int]:
         start, end = edit.site.span
-        behind = start == end and bool(edit.parts) and edit.parts[0] in ("\n", "\r\n")
+        behind = start == end and edit.parts is not None and str(edit.parts[0]) in ("\n", "\r\n")
         depth = edit.site.column if behind else 0
         return start, end > start, -end, not isinstance(edit, Wrap), -depth
 

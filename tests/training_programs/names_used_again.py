@@ -9,7 +9,7 @@ class Judge(nn.Module):
     def __init__(self, size: int):
         super().__init__()
         self.output_shape = (1, size // 2)
-        self.body = nn.Sequential(nn.Linear(size, 8), nn.LeakyReLU(0.2), nn.Linear(8, size // 2))
+        self.body = nn.Sequential(nn.Linear(size, 8), nn.Tanh(), nn.Linear(8, size // 2))
 
     def forward(self, x):
         return self.body(x)[:, None]
@@ -30,8 +30,8 @@ def run(model: Both):
     rng = np.random.RandomState(0)
     maker, judge = model.maker, model.judge
     criterion = nn.MSELoss()
-    first = torch.optim.Adam(maker.parameters(), lr=0.02, betas=(0.5, 0.999))
-    second = torch.optim.Adam(judge.parameters(), lr=0.02, betas=(0.5, 0.999))
+    first = torch.optim.SGD(maker.parameters(), lr=0.2, momentum=0.5)
+    second = torch.optim.SGD(judge.parameters(), lr=0.2, momentum=0.5)
     losses = []
     for _ in range(8):
         real = torch.from_numpy(rng.randn(5, 6).astype(np.float32))
