@@ -20,6 +20,7 @@ from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
 from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional
+from migrate.rules.graph.folded import is_own
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.registry import decides, rewrites
@@ -191,7 +192,9 @@ def decide(
     if isinstance(node, ast.AugAssign):
         if is_data(scene, node.target):
             return _augmented(scene, site, node)
-        if data_attribute.compiled(scene, node) and is_unfolded(scene, node):
+        if _adds_apart(scene, node, found.assigned):
+            if any(isinstance(n, _TWICE) for n in ast.walk(node.target)):
+                return missed(site, expr, Missed("INP203", "its index would be computed twice"))
             return _unfolded(scene, site, node)
         if isinstance(node.target, ast.Subscript) and target.holder is not Holder.ELEMENT:
             sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value)
@@ -263,11 +266,22 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
 
 
-def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
-    """``x += y`` is ``x = x + y`` where an element of x is set later.
+def _adds_apart(scene: Scene, node: ast.AugAssign, assigned: bool) -> bool:
+    """Return whether graph mode must not add in place.
 
-    Graph mode adds in place, and forgets in the gradient what is set in the tensor after that.
+    It forgets in the gradient what is set in the tensor later; the memory may be another's.
     """
+    if not data_attribute.compiled(scene, node):
+        return False
+    if is_unfolded(scene, node):
+        return True
+    whole = isinstance(node.target, ast.Name) or is_element(scene, node.target)
+    tensor = whole and "Tensor" in scene.kind_names(node)
+    return tensor and not assigned and not is_own(scene, node.target)
+
+
+def _unfolded(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
+    """``x += y`` is ``x = x + y``."""
     held = piece(scene.source, node.target)
     added = piece(scene.source, node.value)
     parts = (held, " = ", held, f" {SIGNS[type(node.op)]} ", added)
