@@ -2,7 +2,8 @@
 
 from mindspore import ops
 
-from migrate.helpers.special_functions import as_float, large_exp
+from migrate.helpers.dtypes import as_float
+from migrate.helpers.special_functions import large_exp
 
 # Gauss-Laguerre nodes and weights for u^(-1/6) exp(-u), the weights summing to 1
 AIRY_NODES = (

@@ -5,6 +5,7 @@ from mindspore import nn, ops
 from mindspore.ops.operations.math_ops import SelfAdjointEig
 from mindspore.scipy.ops import LU
 
+from migrate.helpers.complex_numbers import adjoint, conj, real
 from migrate.helpers.linear_algebra import identity, matmul, solve_triangular, stacked
 
 
@@ -49,11 +50,11 @@ class CholeskySolution(nn.Cell):
 
 def cholesky_solve(B, L, upper=False):
     """torch.cholesky_solve: X with A X = B, where A has the Cholesky factor ``L``."""
-    L, B = stacked(L.mT if upper else L, B)
+    L, B = stacked(adjoint(L) if upper else L, B)
     if B.size == 0:
         return B
     half = solve_triangular(ops.stop_gradient(L), ops.stop_gradient(B), upper=False)
-    X = solve_triangular(ops.stop_gradient(L).mT, half, upper=True)
+    X = solve_triangular(adjoint(ops.stop_gradient(L)), half, upper=True)
     return CholeskySolution()(B, L, X)
 
 
@@ -143,6 +144,7 @@ def lu_solve(factors, pivots, B, *, left=True, adjoint=False):
     """torch.linalg.lu_solve: X with A X = B (or X A = B, or A^T) from the factors of A."""
     right = B if left else B.mT
     P = permutation(factors, pivots)
+    factors = conj(factors) if adjoint else factors
     if adjoint == left:
         half = solve_triangular(factors.mT, right, upper=False)
         X = matmul(P, solve_triangular(factors.mT, half, upper=True, unitriangular=True))
@@ -178,7 +180,7 @@ def qr(A, mode="reduced"):
     else:
         Q, R = TallQR()(A[..., :least])
         if columns > least:
-            R = ops.cat((R, ops.matmul(Q.mT, A[..., least:])), -1)
+            R = ops.cat((R, ops.matmul(adjoint(Q), A[..., least:])), -1)
     return (ops.zeros((0,), A.dtype) if mode == "r" else Q), R
 
 
@@ -188,7 +190,7 @@ def svd(A, full_matrices=True):
     least = min(rows, columns)
     if A.size == 0:
         left, right = (rows, columns) if full_matrices else (least, least)
-        values = ops.zeros((*A.shape[:-2], least), A.dtype)
+        values = real(ops.zeros((*A.shape[:-2], least), A.dtype))
         return identity(A, rows, left), values, identity(A, right, columns)
     s, u, v = ops.svd(A, False)
     if full_matrices and rows != columns:
@@ -196,7 +198,7 @@ def svd(A, full_matrices=True):
         _, whole_u, whole_v = ops.svd(ops.stop_gradient(A), True)
         u = ops.cat((u, whole_u[..., least:]), -1) if rows > least else u
         v = ops.cat((v, whole_v[..., least:]), -1) if columns > least else v
-    return u, s, v.mT
+    return u, real(s), adjoint(v)
 
 
 def svd_usv(input, some=True, compute_uv=True):
@@ -206,12 +208,12 @@ def svd_usv(input, some=True, compute_uv=True):
         rows, columns = input.shape[-2:]
         u = ops.zeros((*input.shape[:-2], rows, rows), input.dtype)
         vh = ops.zeros((*input.shape[:-2], columns, columns), input.dtype)
-    return u, s, vh.mT
+    return u, s, adjoint(vh)
 
 
 def svdvals(A):
     """torch.linalg.svdvals: singular values in descending order."""
-    return ops.svd(A, False, False) if A.size else svd(A)[1]
+    return real(ops.svd(A, False, False)) if A.size else svd(A)[1]
 
 
 class SymmetricEigen(nn.Cell):
@@ -234,10 +236,10 @@ class SymmetricEigen(nn.Cell):
 def eigh(A, UPLO="L"):
     """torch.linalg.eigh: (values in ascending order, vectors); the signs may differ."""
     if A.size == 0:
-        return ops.zeros(A.shape[:-1], A.dtype), A
-    lower = A if UPLO in ("L", "l") else A.mT
+        return real(ops.zeros(A.shape[:-1], A.dtype)), A
+    lower = A if UPLO in ("L", "l") else adjoint(A)
     values, vectors = SymmetricEigen()(lower)
-    return values, vectors
+    return real(values), vectors
 
 
 def eig(A):

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.dtypes import as_float
+
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """torch.diff: the n-th difference of neighbours along ``dim``."""
@@ -52,7 +54,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """
     dims = tuple(range(input.ndim)) if dim is None else dim
     dims = (dims,) if isinstance(dims, int) else dims
-    input = input if input.is_floating_point() else input.astype(ms.float32)
+    input = as_float(input)
     slopes = []
     for i, axis in enumerate(dims):
         step = spacing[i] if isinstance(spacing, (list, tuple)) else spacing

@@ -13,6 +13,16 @@ def is_complex_dtype(dtype):
     return dtype in (ms.complex64, ms.complex128)
 
 
+def is_whole(x):
+    """Whether a Tensor holds whole numbers or truth values, no fractions and no complex numbers."""
+    return not (is_floating_dtype(x.dtype) or is_complex_dtype(x.dtype))
+
+
+def as_float(x):
+    """The tensor itself if it has a fractional part, else as float32, as torch promotes it."""
+    return x.astype(ms.float32) if is_whole(x) else x
+
+
 def is_signed_dtype(dtype):
     """torch.dtype.is_signed: whether it holds negative numbers."""
     return dtype not in (ms.bool_, ms.uint8, ms.uint16, ms.uint32, ms.uint64)
@@ -31,10 +41,23 @@ def dtype_size(dtype):
 
 def as_beside(value, other):
     """A Tensor as torch takes it beside another: without dimensions, in the dtype of that."""
-    floats = value.is_floating_point() == other.is_floating_point()
-    flags = (value.dtype == ms.bool_) == (other.dtype == ms.bool_)
-    number = value.ndim == 0 and other.ndim and floats and flags
-    return value.astype(other.dtype) if number else value
+    alike = kind_of_numbers(value.dtype) == kind_of_numbers(other.dtype)
+    return value.astype(other.dtype) if alike and value.ndim == 0 and other.ndim else value
+
+
+def kind_of_numbers(dtype):
+    """0 for truth values, 1 for whole, 2 for real and 3 for complex numbers."""
+    if is_complex_dtype(dtype):
+        return 3
+    return 2 if is_floating_dtype(dtype) else int(dtype != ms.bool_)
+
+
+def paired(input, other):
+    """Two operands as torch promotes them: among numbers of one kind a Tensor without dimensions
+    takes the dtype of the other, where MindSpore takes the wider dtype."""
+    if not (isinstance(input, ms.Tensor) and isinstance(other, ms.Tensor)):
+        return input, other
+    return as_beside(input, other), as_beside(other, input)
 
 
 class DtypeText(str):

@@ -4,6 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.dtypes import as_float, is_whole, paired
 from migrate.helpers.functional import vector_norm
 
 
@@ -24,8 +25,9 @@ def sqrt(input):
 
 def in_double(function, input):
     """The function by the kernel for float64, given back in the dtype that torch gives."""
-    dtype = input.dtype if input.is_floating_point() else ms.float32
-    return function(input.astype(ms.float64)).astype(dtype)
+    input = as_float(input)
+    wide = ms.complex128 if ops.is_complex(input) else ms.float64
+    return function(input.astype(wide)).astype(input.dtype)
 
 
 def exact_log(input):
@@ -65,16 +67,34 @@ def bmm(input, mat2):
 
 def add(input, other, *, alpha=1):
     """torch.add: input + alpha * other."""
-    return ops.add(input, other) if alpha == 1 else ops.add(input, alpha * other)
+    return ops.add(*paired(input, other if alpha == 1 else alpha * other))
 
 
 def sub(input, other, *, alpha=1):
     """torch.sub: input - alpha * other."""
-    return ops.sub(input, other) if alpha == 1 else ops.sub(input, alpha * other)
+    return ops.sub(*paired(input, other if alpha == 1 else alpha * other))
+
+
+def power(input, exponent):
+    """torch.pow; a whole number to a negative power is 0, unless it is 1 or -1."""
+    input, exponent = paired(input, exponent)
+    tensors = isinstance(exponent, ms.Tensor) and isinstance(input, ms.Tensor)
+    if not (tensors and is_whole(input) and is_whole(exponent)):
+        return ops.pow(input, exponent)
+    result = ops.pow(input, ops.abs(exponent))
+    lost = ops.logical_and(exponent < 0, ops.abs(input) != 1)
+    return ops.where(lost, ops.zeros_like(result), result)
+
+
+def exp2(input):
+    """torch.exp2 in the dtype of ``input``; of whole numbers in float32."""
+    return ops.exp2(input).astype(as_float(input).dtype)
 
 
 def clamp(input, min=None, max=None):
     """torch.clamp: between ``min`` and ``max``, numbers or tensors; None leaves an end open."""
+    input, min = paired(input, min)
+    input, max = paired(input, max)
     for end in (min, max):
         if isinstance(end, ms.Tensor):
             input = input.broadcast_to(broadcast_shapes(input.shape, end.shape))
@@ -93,13 +113,13 @@ def round_to(input, decimals):
 
 def entr(input):
     """torch.special.entr: -x log(x), 0 at 0, -inf below."""
-    x = input if input.is_floating_point() else input.astype(ms.float32)
+    x = as_float(input)
     return ops.where(x < 0, ops.full_like(x, -float("inf")), -xlogy(x, x))
 
 
 def logit(input, eps=None):
     """torch.logit; MindSpore's kernel for its gradient writes where it must not."""
-    input = input if input.is_floating_point() else input.astype(ms.float32)
+    input = as_float(input)
     if eps is not None:
         low, high = ops.full_like(input, eps), ops.full_like(input, 1 - eps)
         input = ops.where(input < low, low, ops.where(input > high, high, input))
@@ -110,6 +130,7 @@ def xlogy(input, other):
     """torch.xlogy: x log(y), 0 where x is 0 unless y is NaN; of whole numbers in float32."""
     power = input if isinstance(input, ms.Tensor) else ops.full((), input, dtype=ms.float32)
     y = other if isinstance(other, ms.Tensor) else ops.full((), other, dtype=ms.float32)
+    power, y = paired(power, y)
     if not power.is_floating_point():
         power = power.astype(y.dtype if y.is_floating_point() else ms.float32)
     if not y.is_floating_point():
@@ -120,7 +141,7 @@ def xlogy(input, other):
 
 def sinc(input):
     """torch.sinc: sin(pi x) / (pi x), 1 at 0; of whole numbers and bool in float32."""
-    return ops.sinc(input if input.is_floating_point() else input.astype(ms.float32))
+    return ops.sinc(as_float(input))
 
 
 def ndtr(input):
@@ -159,6 +180,7 @@ def mvlgamma(input, p):
 
 def atan2(input, other):
     """torch.atan2: its gradient at the origin is zero, where MindSpore's is NaN."""
+    input, other = paired(input, other)
     origin = ops.logical_and(input == 0, other == 0)
     beside = ops.atan2(ops.where(origin, ops.ones_like(input), input), other)
     return ops.where(origin, ops.stop_gradient(ops.atan2(input, other)), beside)
@@ -168,13 +190,14 @@ def angle(input):
     """torch.angle: that of complex numbers; of real ones pi where negative, else 0; NaN stays."""
     if input.is_complex():
         return atan2(ops.imag(input), ops.real(input))
-    input = input if input.is_floating_point() else input.astype(ms.float32)
+    input = as_float(input)
     turned = ops.where(input < 0, ops.full_like(input, 3.141592653589793), ops.zeros_like(input))
     return ops.where(ops.isnan(input), input, turned)
 
 
 def fmin(input, other):
     """torch.fmin: the smaller element; a number wins over NaN."""
+    input, other = paired(input, other)
     return -ops.fmax(-input, -other)
 
 

@@ -4,6 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.dtypes import paired
 
 
 def binary_exponent(input):
@@ -35,6 +36,7 @@ def frexp(input):
 
 def nextafter(input, other):
     """torch.nextafter: the next number from ``input`` towards ``other``; the inputs broadcast."""
+    input, other = paired(input, other)
     shape = broadcast_shapes(input.shape, other.shape)
     start, end = input.broadcast_to(shape), other.broadcast_to(shape)
     if input.dtype != ms.float32:

@@ -6,6 +6,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.activation import softplus_of
+from migrate.helpers.complex_numbers import magnitude
 from migrate.helpers.convolution import per_axis
 from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.shuffling import slid
@@ -135,13 +136,17 @@ def linear(input, weight, bias=None):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """torch.nn.functional.normalize: the input over its p-norm along ``dim``, at least ``eps``."""
-    return input / ops.maximum(vector_norm(input, p, dim, True), eps)
+    return input / at_least(vector_norm(input, p, dim, True), eps)
+
+
+def at_least(x, low):
+    """``x``, or ``low`` where it is less; NaN stays, which MindSpore's own maximum may lose."""
+    return ops.where(x < low, ops.full_like(x, low), x)
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """torch.linalg.vector_norm over ``dim`` (all axes when None); gradient 0 at 0."""
-    if dtype is not None:
-        x = x.astype(dtype)
+    x = magnitude(x if dtype is None else x.astype(dtype))
     if ord == math.inf:
         return ops.amax(x.abs(), dim, keepdim)
     if ord == -math.inf:
@@ -227,8 +232,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """torch.nn.functional.cosine_similarity along ``dim``; the inputs broadcast."""
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = x1.broadcast_to(shape), x2.broadcast_to(shape)
-    first = ops.maximum(vector_norm(x1, 2, dim, True), eps)
-    second = ops.maximum(vector_norm(x2, 2, dim, True), eps)
+    first = at_least(vector_norm(x1, 2, dim, True), eps)
+    second = at_least(vector_norm(x2, 2, dim, True), eps)
     return ((x1 / first) * (x2 / second)).sum(dim)
 
 

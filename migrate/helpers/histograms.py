@@ -23,6 +23,13 @@ def bin_of(values, edges):
     return ops.clamp(number, 0, edges.shape[0] - 2), inside
 
 
+def histc(input, bins=100, min=0, max=0):
+    """torch.histc: how many elements lie in each of equal bins."""
+    if input.size == 0:
+        return ops.zeros((bins,), input.dtype)
+    return ops.histc(input, bins, float(min), float(max))
+
+
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """torch.histogram: (counts, edges); ``bins`` is a number or the edges. No gradient."""
     values = input.reshape((1, -1)).T

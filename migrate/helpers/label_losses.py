@@ -6,6 +6,7 @@ from mindspore import ops
 from migrate.helpers.activation import softplus_of
 from migrate.helpers.loss_functional import reduced_by
 from migrate.helpers.losses import as_labels, lengths_of, split_targets
+from migrate.helpers.selections import loss_selected, mean_selected
 
 
 def multi_margin_loss(
@@ -13,6 +14,8 @@ def multi_margin_loss(
     reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.multi_margin_loss for (N, C), (C,) or one score; p is 1 or 2."""
+    if input.size == 0 and reduction != "none":
+        return ops.full((), 0.0, dtype=input.dtype)  # torch's mean of nothing is 0 here
     rows = input if input.ndim == 2 else input.reshape((1, -1))
     labels = target.astype(ms.int32).reshape((-1, 1))
     right = ops.gather_elements(rows, 1, labels)
@@ -93,7 +96,8 @@ def linear_cross_entropy(
         logits = logits + linear_bias.reshape((-1,))
     logits = logits.reshape((*input.shape[:-1], *lengths))
     ignored = -100 if ignore_index is None else ignore_index
-    return ops.cross_entropy(logits, as_labels(target), weight, ignored, reduction, label_smoothing)
+    loss = ops.cross_entropy(logits, as_labels(target), weight, ignored, reduction, label_smoothing)
+    return loss_selected(loss, logits, reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -101,4 +105,5 @@ def multilabel_soft_margin_loss(
 ):
     """torch.nn.functional.multilabel_soft_margin_loss, without overflow of large scores."""
     loss = target * softplus_of(-input) + (1 - target) * softplus_of(input)
-    return reduced_by((loss if weight is None else loss * weight).mean(-1), reduction)
+    loss = mean_selected(loss if weight is None else loss * weight, -1)
+    return reduced_by(loss, reduction)

@@ -4,7 +4,9 @@ import mindspore as ms
 from mindspore import nn, ops
 from mindspore.scipy import linalg
 
+from migrate.helpers.complex_numbers import absolute, conj, real
 from migrate.helpers.creation import broadcast_shapes
+from migrate.helpers.dtypes import as_float, is_whole
 from migrate.helpers.functional import vector_norm
 
 
@@ -39,13 +41,23 @@ def grouped_mm(mat_a, mat_b, *, offs=None):
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """torch.addmm: beta * input + alpha * (mat1 @ mat2); beta 0 leaves the input out."""
-    if not (ops.is_floating_point(input) or ops.is_complex(input)):
-        beta, alpha = int(beta), int(alpha)  # torch cuts factors of whole numbers
+    beta, alpha = factors_of(input, beta, alpha)
     product = matmul(mat1, mat2)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product.broadcast_to(broadcast_shapes(input.shape, product.shape))
     return (input if beta == 1 else input * beta) + product
+
+
+def factors_of(input, beta, alpha):
+    """The factors of a product that is added to ``input``: torch cuts those of whole numbers."""
+    return (int(beta), int(alpha)) if is_whole(input) else (beta, alpha)
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """torch.addbmm: beta * input + alpha * the sum of all products of a batch."""
+    beta, alpha = factors_of(input, beta, alpha)
+    return ops.addbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 def multi_dot(tensors):
@@ -58,7 +70,7 @@ def multi_dot(tensors):
 
 def vecdot(x, y, dim=-1):
     """torch.linalg.vecdot: the sum of conj(x) * y along ``dim``; zero over no elements."""
-    product = (ops.conj(x) if ops.is_complex(x) else x) * y
+    product = conj(x) * y
     total = product.sum(dim)
     return total if product.size else ops.zeros_like(total)
 
@@ -184,13 +196,13 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return vector_norm(input, 2, tuple(dim), keepdim)
     rows, columns = dim[0] % input.ndim, dim[1] % input.ndim
     if ord in ("nuc", 2, -2):
-        values = ops.svd(ops.movedim(input, (rows, columns), (-2, -1)), False, False)
+        values = real(ops.svd(ops.movedim(input, (rows, columns), (-2, -1)), False, False))
         result = values.sum(-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
         for axis in sorted((rows, columns)) if keepdim else ():
             result = result.unsqueeze(axis)
         return result
     first, last = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = input.abs().sum(first, keepdims=True)
+    sums = absolute(input).sum(first, keepdims=True)
     result = ops.amax(sums, last, True) if ord > 0 else ops.amin(sums, last, True)
     return result if keepdim else result.sum((rows, columns))
 
@@ -211,8 +223,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """torch.addr: beta * input + alpha * the outer product; beta 0 leaves the input out."""
+    beta, alpha = factors_of(input, beta, alpha)
     product = alpha * (vec1.unsqueeze(1) * vec2.unsqueeze(0))
-    return product if beta == 0 else beta * input + product
+    result = product if beta == 0 else beta * input + product
+    return result.astype(input.dtype) if input.dtype == vec1.dtype == vec2.dtype else result
 
 
 def vander(x, N=None, increasing=False):
@@ -223,13 +237,20 @@ def vander(x, N=None, increasing=False):
     return ops.stack([ops.ones_like(x) if p == 0 else ops.pow(x, p) for p in powers], -1)
 
 
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """torch.cov in the dtype of ``input``; of whole numbers in float32."""
+    found = ops.cov(input, correction=correction, fweights=fweights, aweights=aweights)
+    return found.astype(as_float(input).dtype)
+
+
 def corrcoef(input):
     """torch.corrcoef: correlation of the rows, kept within [-1, 1]."""
-    covariance = ops.cov(input)
+    covariance = cov(input)
     if covariance.ndim == 0:
         return covariance / covariance
     spread = ops.sqrt(ops.diagonal(covariance))
-    return ops.clamp(covariance / spread.unsqueeze(1) / spread.unsqueeze(0), -1, 1)
+    found = covariance / spread.unsqueeze(1) / spread.unsqueeze(0)
+    return ops.where(ops.isnan(found), found, ops.clamp(found, -1, 1))
 
 
 def det(A):
@@ -270,8 +291,10 @@ def slogdet(A):
     if n == 0:
         return ops.ones(A.shape[:-2], A.dtype), ops.zeros(A.shape[:-2], A.dtype)
     if n == 1:
-        return ops.sign(A[..., 0, 0]), ops.log(A[..., 0, 0].abs())
-    return ops.slogdet(A)
+        size = absolute(A[..., 0, 0])
+        return A[..., 0, 0] / size if ops.is_complex(A) else ops.sign(A[..., 0, 0]), ops.log(size)
+    sign, size = ops.slogdet(A)
+    return sign, real(size)
 
 
 def logdet(A):

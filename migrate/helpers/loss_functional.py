@@ -2,6 +2,7 @@
 
 from mindspore import ops
 
+from migrate.helpers.complex_numbers import absolute
 from migrate.helpers.elementwise import xlogy
 
 
@@ -130,8 +131,7 @@ def nll_loss(
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """torch.nn.functional.l1_loss, with an optional weight of each element."""
-    loss = ops.abs(input - target)
-    return weighted(loss, weight, reduction)
+    return weighted(absolute(input - target), weight, reduction)
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):

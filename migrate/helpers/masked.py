@@ -3,9 +3,10 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.complex_numbers import conj
+from migrate.helpers.dtypes import as_float, is_whole
 from migrate.helpers.functional import vector_norm
-from migrate.helpers.reduction import amax, amin, cumprod, cumsum, reduced_axes
-from migrate.helpers.special_functions import as_float
+from migrate.helpers.reduction import amax, amin, cumprod, cumsum, reduced_axes, sort
 
 
 def included(input, mask, other):
@@ -38,7 +39,7 @@ def summed_dtype(input, dtype):
     """The dtype of sums and products: as given, the input's, or int64 for whole numbers."""
     if dtype is not None:
         return dtype
-    return input.dtype if input.is_floating_point() else ms.int64
+    return ms.int64 if is_whole(input) else input.dtype
 
 
 def cast(result, dtype):
@@ -140,7 +141,7 @@ def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     x = x.reshape((1,)) if input.ndim == 0 else x
     known = ops.logical_not(ops.isnan(x))
     count = known.astype(ms.int64).sum(dim, keepdims=True)
-    ordered = ops.sort(ops.where(known, x, ops.full_like(x, float("inf"))), dim)[0]
+    ordered = sort(x, dim)[0]
     place = ops.maximum((count + 1) // 2 - 1, 0)
     value = ops.gather_elements(ordered, dim, place)
     value = ops.where(count > 0, value, ops.full_like(value, float("nan")))
@@ -162,12 +163,12 @@ def masked_var(
     input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None
 ):
     """torch.masked.var of what counts; NaN or inf where too little does."""
-    kept = dtype or (input.dtype if input.is_floating_point() else ms.float32)
+    kept = dtype or as_float(input).dtype
     less = correction if correction is not None else 0 if unbiased is False else 1
     x = input.astype(kept)
     count = masked_sum(ops.ones_like(x), dim, keepdim=True, mask=mask)
     centred = x - masked_sum(x, dim, keepdim=True, mask=mask) / count
-    total = masked_sum(ops.square(centred), dim, keepdim=keepdim, mask=mask)
+    total = masked_sum(centred * conj(centred), dim, keepdim=keepdim, mask=mask)
     return total / ops.maximum(count - less, 0.0).reshape(total.shape)
 
 

@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import nn, ops
 
+from migrate.helpers.complex_numbers import absolute, adjoint, magnitude
 from migrate.helpers.decompositions import svd, svdvals
 from migrate.helpers.linear_algebra import (
     identity,
@@ -44,7 +45,7 @@ class PseudoInverse(nn.Cell):
 
 def mirrored(A):
     """The symmetric matrix that the lower triangle of A stands for."""
-    return ops.tril(A) + ops.tril(A, -1).mT
+    return ops.tril(A) + adjoint(ops.tril(A, -1))
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
@@ -55,7 +56,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     u, s, vh = svd(ops.stop_gradient(mirrored(A) if hermitian else A), False)
     kept = s > cutoff(A, s, atol, rtol)
     inverted = ops.where(kept, 1 / ops.where(kept, s, ops.ones_like(s)), ops.zeros_like(s))
-    return PseudoInverse()(A, ops.matmul(vh.mT * inverted.unsqueeze(-2), u.mT))
+    return PseudoInverse()(A, ops.matmul(adjoint(vh) * inverted.unsqueeze(-2), adjoint(u)))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
@@ -72,7 +73,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 def cond(A, p=None):
     """torch.linalg.cond: the norm of A times the norm of its inverse."""
     if A.size == 0:
-        return ops.zeros(A.shape[:-2], A.dtype)
+        return ops.zeros(A.shape[:-2], svdvals(A).dtype)
     if p is None or p in (2, -2):
         values = svdvals(A)
         ratio = values[..., 0] / values[..., -1]
@@ -94,7 +95,7 @@ def lstsq(A, B, driver=None):
     none = ops.zeros((0,), A.dtype)
     residuals = none
     if rows > columns and driver not in (None, "gelsy"):
-        residuals = ops.square(matmul(A, solution) - right).sum(-2)
+        residuals = ops.square(magnitude(matmul(A, solution) - right)).sum(-2)
         residuals = residuals.squeeze(-1) if vectors else residuals
     rank = none.astype(ms.int64)
     if driver != "gels":
@@ -106,7 +107,7 @@ def lstsq(A, B, driver=None):
 def svd_lowrank(A, q=6, niter=2, M=None):
     """torch.svd_lowrank: the ``q`` largest of (U, S, V) of A - M, exact instead of randomised."""
     u, s, vh = svd(A if M is None else A - M, False)
-    return u[..., :q], s[..., :q], vh.mT[..., :q]
+    return u[..., :q], s[..., :q], adjoint(vh)[..., :q]
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
@@ -120,7 +121,7 @@ def matrix_exp(A):
     if A.size == 0:
         return A
     one = identity(A, A.shape[-1], A.shape[-1])
-    size = ops.amax(ops.stop_gradient(A).abs().sum(-2), -1, True).unsqueeze(-1)
+    size = ops.amax(absolute(ops.stop_gradient(A)).sum(-2), -1, True).unsqueeze(-1)
     halvings = ops.ceil(ops.log2(ops.maximum(size, ops.ones_like(size))))
     scaled = A * ops.exp2(-halvings)
     result = one
@@ -135,7 +136,7 @@ def reflectors(input, tau):
     """V and T with H_1 H_2 ... = 1 - V T V^T (Schreiber, Van Loan 1989), as geqrf has them."""
     count = tau.shape[-1]
     V = ops.tril(input[..., :count], -1) + identity(input, input.shape[-2], count)
-    across = ops.triu(ops.matmul(V.mT, V), 1) * tau.unsqueeze(-1)
+    across = ops.triu(ops.matmul(adjoint(V), V), 1) * tau.unsqueeze(-1)
     scale = identity(input, count, count) * tau.unsqueeze(-1)
     return V, solve_triangular(across, scale, upper=True, unitriangular=True)
 
@@ -147,7 +148,7 @@ def householder_product(input, tau):
     if tau.size == 0 or input.size == 0:
         return Q
     V, T = reflectors(input, tau)
-    return Q - ops.matmul(ops.matmul(V, T), V[..., :columns, :].mT)
+    return Q - ops.matmul(ops.matmul(V, T), adjoint(V[..., :columns, :]))
 
 
 def ormqr(input, tau, other, left=True, transpose=False):
@@ -155,7 +156,7 @@ def ormqr(input, tau, other, left=True, transpose=False):
     if tau.size == 0 or other.size == 0:
         return other
     V, T = reflectors(input, tau)
-    T = T.mT if transpose else T
+    T = adjoint(T) if transpose else T
     if left:
-        return other - ops.matmul(V, ops.matmul(T, ops.matmul(V.mT, other)))
-    return other - ops.matmul(ops.matmul(ops.matmul(other, V), T), V.mT)
+        return other - ops.matmul(V, ops.matmul(T, ops.matmul(adjoint(V), other)))
+    return other - ops.matmul(ops.matmul(ops.matmul(other, V), T), adjoint(V))

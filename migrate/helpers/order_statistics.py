@@ -3,7 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.reduction import kept_axis, shared_value
+from migrate.helpers.reduction import argsort, kept_axis, shared_value, sort
 
 
 def running_extreme(input, dim, largest):
@@ -43,22 +43,20 @@ def mode(input, dim=-1, keepdim=False):
     fixed = ops.stop_gradient(input)
     if input.dtype == ms.bool_:
         fixed = fixed.astype(ms.int32)
-    values, order = ops.sort(fixed.swapaxes(dim, -1))
+    values, order = sort(fixed.swapaxes(dim, -1))
     first = ops.ones((*values.shape[:-1], 1), ms.bool_)
     new = ops.cat((first, values[..., 1:] != values[..., :-1]), -1)
     at = ops.arange(values.shape[-1]).astype(ms.float32)
     begun = ops.cummax(ops.where(new, at, ops.zeros_like(at)), -1)[0]
     longest = (at - begun).argmax(-1).unsqueeze(-1)
-    places = ops.gather_elements(order.astype(ms.int64), -1, longest).swapaxes(dim, -1)
+    places = ops.gather_elements(order, -1, longest).swapaxes(dim, -1)
     return taken_along(input, places, dim, keepdim)
 
 
 def sorted_numbers(input):
     """(order along the last axis with NaN at its end, int64; how many are no NaN, kept axis)."""
     absent = ops.isnan(input)
-    key = ops.where(absent, ops.full_like(input, float("inf")), ops.clamp(input, max=3.4028234e38))
-    order = ops.sort(key)[1].astype(ms.int64)
-    return order, ops.logical_not(absent).astype(ms.int64).sum(-1, keepdims=True)
+    return argsort(input), ops.logical_not(absent).astype(ms.int64).sum(-1, keepdims=True)
 
 
 def nanmedian_of(input, dim, keepdim=False):

@@ -3,7 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.special_functions import as_float
+from migrate.helpers.dtypes import as_float, paired
 
 
 def chebyshev_polynomial_t(x, n):
@@ -101,6 +101,7 @@ def legendre_step(k, x, now, before):
 
 def places_and_degrees(x, n):
     """Both as tensors of one shape and floating type; degrees are cut to whole numbers."""
+    x, n = paired(x, n)
     x = as_float(x) if isinstance(x, ms.Tensor) else as_float(n) * 0 + x
     degree = as_float(n) if isinstance(n, ms.Tensor) else ops.full_like(x, float(n))
     x = x + ops.zeros_like(degree)

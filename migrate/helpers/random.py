@@ -49,7 +49,7 @@ def randperm(n, *, dtype=None, layout=None, device=None, pin_memory=False, requi
 def normal_around(mean, std=1.0):
     """torch.normal where ``mean`` or ``std`` is a tensor: one draw for each of their elements."""
     centre = mean + ops.zeros_like(std) if isinstance(std, ms.Tensor) else mean
-    return centre + std * ops.randn_like(centre)
+    return centre + std * ops.randn_like(centre).astype(centre.dtype)
 
 
 def bernoulli(input):

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.complex_numbers import magnitude
+from migrate.helpers.dtypes import is_whole, paired
 from migrate.helpers.functional import vector_norm
 from migrate.helpers.linear_algebra import matrix_norm
 
@@ -11,14 +13,18 @@ def max_of(input, dim=None, keepdim=False):
     """torch.max: of all elements, (values, indices) along ``dim``, or of two tensors."""
     if dim is None:
         return input.max()
-    return ops.maximum(input, dim) if isinstance(dim, ms.Tensor) else ops.max(input, dim, keepdim)
+    if isinstance(dim, ms.Tensor):
+        return ops.maximum(*paired(input, dim))
+    return ops.max(input, dim, keepdim)
 
 
 def min_of(input, dim=None, keepdim=False):
     """torch.min: of all elements, (values, indices) along ``dim``, or of two tensors."""
     if dim is None:
         return input.min()
-    return ops.minimum(input, dim) if isinstance(dim, ms.Tensor) else ops.min(input, dim, keepdim)
+    if isinstance(dim, ms.Tensor):
+        return ops.minimum(*paired(input, dim))
+    return ops.min(input, dim, keepdim)
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None):
@@ -68,7 +74,7 @@ def summable(input, dtype):
     """``input`` in the dtype in which torch accumulates it."""
     if dtype is not None:
         return input.astype(dtype)
-    return input if input.is_floating_point() else input.astype(ms.int64)
+    return input.astype(ms.int64) if is_whole(input) else input
 
 
 def cumprod(input, dim, *, dtype=None):
@@ -76,7 +82,7 @@ def cumprod(input, dim, *, dtype=None):
     input = summable(input, dtype)
     if input.ndim == 0 or input.size == 0:
         return input.copy()
-    if not input.is_floating_point():
+    if is_whole(input):
         return ops.cumprod(input, dim)
     # the kernel's gradient divides by the elements, which zeros make NaN
     found, step, size = ops.swapaxes(input, 0, dim), 1, input.shape[dim]
@@ -94,16 +100,28 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if k == 0:
         none = ops.swapaxes(ops.swapaxes(input, 0, dim)[:0], 0, dim)
         return none, ops.zeros(none.shape, ms.int64)
-    values, indices = ops.topk(input, k, dim, largest, sorted)
-    return values, indices.astype(ms.int64)
+    key = order_key(input) if input.is_floating_point() else input
+    indices = ops.topk(key, k, dim, largest, sorted)[1].astype(ms.int64)
+    return ops.gather_elements(input, dim, indices), indices
 
 
 def sort(input, dim=-1, descending=False, stable=False):
     """torch.sort: (values, int64 indices) along ``dim``; always stable."""
     if input.ndim == 0 or input.size == 0:
         return input.copy(), ops.zeros_like(input, dtype=ms.int64)
-    values, indices = ops.sort(input, dim, descending)
-    return values, indices.astype(ms.int64)
+    key = order_key(input) if input.is_floating_point() else input
+    if input.dtype == ms.float64:  # the kernel sorts these by their float32
+        indices = ops.topk(key, input.shape[dim], dim, descending)[1].astype(ms.int64)
+    else:
+        indices = ops.sort(key, dim, descending)[1].astype(ms.int64)
+    return ops.gather_elements(input, dim, indices), indices
+
+
+def order_key(x):
+    """``x`` with NaN above all numbers, as torch has it: NaN mixes up MindSpore's sort."""
+    top = 65504.0 if x.dtype == ms.float16 else 3.3895313892515355e38
+    top = 1.7976931348623157e308 if x.dtype == ms.float64 else top
+    return ops.where(ops.isnan(x), ops.full_like(x, float("inf")), ops.clamp(x, max=top))
 
 
 def argsort(input, dim=-1, descending=False, stable=False):
@@ -125,9 +143,17 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def median_of(input, dim, keepdim=False):
-    """torch.median along ``dim``: (lower median, its int64 index); NaN is not given precedence."""
+    """torch.median along ``dim``: (lower median, its int64 index); a NaN where there is one."""
     count = 1 if input.ndim == 0 else input.shape[dim]
-    return kthvalue(input, (count + 1) // 2, dim, keepdim)
+    values, indices = kthvalue(input, (count + 1) // 2, dim, True)
+    if input.is_floating_point() and input.ndim > 0:
+        absent = ops.isnan(ops.stop_gradient(input)).astype(ms.int32)
+        first = ops.argmax(absent, dim, True).astype(ms.int64)
+        indices = ops.where(ops.amax(absent, dim, True) > 0, first, indices)
+        values = ops.gather_elements(input, dim, indices)
+    if keepdim or input.ndim == 0:
+        return values, indices
+    return values.squeeze(dim), indices.squeeze(dim)
 
 
 def median(input):
@@ -173,14 +199,14 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if input.ndim == 0:
-        return input * 0 / (1 - correction_of(unbiased, correction)), input
+        return magnitude(input) * 0 / (1 - correction_of(unbiased, correction)), input
     axes = reduced_axes(input, dim)
     count = element_count(input, axes)
     mean = input.mean(axes, True)
     # the mean over no elements may be any number in MindSpore
     mean = mean if count > 0 else ops.full_like(mean, float("nan"))
     free = count - correction_of(unbiased, correction)
-    total = ops.square(input - mean).sum(axes, keepdims=keepdim)
+    total = ops.square(magnitude(input - mean)).sum(axes, keepdims=keepdim)
     # the sum over no elements may be any number in MindSpore
     total = total if count > 0 else ops.zeros_like(total)
     spread = total / free if free > 0 else total / 0.0
@@ -216,7 +242,7 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 def count_nonzero(input, dim=None):
     """torch.count_nonzero as int64, over all elements or ``dim``."""
-    return ops.sum((input != 0).astype(ms.int64), dim)
+    return sum_of((input != 0).astype(ms.int64), dim, False)
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
@@ -259,14 +285,15 @@ def between(data, place, interpolation):
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """torch.quantile of one ``q`` or a 1-d tensor of them; NaN is not given precedence."""
+    """torch.quantile of one ``q`` or a 1-d tensor of them; NaN where there is one."""
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise ValueError("quantile: unknown interpolation")
     axis = 0 if dim is None else dim % input.ndim
     data = input.reshape((-1,)) if dim is None else input.swapaxes(axis, -1)
-    data = ops.sort(data)[0] if data.shape[-1] > 1 else data
+    data = sort(data)[0] if data.shape[-1] > 1 else data
     levels = q if isinstance(q, ms.Tensor) else ms.tensor(q, input.dtype)
     found = between(data, levels.reshape((-1,)) * (data.shape[-1] - 1), interpolation)
+    found = ops.where(ops.isnan(data[..., -1:]), ops.full_like(found, float("nan")), found)
     if dim is None:
         result = found.reshape((-1,) + (1,) * input.ndim) if keepdim else found
     else:

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.dtypes import is_whole
+
 
 def flat_places(shape, dim, index):
     """Where ``index`` along ``dim`` points to in a tensor of ``shape`` laid out flat, 1-d int64."""
@@ -58,7 +60,7 @@ def reduce_at(start, places, src, reduce, include_self):
     if reduce == "sum":
         return total
     divisor = count + 1 if include_self else ops.maximum(count, ops.ones_like(count))
-    return total / divisor if total.is_floating_point() else ops.floor_divide(total, divisor)
+    return ops.floor_divide(total, divisor) if is_whole(total) else total / divisor
 
 
 def add_at(start, places, src):

@@ -26,7 +26,7 @@ def prod_selected(input, dim=None, keepdim=False, *, dtype=None):
     return total if input.size > 0 else ops.ones_like(total)
 
 
-def any_selected(input, dim=None, keepdim=False):
+def any_of(input, dim=None, keepdim=False):
     """torch.any: nothing is true in nothing."""
     found = ops.any(input != 0, dim, keepdim)  # of numbers MindSpore's own is wrong
     return found if input.size > 0 else ops.zeros_like(found)
@@ -65,16 +65,11 @@ def mse_loss_selected(input, target, reduction="mean"):
     return loss_selected(ops.mse_loss(input, target, reduction), input, reduction)
 
 
-def l1_loss_selected(input, target, reduction="mean"):
-    """torch.nn.functional.l1_loss, also of no elements."""
-    return loss_selected(ops.l1_loss(input, target, reduction), input, reduction)
-
-
 def smooth_l1_loss_selected(input, target, beta=1.0, reduction="mean"):
     """torch.nn.functional.smooth_l1_loss, also of no elements."""
     return loss_selected(ops.smooth_l1_loss(input, target, beta, reduction), input, reduction)
 
 
-def huber_loss_selected(input, target, reduction="mean", delta=1.0):
+def huber_loss(input, target, reduction="mean", delta=1.0):
     """torch.nn.functional.huber_loss, also of no elements."""
     return loss_selected(ops.huber_loss(input, target, reduction, delta), input, reduction)

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.dtypes import as_float, paired
+
 # (1 + 2x) erfcx(x) for x >= 0 as a polynomial in (x - 2) / (x + 2): a Chebyshev fit, within 2e-7
 ERFCX_TERMS = (
     1.27697838, -0.0927637628, -0.166030384, 0.164049454, -0.0542202666, -0.00801896308,
@@ -12,11 +14,6 @@ ERFCX_TERMS = (
 
 # B_2j / (2j)!: the weights of the Euler-Maclaurin formula
 BERNOULLI_TERMS = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000)
-
-
-def as_float(x):
-    """The tensor itself if it has a fractional part, else as float32, as torch promotes it."""
-    return x if x.is_floating_point() else x.astype(ms.float32)
 
 
 def horner(t, terms):
@@ -92,6 +89,7 @@ def zeta(input, other):
     Below 0 the sum is split at its pole: zeta(x, q) = zeta(x, f) + (-1)^x (zeta(x, 1 - f) -
     zeta(x, 1 - q)) with f = q - floor(q).
     """
+    input, other = paired(input, other)
     x = as_float(input) if isinstance(input, ms.Tensor) else as_float(other) * 0 + input
     q = as_float(other) if isinstance(other, ms.Tensor) else x * 0 + other
     x, q = x + ops.zeros_like(q), q + ops.zeros_like(x)

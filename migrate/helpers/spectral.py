@@ -3,29 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.creation import broadcast_shapes
 from migrate.helpers.gathering import roll
-
-
-def real(input):
-    """torch.real: a real tensor is its own real part."""
-    return ops.real(input) if ops.is_complex(input) else input
-
-
-def conj(input):
-    """torch.conj: a real tensor is its own conjugate."""
-    return ops.conj(input) if ops.is_complex(input) else input
-
-
-def complex_of(real, imag):
-    """torch.complex of a real and an imaginary part, which broadcast."""
-    shape = broadcast_shapes(real.shape, imag.shape)
-    return ops.Complex()(real.broadcast_to(shape), imag.broadcast_to(shape))
-
-
-def view_as_complex(input):
-    """torch.view_as_complex: a new tensor from pairs of parts in the last axis."""
-    return ops.Complex()(input[..., 0], input[..., 1])
 
 
 def opposite(norm):
@@ -66,7 +44,7 @@ def stft(
     onesided=None,
     return_complex=None,
 ):
-    """torch.stft of real signals (L,) or (B, L): (..., frequencies, frames), or pairs of parts."""
+    """torch.stft of signals (L,) or (B, L): (..., frequencies, frames), or pairs of parts."""
     hop = n_fft // 4 if hop_length is None else hop_length
     signals = input.reshape((-1, input.shape[-1]))
     if center:
@@ -77,7 +55,9 @@ def stft(
     frames = ops.gather(signals, places, 1)
     frames = frames * centred(window, win_length or n_fft, n_fft, input.dtype)
     norm = "ortho" if normalized else "backward"
-    transform = ops.fft if onesided is False else ops.rfft
+    # only of real signals does half of the spectrum tell all
+    whole = onesided is False or ops.is_complex(input)
+    transform = ops.fft if whole else ops.rfft
     spectra = transform(frames, norm=norm).swapaxes(-2, -1)
     spectra = spectra.reshape(input.shape[:-1] + spectra.shape[-2:])
     if return_complex is False:
@@ -117,53 +97,6 @@ def istft(
     if length is not None and end - start < length:
         signals = ops.pad(signals, (0, length - (end - start)))
     return signals.reshape(input.shape[:-2] + signals.shape[-1:])
-
-
-def complex_pair(left, right):
-    """Both operands as Tensors of one complex dtype, where one of them is complex.
-
-    MindSpore multiplies and divides equal dtypes only. Products of complex numbers have no
-    gradient there, and graph mode takes no complex number of Python's: both raise.
-    """
-    dtype = ms.complex128 if is_double(left) or is_double(right) else ms.complex64
-    return as_complex(left, dtype), as_complex(right, dtype)
-
-
-def complex_parts(value):
-    """The real and the imaginary part of a Tensor; the latter is 0 for real numbers."""
-    if value.is_complex():
-        return ops.real(value), ops.imag(value)
-    value = value if value.is_floating_point() else value.astype(ms.float32)
-    return value, ops.zeros_like(value)
-
-
-def complex_product(input, other):
-    """The product of Tensors that may be complex, by its parts: they have a gradient."""
-    if not (input.is_complex() or other.is_complex()):
-        return input * other
-    a, b = complex_parts(input)
-    c, d = complex_parts(other)
-    return ops.Complex()(a * c - b * d, a * d + b * c)
-
-
-def complex_quotient(input, other):
-    """The quotient of Tensors that may be complex, by its parts: they have a gradient."""
-    if not (input.is_complex() or other.is_complex()):
-        return input / other
-    a, b = complex_parts(input)
-    c, d = complex_parts(other)
-    size = c * c + d * d
-    return ops.Complex()((a * c + b * d) / size, (b * c - a * d) / size)
-
-
-def is_double(value):
-    """Whether a Tensor has 64 bits for each part."""
-    return isinstance(value, ms.Tensor) and value.dtype in (ms.complex128, ms.float64)
-
-
-def as_complex(value, dtype):
-    """A Tensor or a number as a complex Tensor."""
-    return value.astype(dtype) if isinstance(value, ms.Tensor) else ms.Tensor(value, dtype)
 
 
 def fftshift(input, dim=None):

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.reduction import argsort
+
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """torch.unique: always sorted; inverse and counts are int64."""
@@ -32,7 +34,7 @@ def unique_slices(input, dim):
     order = ops.arange(rows.shape[0])
     for column in range(rows.shape[1] - 1, -1, -1):
         # the sort is stable: the leftmost column, sorted last, decides first
-        order = order[ops.sort(keys[:, column][order])[1].astype(ms.int64)]
+        order = order[argsort(keys[:, column][order])]
     ordered = keys[order]
     first = ops.ones((1,), ms.bool_)
     new = ops.cat((first, (ordered[1:] != ordered[:-1]).any(1)))

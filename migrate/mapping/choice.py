@@ -23,7 +23,8 @@ WHOLE = "made whole"  # the condition: what the call gives loses its fraction la
 NUMBERS = "numbers"  # the condition: an operand may hold more than truth values
 ZERO = "holding 0"  # the condition: one of the numbers is 0, or a difference, which may be
 NO_LIST = "no list"  # the condition: MindSpore's own layers take numbers and tuples
-_AROUND = {SELECTION, WHOLE, NUMBERS, ZERO}  # conditions that take more than kinds to tell
+COMPLEX = "complex"  # the condition: an operand may hold complex numbers
+_AROUND = {SELECTION, WHOLE, NUMBERS, ZERO, COMPLEX}  # conditions that take more than kinds to tell
 CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 

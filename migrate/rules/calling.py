@@ -15,14 +15,23 @@ from migrate.codegen import layout
 from migrate.codegen.grouping import shown
 from migrate.codegen.substitution import Renderer, Rendering
 from migrate.mapping.calls import BoundCall, numbers
-from migrate.mapping.choice import NUMBERS, SELECTION, WHOLE, ZERO, Chosen, NotChosen, choose
+from migrate.mapping.choice import (
+    COMPLEX,
+    NUMBERS,
+    SELECTION,
+    WHOLE,
+    ZERO,
+    Chosen,
+    NotChosen,
+    choose,
+)
 from migrate.mapping.table import POLICY_DROP, Row, Table
 from migrate.mapping.templates import is_closed, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
 from migrate.rules import checkpoints, optimizers, registry
 from migrate.rules.registry import claimed
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
-from migrate.sites.origins import is_made_whole
+from migrate.sites.origins import is_made_whole, may_be_complex
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_mask, is_selection
 from migrate.syntax.lines import removed_span
@@ -128,7 +137,8 @@ def decide_method(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit |
 def _selects(
     scene: Scene, row: Row, bound: BoundCall, call: ast.Call, receiver: ast.expr | None
 ) -> bool:
-    """Whether what the row wants to be a selection or numbers may be that; to be made whole, is."""
+    """Whether what the row wants to be a selection, numbers or complex may be that; to be made
+    whole, is."""
     if WHOLE in row.when.values() and not is_made_whole(scene, call):
         return False
     for name, wanted in row.when.items():
@@ -138,6 +148,9 @@ def _selects(
                 return False
         elif wanted == NUMBERS:
             if isinstance(operand, ast.expr) and _is_truth(scene, operand):
+                return False
+        elif wanted == COMPLEX:
+            if not isinstance(operand, ast.expr) or not may_be_complex(scene, operand):
                 return False
         elif wanted == ZERO and not _may_be_zero(scene, operand):
             return False

@@ -63,6 +63,11 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         text, root = scene.spelling.local("helpers.as_numbers")
         parts = (f"{text}(", Piece(site.span), ")")
         return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
+    if short == "__abs__":
+        assert isinstance(node, ast.Call)
+        text, root = scene.spelling.local("helpers.absolute")
+        parts = (f"{text}(", piece(scene.source, node.args[0]), ")")
+        return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
     if short.endswith(":place"):
         return _index(scene, site, node)
     if isinstance(node, ast.UnaryOp):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from string import Formatter
 
 from migrate.analysis.types.kinds import is_all, without_none
-from migrate.sites.origins import is_complex, is_negative
+from migrate.sites.origins import is_complex, is_negative, may_be_complex
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import last_name, within
 
@@ -49,6 +49,8 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         found += [(one, "__format__:dict") for one in _formatted_members(scene, node)]
         if isinstance(node, ast.Call) and wide_number(scene, node) is not None:
             found.append((node, "__add__:number"))
+        if isinstance(node, ast.Call) and _is_complex_size(scene, node):
+            found.append((node, "__abs__"))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id" and node.args:
             found.append((node, "__is__" if _is_recast(scene, node.args[0]) else ""))
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -62,6 +64,13 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
 _RECASTING = frozenset(
     "to float double half bfloat16 long int short bool type type_as flatten".split()
 )
+
+
+def _is_complex_size(scene: Scene, node: ast.Call) -> bool:
+    """``abs(z)``: of complex numbers MindSpore's result is complex as well."""
+    builtin = isinstance(node.func, ast.Name) and node.func.id == "abs"
+    one = builtin and len(node.args) == 1 and _tensor(scene, node.args[0])
+    return one and may_be_complex(scene, node.args[0])
 
 
 def _is_recast(scene: Scene, node: ast.expr) -> bool:

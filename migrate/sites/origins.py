@@ -19,6 +19,8 @@ _COMPLEX_CALLS = frozenset(
     "complex polar view_as_complex fft ifft fft2 ifft2 fftn ifftn rfft rfft2 rfftn ihfft stft "
     "cfloat cdouble".split()
 )
+# words of a program that may make complex numbers
+_COMPLEX_WORDS = (b"complex", b"polar", b"fft", b"stft", b"cfloat", b"cdouble")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,29 @@ def is_complex(scene: Scene, node: ast.expr) -> bool:
     """Whether an operand surely holds complex numbers somewhere in what makes it."""
     shown = _showing_complex(scene)
     return bool(shown) and any(id(one) in shown for one in _made_of(scene, node, _COMPLEX))
+
+
+def may_be_complex(scene: Scene, node: ast.expr) -> bool:
+    """Whether an operand may hold complex numbers: some, or what comes from elsewhere in a program
+    that makes any. What a function is given by nobody of the program counts as real."""
+    if is_complex(scene, node):
+        return True
+    if not any(map(scene.inference.program.mentions, _COMPLEX_WORDS)):
+        return False
+    return any(_comes_from_elsewhere(scene, one) for one in _made_of(scene, node, _COMPLEX))
+
+
+def _comes_from_elsewhere(scene: Scene, node: ast.AST) -> bool:
+    """A parameter, an attribute, what a function of the program gives."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        held = bool(scene.kind_names(node) & {"Tensor", "unknown"})
+        return held and not (isinstance(node, ast.Name) and _bound(scene, node))
+    called = scene.kind(node.func) if isinstance(node, ast.Call) else frozenset()
+    return any(
+        a.kind in ("function", "unknown", "partial")
+        or (a.kind in ("method", "Module") and not a.name.startswith("torch."))
+        for a in called
+    )
 
 
 @once_a_file
