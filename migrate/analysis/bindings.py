@@ -2,7 +2,8 @@
 
 A state is a set of bits: one for each binding of the unit, and one for each local name that says
 "not bound here" (in a class body or module the name then means what it means outside). Definite
-assignment is the absence of that bit.
+assignment is the absence of that bit. ``from m import *`` has a bit for each local name: it may
+bind any of them, and what surely binds the name behind it takes its place.
 """
 
 from __future__ import annotations
@@ -124,12 +125,11 @@ class Bindings:
 
     def _reach(self, name: str, state: int | None) -> Reach:
         scope, bits = self.scope, self._bits
-        stars = bits.found((state or 0) & bits.stars)
         if name not in scope.local:
-            return Reach(tuple(stars), True, True)
+            return Reach(tuple(bits.found((state or 0) & bits.stars)), True, True)
         if state is None:
             return Reach((), False, False)
-        own = [*bits.found(state & bits.of_name[name]), *stars]
+        own = bits.found(state & bits.of_name[name])
         inner = [b for b in scope.rebound.get(name, ()) if b not in own]
         unbound = bool(state & bits.unbound[name]) or name in scope.deleted
         return Reach((*own, *inner), unbound, self._others(name, unbound))
@@ -159,13 +159,20 @@ class _Bits:
             self.effects[index] = self._effect(here, scope.events[index].unbinds)
 
     def _number(self, binding: Binding) -> int:
-        bit = 1 << (self.first + len(self.bindings))
-        self.bindings.append(binding)
-        if binding.name == STAR:
-            self.stars |= bit
-        else:
+        bit = self._new(binding)
+        if binding.name != STAR:
             self.of_name[binding.name] |= bit
+            return bit
+        self.stars |= bit  # for names that the unit does not bind itself
+        for name in self.of_name:
+            inner = self._new(binding)
+            self.of_name[name] |= inner
+            bit |= inner
         return bit
+
+    def _new(self, binding: Binding) -> int:
+        self.bindings.append(binding)
+        return 1 << (self.first + len(self.bindings) - 1)
 
     def _effect(self, here: list[tuple[Binding, int]], unbinds: list[str]) -> tuple[int, int]:
         kill = gen = 0

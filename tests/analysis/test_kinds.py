@@ -699,6 +699,74 @@ CASES = {
             id(x)  # unknown
             return flag and torch.relu(x)
     """,
+    "options of a command line": """
+        import argparse
+        def f():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", "-s", type=int, default=3)
+            parser.add_argument("--img-size", type=float, required=True)
+            parser.add_argument("--lr", type=float, default=1)
+            parser.add_argument("--seed", type=int)
+            parser.add_argument("--flag", action="store_true")
+            parser.add_argument("--name", default="x")
+            parser.add_argument("--dims", type=int, nargs="+", default=[1])
+            parser.add_argument("--made", type=torch.tensor, default="3")
+            args = parser.parse_args()
+            print(vars(args), {**vars(args)})
+            v = args.size
+            id(v)  # int
+            v = args.img_size
+            id(v)  # float
+            v = args.lr
+            id(v)  # float | int
+            v = args.seed
+            id(v)  # None | int
+            v = args.flag
+            id(v)  # bool
+            v = args.name
+            id(v)  # str
+            v = args.dims
+            id(v)  # list[int]
+            v = args.made
+            id(v)  # instance
+            v = args.other
+            id(v)  # instance
+    """,
+    "an option that some function binds anew": """
+        import argparse
+        def g(args):
+            args.size = torch.ones(3)
+        def f(flag, t: torch.Tensor):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", type=int, default=3)
+            args = parser.parse_args()
+            g(args)
+            v = t if flag else args.size
+            id(v)  # Tensor | instance
+    """,
+    "options that are bound by names that nobody wrote": """
+        import argparse
+        def f(found, flag, t: torch.Tensor):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", type=int, default=3)
+            args = parser.parse_args()
+            for key, value in found.items():
+                setattr(args, key, value)
+            v = t if flag else args.size
+            id(v)  # Tensor | instance
+    """,
+    "options whose dict is handed to a function": """
+        import argparse
+        def g(table):
+            table["size"] = torch.ones(3)
+        def f(flag, t: torch.Tensor):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", type=int, default=3)
+            args = parser.parse_args()
+            g(vars(args))
+            v = t if flag else args.size
+            id(v)  # Tensor | instance
+    """,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.program import Class, File, Function, method_of
-from migrate.analysis.types import values
+from migrate.analysis.types import options, values
 from migrate.analysis.types.contents import is_plain, with_more
 from migrate.analysis.types.flow import Flow
 from migrate.analysis.types.kinds import (
@@ -44,6 +44,7 @@ _REGISTERING_TENSORS = ("register_buffer", "register_parameter")
 _TENSORS = ("Parameter", "Buffer")
 _WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
 _EVERY = ".*"
+_ANYTHING = ("", "getattr", "object", options.NAMESPACE)  # names of objects of any class
 _ANY = "*"  # the name of an attribute that is not written out
 
 
@@ -456,7 +457,7 @@ class Classes:
             return self.world.is_module(owner.key) and (
                 general or atom.name in self.world.torch_bases(owner.key)
             )
-        return atom.kind in ("unknown", "instance") and atom.name in ("", "getattr", "object")
+        return atom.kind in ("unknown", "instance") and atom.name in _ANYTHING
 
     def _is_kin(self, atom: Atom, owner: Class) -> bool:
         other = self.world.class_of(atom.name)

@@ -7,7 +7,7 @@ import builtins
 import sys
 from collections.abc import Mapping
 
-from migrate.analysis.types import rivals
+from migrate.analysis.types import options, rivals
 from migrate.analysis.types.kinds import (
     ARRAY,
     BOOL,
@@ -230,6 +230,8 @@ def _made_by(factory: Kind) -> Kind:
 def given(name: str, args: tuple[Kind, ...]) -> Kind:
     """What a method of something foreign gives: of an array of numbers, mostly another one."""
     owner, _, last = name.rpartition(".")
+    if name in options.PARSES:
+        return _tuple(options.PARSED, UNKNOWN) if "known" in last else options.PARSED
     if owner.startswith(_GENERATORS) and _draws_one(name, args):
         return SCALAR
     numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from migrate.analysis.types import options
 from migrate.analysis.types.kinds import (
     BOOL,
     BY_NAME,
@@ -110,6 +111,8 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
         is_method = world.table.kind(full) == "method"
         return kind("method", full) if is_method else world.results.of_call(full)
+    if what == "instance" and atom.name == options.NAMESPACE:
+        return options.option(world.program, name)
     if what == "instance" and atom.name and hands_on(atom.name):
         return UNKNOWN  # it may hold something of torch's
     if what in ("instance", "torch", "Optimizer"):
