@@ -122,7 +122,10 @@ def test_the_exit_status_is_that_of_an_internal_error(
     with_rule(monkeypatch, Stage.REWRITES, lambda scene: iter([broken]))
     (tmp_path / "net.py").write_text(TEXT)
     request = project.Request(tmp_path / "net.py", tmp_path / "out.py")
-    assert project.convert(request).status == 3
+    made = project.convert(request)
+    found = [e.code for file in made.record.files for e in file.entries]
+    assert "INT901" in found, [(o.path, o.content) for o in made.outputs]
+    assert made.status == 3
 
 
 def test_a_rule_that_raises_costs_its_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,10 +195,8 @@ def changes_object(scene: Scene, function: Function) -> bool:
     """
     if isinstance(function.node, ast.Lambda):
         return False
-    gives = any(
-        (isinstance(n, ast.Return) and n.value is not None) or isinstance(n, ast.Yield)
-        for n in function.nodes
-    )
+    returns = (n for n in function.of(ast.Return) if isinstance(n, ast.Return))
+    gives = any(n.value is not None for n in returns) or bool(function.of(ast.Yield))
     for_effect = not gives or is_for_effect(scene, function)
     return for_effect and (not gives or not in_forward(scene, function))
 

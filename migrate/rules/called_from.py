@@ -113,15 +113,21 @@ def is_exact(inference: Inference, call: ast.Call) -> bool:
 
 def functions_of(inference: Inference, atom: Atom, exact: bool = False) -> tuple[Function, ...]:
     """Return the functions of the program that a call of one alternative may run."""
+    known: dict[tuple[Atom, bool], tuple[Function, ...]]
+    known = inference.program.notes.setdefault("functions of", {})
+    found = known.get((atom, exact))
+    if found is None:
+        found = known[atom, exact] = _functions_of(inference, atom, exact)
+    return found
+
+
+def _functions_of(inference: Inference, atom: Atom, exact: bool) -> tuple[Function, ...]:
+    graph = inference.summaries.graph
     if atom.kind in ("function", "method"):
         function = inference.function_of(atom.name)
-        return (
-            ()
-            if function is None
-            else (function,)
-            if exact
-            else inference.summaries.graph.overriding(function)
-        )
+        if function is None:
+            return ()
+        return (function,) if exact else graph.overriding(function)
     if atom.kind == "partial":
         inner = (f for i in atom.items for a in i for f in functions_of(inference, a))
         return tuple(dict.fromkeys(inner))
@@ -135,11 +141,7 @@ def functions_of(inference: Inference, atom: Atom, exact: bool = False) -> tuple
         known = [f for f in members if f is not None]
         own = [f for f in known if f.owner is not None] or known  # not what is put on any Module
         for function in own:
-            more = (
-                (function,)
-                if name in CONSTRUCTORS
-                else inference.summaries.graph.overriding(function)
-            )
+            more = (function,) if name in CONSTRUCTORS else graph.overriding(function)
             found |= dict.fromkeys(more)
     return tuple(found)
 
