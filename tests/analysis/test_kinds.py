@@ -755,6 +755,19 @@ CASES = {
             v = t if flag else args.size
             id(v)  # Tensor | instance
     """,
+    "options that a program makes itself": """
+        import argparse
+        def f(flag, t: torch.Tensor):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--size", type=int, default=3)
+            parser.add_argument("--more", type=int, nargs="?", const=t, default=3)
+            args = parser.parse_args()
+            v = t if flag else args.more
+            id(v)  # Tensor | instance
+            args = argparse.Namespace(size=t)
+            v = t if flag else args.size
+            id(v)  # Tensor | instance
+    """,
     "options whose dict is handed to a function": """
         import argparse
         def g(table):

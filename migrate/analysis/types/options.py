@@ -13,7 +13,7 @@ from migrate.analysis.program import Program
 from migrate.analysis.types.kinds import GIVEN, NONE, Kind, join, kind, sequence
 from migrate.syntax.trees import last_name
 
-NAMESPACE = "argparse.Namespace"
+NAMESPACE = "argparse.ArgumentParser.parse_args()"  # not those that a program makes itself
 PARSED: Kind = kind("instance", NAMESPACE)
 PARSES = ("argparse.ArgumentParser.parse_args", "argparse.ArgumentParser.parse_known_args")
 _TYPES = {name: kind(name) for name in ("int", "float", "str", "bool")}
@@ -53,6 +53,8 @@ def _name(call: ast.Call) -> str:
 
 def _kind(call: ast.Call) -> Kind:
     given = {k.arg: k.value for k in call.keywords}
+    if "const" in given:
+        return GIVEN
     action = getattr(given.get("action"), "value", None if "action" in given else "store")
     if action in ("store_true", "store_false"):
         value = _TYPES["bool"]
