@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrate.codegen.emit import emit
+from migrate.codegen.rewriter import emit
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.source import Source, read

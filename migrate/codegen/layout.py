@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from migrate.codegen.substitution import Argument, Rendering
 from migrate.records.outcomes import Piece, Span
-from migrate.syntax.lines import line_begin
 from migrate.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -131,18 +130,3 @@ def _shape(text: str, newline: str) -> Shape | None:
         tuple(code(argument.comma) for argument in found.args[:-1]),
         "".join(code(a.comma, a.whitespace_after_arg) for a in last) + ")",
     )
-
-
-def indentation(source: Source, node: ast.stmt) -> Piece:
-    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
-    start = source.span(node).start
-    return Piece(Span(line_begin(source, start), start))
-
-
-def above(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:
-    """Lines of their own before the text at ``start``, indented as its line will be."""
-    indent = Piece(Span(line_begin(source, start), start))
-    parts: Parts = []
-    for line in lines:
-        parts += [line + source.newline, indent]
-    return tuple(parts)

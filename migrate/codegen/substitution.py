@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from migrate.codegen.grouping import Slot, is_loose, slot_of
 from migrate.codegen.imports import Spelling
+from migrate.codegen.precedence import Slot
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.table import Param, Signature, Table
 from migrate.mapping.templates import NO_VALUE, constant, names_in, parse
@@ -48,7 +48,7 @@ def _skeleton(node: ast.expr) -> tuple[tuple[str, ...], tuple[tuple[ast.expr, Sl
         bare = isinstance(holder, ast.Subscript) and isinstance(held, ast.Tuple)
         if not isinstance(held, ast.expr) or isinstance(held, ast.Slice) or bare:
             return folded(held)
-        below.append((held, slot_of(holder, held)))
+        below.append((held, _slot_of(holder, held)))
         return ast.Name(f"{_MARK}{len(below) - 1}_", ast.Load())
 
     def folded(holder: ast.AST) -> ast.AST:
@@ -123,7 +123,7 @@ class Renderer:
         for text, (inner, place) in zip(texts[1:], below, strict=True):
             parts += [*self.expression(inner, place), text]
         parts = [p for p in parts if p]
-        return ["(", *parts, ")"] if is_loose(slot, node) else parts
+        return ["(", *parts, ")"] if _is_loose(slot, node) else parts
 
     def _name(self, node: ast.Name, slot: Slot) -> Parts:
         if node.id == "self" and self.receiver is not None:
@@ -150,7 +150,7 @@ class Renderer:
         if param.kind in ("args", "kwargs"):
             return ["()"]
         default = param.default or "None"
-        return [f"({default})" if is_loose(slot, parse(default)) else default]
+        return [f"({default})" if _is_loose(slot, parse(default)) else default]
 
     def _given(self, name: str) -> ast.expr | tuple[ast.expr, ...] | None:
         return self.bound.values.get(name) if self.bound is not None else None
@@ -184,7 +184,7 @@ class Renderer:
                 items.append(self.expression(value))
         for item in node.keywords if isinstance(node, ast.Call) else ():
             prefix = f"{item.arg}=" if item.arg else "**"
-            items.append([prefix, *self.expression(item.value, slot_of(item, item.value))])
+            items.append([prefix, *self.expression(item.value, _slot_of(item, item.value))])
         return items
 
     def render(self, template: str) -> Rendering:
@@ -301,3 +301,60 @@ class Renderer:
         if plain and isinstance(mine, (int, float)) and isinstance(theirs, (int, float)):
             return abs(mine - theirs) <= 1e-12 * max(1.0, abs(mine))
         return type(mine) is type(theirs) and mine == theirs
+
+
+# -- parentheses inside templates ----------------------------------------------------------------
+
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set,
+          ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr, ast.Constant,
+          ast.Starred)  # fmt: skip
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Await, ast.Starred)
+_TUPLES = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.For, ast.AsyncFor, ast.Expr)
+
+
+def _slot_of(parent: ast.AST | None, child: ast.AST) -> Slot:
+    """Return what kind of place a node has in the node that holds it."""
+    if isinstance(parent, ast.Attribute):
+        return Slot.OWNER
+    if isinstance(parent, ast.Subscript):
+        return Slot.TIGHT if parent.value is child else Slot.FREE
+    if isinstance(parent, ast.Call):
+        return Slot.TIGHT if parent.func is child else Slot.OPEN
+    negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    if isinstance(parent, ast.BoolOp) or negated:
+        return Slot.LOGIC
+    if isinstance(parent, _OPERATORS) or (isinstance(parent, ast.keyword) and not parent.arg):
+        return Slot.TIGHT
+    if isinstance(parent, ast.FormattedValue):
+        return Slot.TEXT
+    if isinstance(parent, ast.IfExp):
+        return Slot.OPEN if parent.orelse is child else Slot.CHOICE
+    if isinstance(parent, ast.comprehension):
+        return Slot.FREE if parent.target is child else Slot.CHOICE
+    return Slot.FREE if parent is None or isinstance(parent, _TUPLES) else Slot.OPEN
+
+
+def _is_loose(slot: Slot, node: ast.AST) -> bool:
+    """Return whether an expression of this class needs parentheses in a place."""
+    if isinstance(node, (ast.NamedExpr, ast.Yield, ast.YieldFrom)):
+        return True
+    if slot is Slot.OWNER and isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if slot in (Slot.TIGHT, Slot.OWNER):
+        return not isinstance(node, (*_ATOMS, ast.Tuple))
+    if slot is Slot.LOGIC and isinstance(node, ast.BoolOp):
+        return True
+    if slot is Slot.TEXT:
+        return isinstance(node, (ast.Lambda, ast.Set, ast.Dict, ast.SetComp, ast.DictComp))
+    return slot in (Slot.CHOICE, Slot.LOGIC) and isinstance(node, (ast.IfExp, ast.Lambda))
+
+
+def shown(source: Source, parts: Sequence[str | Piece]) -> str:
+    """Return the parts as text without any parentheses, to compare them."""
+    texts = (p if isinstance(p, str) else source.text(p.span) for p in parts)
+    return without_parentheses("".join(texts))
+
+
+def without_parentheses(text: str) -> str:
+    """Return a text that is compared with others up to parentheses."""
+    return text.replace("(", "").replace(")", "")

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from migrate.analysis.types.kinds import NOTHING
-from migrate.codegen.emit import Emitted
+from migrate.codegen.emitted import Emitted
 from migrate.records.outcomes import Decision, Edit, Outcome, Refusal, Site
 from migrate.records.result import CellPlace, Entry
 from migrate.sites.references import Reference
@@ -60,7 +60,7 @@ def _flagged(site: Site, line: int, refusal: Refusal) -> Entry:
 
 def _target(edit: Edit) -> str:
     """The first words of the new text, for the report."""
-    if edit.parts is None:
+    if edit.parts is None or not any(isinstance(p, str) or p.node for p in edit.parts):
         return ""
     text = "".join(p if isinstance(p, str) else "..." for p in edit.parts)
     return " ".join(text.partition("(")[0].split())[:80]

@@ -28,7 +28,6 @@ from enum import Enum
 from itertools import pairwise
 
 from migrate.analysis.types.kinds import is_all, without_none
-from migrate.codegen.layout import above
 from migrate.codegen.substitution import piece
 from migrate.engine import caught
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -38,7 +37,14 @@ from migrate.rules.members import ASKED
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, begins_line, first_start, step_of, text_begin
+from migrate.syntax.lines import (
+    before,
+    begins_line,
+    comment_lines,
+    first_start,
+    step_of,
+    text_begin,
+)
 from migrate.syntax.trees import last_name
 
 MISSING = "helpers.Missing"
@@ -400,21 +406,20 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
 
 
 def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
-    """The edit takes the beginning of the statement along: the comment comes before both."""
+    """The statement stays behind a check: the comment comes before both."""
     source, statement = scene.source, scene.statement(mark.node)
     assert isinstance(statement, (ast.AugAssign, ast.Assign))
-    target = statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
-    span = source.span(target)
-    indent = before(source, span.start)
+    start = source.span(statement).start
+    span, indent = Span(start, start), before(source, start)
     step = step_of(indent)
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
     then = f":{source.newline}{indent}{step}{stop}{source.newline}{indent}"
     if mark.refusal.tensor is None:
         asked = " or ".join(f"{name} is not None" for name in mark.refusal.given)
-        yield Edit(_at(mark, span), Outcome.FLAGGED, (f"if {asked}{then}", Piece(span)))
+        yield Edit(_at(mark, span), Outcome.FLAGGED, (f"if {asked}{then}",))
         return
     text, root = scene.spelling.local("mindspore.Tensor")
-    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}", Piece(span))
+    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}")
     yield Edit(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
 
 
@@ -577,7 +582,7 @@ def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:
             lines += [line for line in _original(scene, mark.place) if line not in lines]
     span = Span(start, start)
     site = Site(marks[0].refusal.site.name, span, scene.source.line_of(start), 1)
-    return Edit(site, Outcome.FLAGGED, above(scene.source, start, lines))
+    return Edit(site, Outcome.FLAGGED, comment_lines(scene.source, start, lines))
 
 
 def _original(scene: Scene, node: ast.AST) -> list[str]:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from migrate.mapping.names import root_of
-from migrate.records.outcomes import Edit, Outcome, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Removal, Span
 from migrate.rules.imports import along_name
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, first_start, line_begin, next_line, removed_span
+from migrate.syntax.lines import before, first_start, line_begin, next_line
 from migrate.vendoring.follow import module_span
 
 
@@ -129,8 +129,7 @@ def _replace(scene: Scene, statement: ast.stmt, lines: list[str]) -> Edit:
     if lines:
         text = (source.newline + indent).join("\n".join(lines).split("\n"))
         return Edit(site, Outcome.CONVERTED, (text,))
-    place = removed_span(source, statement)
-    return Removal(Site("import", place, site.line, 1), Outcome.CONVERTED, ())
+    return Removal(site, Outcome.CONVERTED, ())
 
 
 def leading(scene: Scene) -> dict[str, str]:

@@ -11,10 +11,11 @@ from migrate.analysis.facts import Facts
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.recorded import Recorded
 from migrate.codegen import helper_copy
-from migrate.codegen.emit import Emitted, covered, emit
+from migrate.codegen.emitted import Emitted
 from migrate.codegen.imports import Spelling
+from migrate.codegen.rewriter import emit
 from migrate.engine import accounts, caught, flags, import_edits, plan, selfcheck
-from migrate.engine.tidying import rescued, with_pass, without_idle
+from migrate.engine.tidying import may_be_idle, rescued
 from migrate.mapping.table import Table
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.records.result import CellPlace, Entry, Ledger, OpenPlace, counted
@@ -376,10 +377,8 @@ def _helpers(changes: Sequence[Edit]) -> frozenset[str]:
 
 def _emit(scene: Scene, changes: list[Edit]) -> tuple[Emitted, list[Edit]]:
     """Apply the edits; comments inside replaced text move above their statement."""
-    changes = with_pass(scene, without_idle(scene, changes))
-    emitted = emit(scene.source, changes)
-    if not any(b"#" in scene.source.data[s.start : s.end] for s in covered(changes)):
-        return emitted, changes
+    idle = may_be_idle(scene)
+    emitted = emit(scene.source, changes, idle)
     shown = [e.site.span for e in changes if isinstance(e, flags.Stop)]
-    lost = rescued(scene, emitted.data, shown)
-    return (emit(scene.source, changes + lost) if lost else emitted), changes
+    lost = rescued(scene, emitted.lost, shown)
+    return (emit(scene.source, changes + lost, idle) if lost else emitted), changes

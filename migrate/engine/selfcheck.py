@@ -15,7 +15,8 @@ import symtable
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from migrate.codegen.emit import Emitted, in_order
+from migrate.codegen.emitted import Emitted
+from migrate.codegen.targets import in_order
 from migrate.engine.import_edits import leading_end
 from migrate.records.outcomes import Edit, Piece, Refusal, Span
 from migrate.rules.dead_branches import dead_spans
@@ -43,7 +44,7 @@ def faults(scene: Scene, changes: Sequence[Edit], emitted: Emitted) -> list[Faul
     What is wrong with the text of imports and helpers is put down to the first statement behind
     the imports: the file stops there.
     """
-    found = list(_overlaps(changes))
+    found = list(_overlaps(changes)) or [Fault(what, at) for at, what in emitted.failed]
     if found:
         return found
     text = emitted.data.decode("utf-8")
@@ -79,6 +80,8 @@ def _overlaps(changes: Sequence[Edit]) -> Iterator[Fault]:
             continue
         within = span.end <= outer.site.span.end
         if within and not _owns(outer, span):
+            continue
+        if span == outer.site.span and edit.parts == outer.parts:
             continue
         if not any(outer.parts or ()) and not any(edit.parts or ()):
             continue  # what both delete is gone

@@ -68,11 +68,16 @@ class Span(NamedTuple):
 class Piece:
     """A part of the original text inside an edit; edits nested in it are applied as well.
 
-    A piece that knows its ``node`` gets parentheses where its place asks for them.
+    A piece that knows its ``node`` gets parentheses where its place asks for them. Statements get
+    the indentation of their place; all those of a block bring its comments along. ``without``: a
+    field of the statement that is left out (the ``orelse`` of a loop). ``inside``: what other edits
+    make of the whole of it is left out.
     """
 
     span: Span
     node: ast.expr | None = field(default=None, compare=False, repr=False)
+    without: str = field(default="", kw_only=True)
+    inside: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from migrate.analysis.cfg import Role, Why
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import above
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span, Wrap
@@ -43,8 +42,7 @@ from migrate.rules.stopped import (
 from migrate.sites.buffer_gradients import carries, is_data, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.blocks import dedented
-from migrate.syntax.lines import before, commented_end, comments, first_start
+from migrate.syntax.lines import before, commented_end, first_start, statements
 
 _CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
@@ -66,7 +64,7 @@ def no_grad(
             quiet(scene, item.context_expr) for item in statement.items
         ):
             if not leaks(scene, statement):
-                return _header(scene, site, statement, chosen)
+                return _unwrapped(scene, site, statement, chosen)
             if why := loses_itself(scene, statement):
                 return refused(site, why)
     elif isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -126,25 +124,20 @@ def autocast(
                 frozenset((root,)), note=chosen.row.note)  # fmt: skip
 
 
-def _header(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
-    source = scene.source
-    start, end = source.span(node).start, first_start(scene.source, node.body[0])
-    notes = comments(source, start, end)
-    place = Site(site.name, Span(start, end), site.line, site.column)
-    return Edit(
-        place, Outcome.CONVERTED, above(source, start, notes), chosen.row.key, note=chosen.row.note
-    )
+def _unwrapped(scene: Scene, site: Site, node: ast.With, chosen: Chosen) -> Edit:
+    """Put the body of a context in its place."""
+    place, parts = site.at(scene.source.span(node)), (statements(scene.source, node.body),)
+    return Edit(place, Outcome.CONVERTED, parts, chosen.row.key, note=chosen.row.note)
 
 
 @rewrites()
 def contexts(scene: Scene) -> Iterator[Edit]:
-    """Move the body of a removed context to the left, and cut its results off the gradient."""
+    """Cut the results of a removed context off the gradient."""
     for node in scene.file.of(ast.With):
         names = [quiet(scene, item.context_expr) for item in node.items]
         if all(names):
             if leaks(scene, node):
                 continue
-            yield from _dedent(scene, node)
             if set(names) & set(STOPPING) and _differentiated(scene, node):
                 yield from _cut_held(scene, node)  # before what follows the block
                 yield from _cut_names(scene, node)
@@ -167,11 +160,6 @@ def _decorates(scene: Scene, node: ast.expr) -> str:
     """``@torch.no_grad()``, or ``@torch.no_grad`` without parentheses."""
     bare = "" if isinstance(node, ast.Call) else direct_name(scene, node) or ""
     return bare if bare in decorators.BARE else quiet(scene, node)
-
-
-def _dedent(scene: Scene, node: ast.With) -> Iterator[Edit]:
-    for span in dedented(scene.source, node, node.body):
-        yield _silent(scene, node, span, ())
 
 
 def _silent(

@@ -25,7 +25,7 @@ from migrate.rules.function_blueprint import (
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.references import APPLY, Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import next_line, removed_span
+from migrate.syntax.lines import next_line
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
@@ -167,7 +167,7 @@ def _local(plan: Blueprint, attribute: str) -> str:
 
 def _gone(scene: Scene, statement: ast.stmt) -> Removal:
     base = scene.site(FUNCTION[0], statement)
-    span = removed_span(scene.source, statement)
+    span = scene.source.span(statement)
     return Removal(base.at(span), Outcome.CONVERTED, ())
 
 

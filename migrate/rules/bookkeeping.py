@@ -13,7 +13,6 @@ from migrate.analysis.program import Function
 from migrate.records.outcomes import Edit, Outcome, Removal
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import removed_span
 
 
 @rewrites()
@@ -24,7 +23,7 @@ def calls(scene: Scene) -> Iterator[Edit]:
             atoms = scene.kind(node.value.func)
             functions = [scene.inference.function_of(a.name) for a in atoms if a.kind == "function"]
             if functions and all(f is not None and _without_effect(scene, f) for f in functions):
-                site = scene.site("bookkeeping", node).at(removed_span(scene.source, node))
+                site = scene.site("bookkeeping", node)
                 yield Removal(site, Outcome.CONVERTED, ())
 
 

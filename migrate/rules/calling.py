@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen import layout
-from migrate.codegen.grouping import shown
-from migrate.codegen.substitution import Renderer, Rendering
+from migrate.codegen.substitution import Renderer, Rendering, shown, without_parentheses
 from migrate.mapping.calls import BoundCall, numbers
 from migrate.mapping.choice import (
     COMPLEX,
@@ -34,7 +33,6 @@ from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_o
 from migrate.sites.origins import is_made_whole, may_be_complex
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_mask, is_selection
-from migrate.syntax.lines import removed_span
 from migrate.syntax.trees import dotted, is_super
 
 
@@ -245,7 +243,7 @@ def edit_of(
     outcome = Outcome.CONVERTED
     if any(n.startswith("helpers.") for n in rendering.needs):
         outcome = Outcome.HELPER
-    elif text == scene.source.text_of(call):
+    elif text == without_parentheses(scene.source.text_of(call)):
         outcome = Outcome.KEPT
     statement = scene.parent(call)
     if text == "None" and isinstance(statement, ast.Expr):
@@ -274,7 +272,7 @@ def _holds_tensors(scene: Scene, value: object) -> bool:
 
 def removed(scene: Scene, site: Site, statement: ast.stmt, row: Row) -> Edit:
     """A call or setting without effect goes with its statement."""
-    where = site.at(removed_span(scene.source, statement))
+    where = site.at(scene.source.span(statement))
     return Removal(where, Outcome.CONVERTED, (), row.key, note=row.note)
 
 

@@ -14,7 +14,6 @@ from migrate.mapping.table import is_pattern
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site, Span
 from migrate.rules.registry import by_row, rewrites
 from migrate.sites.scene import Scene, once_a_file
-from migrate.syntax.lines import removed_span
 
 
 @by_row("load_library")
@@ -30,9 +29,9 @@ def load_library(
             "the operators that it loads have no counterpart",
             "write them as MindSpore Cells, or see mindspore.ops.Custom",
         )
-    last = removed_span(scene.source, statement)
+    last = scene.source.span(statement)
     path = _finding(scene, statement, call)
-    first = removed_span(scene.source, path) if path is not None else last
+    first = scene.source.span(path) if path is not None else last
     place = site.at(Span(first.start, last.end))
     return Removal(place, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 
@@ -55,7 +54,7 @@ def registration(
             "it tells torch about an operator of its own",
             "write it and its gradient as a Cell with a bprop method, and call that",
         )
-    place = removed_span(scene.source, statement)
+    place = scene.source.span(statement)
     place_of = site.at(place)
     return Removal(place_of, Outcome.CONVERTED, (), chosen.row.key, note=chosen.row.note)
 

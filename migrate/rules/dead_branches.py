@@ -15,15 +15,10 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
 from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene, once_a_file
-from migrate.syntax.blocks import dedented, unwrapped
 from migrate.syntax.lines import (
-    commented_end,
-    first_start,
     is_elif,
-    line_begin,
     line_end,
-    removed_span,
-    token,
+    statements,
     words,
 )
 
@@ -65,8 +60,7 @@ def handler_edits(scene: Scene) -> Iterator[Edit]:
     """What makes ``try`` and the handlers go."""
     for node, _ in _safe(scene):
         base = scene.site("try", node)
-        for span in unwrapped(scene.source, node, node.body):
-            yield Edit(base.at(span), Outcome.CONVERTED, ())
+        yield Edit(base, Outcome.CONVERTED, (statements(scene.source, node.body),))
 
 
 @once_a_file
@@ -155,38 +149,10 @@ def edits(scene: Scene) -> Iterator[Edit]:
     for fold in folds(scene):
         node = fold.node
         if not fold.alive:
-            yield Removal(
-                scene.site("torch.jit.is_scripting", node).at(removed_span(scene.source, node)),
-                Outcome.CONVERTED,
-                (),
-            )
-        elif not fold.answer and is_elif(scene.source, node.orelse[0]):
-            inner = node.orelse[0]
-            span = Span(scene.source.span(node).start, scene.source.span(inner).start)
-            # the span of an inner ``if`` that is written elif begins at that word
-            yield _silent(scene, node, Span(span.start, span.end + len("el")), ())
+            yield Removal(scene.site("torch.jit.is_scripting", node), Outcome.CONVERTED, ())
         else:
-            yield from _kept(scene, fold)
-
-
-def _kept(scene: Scene, fold: Fold) -> Iterator[Edit]:
-    source = scene.source
-    node, alive = fold.node, fold.alive
-    start, end = source.span(node).start, source.span(node).end
-    yield _silent(scene, node, Span(start, first_start(scene.source, alive[0])), ())
-    if fold.answer and fold.dead:
-        yield _silent(scene, node, Span(_before_else(scene, fold), end), ())
-    for span in dedented(scene.source, node, alive):
-        yield _silent(scene, node, span, ())
-
-
-def _before_else(scene: Scene, fold: Fold) -> int:
-    """The end of the line before ``else`` or ``elif``."""
-    source = scene.source
-    end = commented_end(source, fold.alive[-1])
-    word = token(source, end, source.span(fold.node).end, "else", "elif")
-    assert word is not None
-    return line_begin(source, word.start) - len(source.newline)
+            parts = (statements(scene.source, fold.alive),)
+            yield Edit(scene.site("torch.jit.is_scripting", node), Outcome.CONVERTED, parts)
 
 
 def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
@@ -238,7 +204,3 @@ def _last_binding(fold: Fold) -> bool:
     """Whether a class or import of the dead branch is what the rest of the file refers to."""
     kinds = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
     return any(isinstance(s, kinds) for s in fold.dead) and not fold.alive
-
-
-def _silent(scene: Scene, node: ast.stmt, span: Span, parts: tuple[str | Piece, ...]) -> Edit:
-    return Edit(scene.site("torch.jit.is_scripting", node).at(span), Outcome.CONVERTED, parts)

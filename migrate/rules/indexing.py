@@ -15,11 +15,19 @@ from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Span, Wrap
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
-from migrate.syntax.lines import before, begins_line, comments, ends_line, step_of, token
+from migrate.syntax.lines import (
+    begins_line,
+    comments,
+    ends_line,
+    indent_of,
+    statements,
+    step_of,
+    token,
+)
 
 Parts = tuple["str | Piece", ...]
 SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")
@@ -189,9 +197,9 @@ def guards(scene: Scene) -> Iterator[Edit]:
             continue
         if _is_searched(scene, target.slice):
             assert isinstance(target.slice, ast.Name)
-            yield _guard(scene, target, target.slice.id)
+            yield _guard(scene, node, target, target.slice.id)
         elif _has_bounds_of_data(target.slice):
-            yield _guard(scene, target, piece(scene.source, target))
+            yield _guard(scene, node, target, piece(scene.source, target))
 
 
 def _is_searched(scene: Scene, places: ast.expr) -> bool:
@@ -224,14 +232,10 @@ def _alone(scene: Scene, node: ast.stmt) -> bool:
     return begins_line(scene.source, node) and ends_line(scene.source, node)
 
 
-def _guard(scene: Scene, target: ast.Subscript, places: str | Piece) -> Edit:
-    """It takes the target along, so that a comment on the statement comes before both."""
+def _guard(scene: Scene, node: ast.stmt, target: ast.Subscript, places: str | Piece) -> Edit:
+    """Put a store under a condition."""
     source = scene.source
-    span = source.span(target)
-    indent = before(source, span.start)
-    site = scene.site("empty index", target)
-    return Edit(
-        site,
-        Outcome.CONVERTED,
-        ("if ", places, f".size:{source.newline}{indent}{step_of(indent)}", Piece(span)),
-    )
+    indent = indent_of(source, node)
+    site = scene.site("empty index", target).at(source.span(node))
+    below = f".size:{source.newline}{indent}{step_of(indent)}"
+    return Wrap(site, Outcome.CONVERTED, ("if ", places, below, statements(source, [node])))

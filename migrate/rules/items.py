@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.called_from import call_sites
@@ -25,6 +24,7 @@ from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.sites.buffer_gradients import is_parameter, parameters, registered
 from migrate.sites.scene import Scene, once
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
+from migrate.syntax.lines import indentation
 
 Parts = tuple["str | Piece", ...]
 

@@ -10,8 +10,7 @@ import ast
 
 from migrate.analysis.types.kinds import TENSOR, having, is_all
 from migrate.analysis.types.recorded import is_plain
-from migrate.codegen.grouping import shown
-from migrate.codegen.substitution import Renderer, piece
+from migrate.codegen.substitution import Renderer, piece, shown
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse

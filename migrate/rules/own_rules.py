@@ -40,7 +40,6 @@ from migrate.rules.data_attribute import compiled
 from migrate.rules.registry import Examples, Registered, Registry, Stage
 from migrate.sites.references import Form, Reference, direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import removed_span
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -247,7 +246,7 @@ def _made(rule: Rule, scene: Scene, node: ast.expr, name: str) -> Decision | Non
     parts, needs = _parts(scene, made, nodes, node, rule.imports)
     statement = scene.parent(node)
     if parts == ("None",) and isinstance(statement, ast.Expr):
-        return Removal(site.at(removed_span(scene.source, statement)), Outcome.CONVERTED, ())
+        return Removal(site.at(scene.source.span(statement)), Outcome.CONVERTED, ())
     helped = any(need.startswith("helpers.") for need in needs)
     outcome = Outcome.HELPER if helped else Outcome.CONVERTED
     return Edit(site, outcome, parts, needs=needs)

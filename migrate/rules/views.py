@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.rules.stopped import is_stopped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import begins_line, ends_line
+from migrate.syntax.lines import begins_line, ends_line, indentation
 from migrate.syntax.trees import unpacked, within
 
 Parts = tuple["str | Piece", ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import tokenize
+from collections.abc import Sequence
 
-from migrate.records.outcomes import Span
+from migrate.records.outcomes import Piece, Span
 from migrate.syntax.source import Source
 
 
@@ -13,6 +14,11 @@ def first_start(source: Source, node: ast.stmt) -> int:
     """Return where a statement begins, its decorators included."""
     decorators = getattr(node, "decorator_list", ())
     return min([source.span(node).start, *(source.span(d).start - 1 for d in decorators)])
+
+
+def statements(source: Source, body: Sequence[ast.stmt]) -> Piece:
+    """Return statements of a block as a piece of the source."""
+    return Piece(Span(first_start(source, body[0]), source.span(body[-1]).end))
 
 
 def line_begin(source: Source, offset: int) -> int:
@@ -99,16 +105,6 @@ def whole(source: Source, node: ast.stmt) -> Span:
     return Span(start, last if ends_line(source, node) else end)
 
 
-def removed_span(source: Source, node: ast.stmt) -> Span:
-    """Return what goes with a statement: its line where nothing else is on it."""
-    span = source.span(node)
-    alone = not before(source, span.start).strip() and not behind(source, span.end)
-    end = next_line(source, span.end)
-    if not alone or source.data[end - 1 : end] != b"\n":
-        return span
-    return Span(line_begin(source, span.start), end)
-
-
 def comments(source: Source, start: int, end: int) -> list[str]:
     """Return the comments between two offsets."""
     if not may_hold_comment(source, start, end):
@@ -189,3 +185,34 @@ def above(source: Source, node: ast.stmt) -> int:
     while line > 1 and source.data.startswith(mark, source.line_start(line - 1)):
         line -= 1
     return source.line_start(line)
+
+
+def indentation(source: Source, node: ast.stmt) -> Piece:
+    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
+    start = source.span(node).start
+    return Piece(Span(line_begin(source, start), start))
+
+
+def comment_lines(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:
+    """Lines of their own before the text at ``start``, indented as its line will be."""
+    indent = Piece(Span(line_begin(source, start), start))
+    parts: list[str | Piece] = []
+    for line in lines:
+        parts += [line + source.newline, indent]
+    return tuple(parts)
+
+
+def moved(source: Source, item: ast.stmt, indent: str) -> tuple[str | Piece, ...]:
+    """Return a statement's lines under another indentation, with a newline at the end."""
+    span = Span(first_start(source, item), source.span(item).end)
+    return (indent, Piece(span), source.newline)
+
+
+def shifted(source: Source, span: Span, indent: str) -> tuple[str | Piece, ...]:
+    """Return the lines of statements under another indentation, with a newline at the end."""
+    text = source.data[span.start : span.end]
+    start, end = (
+        span.start + len(text) - len(text.lstrip()),
+        span.end - len(text) + len(text.rstrip()),
+    )
+    return (indent, Piece(Span(start, end)), source.newline)

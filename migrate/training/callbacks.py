@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
-from migrate.syntax.blocks import shifted
-from migrate.syntax.lines import above, indent_of, whole
+from migrate.syntax.lines import above, indent_of, shifted, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import last_name
 from migrate.training.effects import binds, free, uses
@@ -298,17 +297,15 @@ def _method(source: Source, loop: EpochLoop, method: Method, names: set[str], in
     for run in (before, behind):  # the call of the step stands between them
         if run:
             span = Span(above(source, run[0]), whole(source, run[-1]).end)
-            parts += shifted(source, span, indent_of(source, run[0]), inner)
+            parts += shifted(source, span, inner)
     return tuple(parts)
 
 
 def _exits(source: Source, loop: EpochLoop, indent: str) -> Iterator[Edit]:
     """break and continue of the loop over epochs, in a method that Model calls."""
     for item in loop.tail:
-        before, inner = indent_of(source, item), indent + " " * 8
         for leaving in own_exits(item):
-            depth = inner + indent_of(source, leaving)[len(before) :]
-            stop = f"run_context.request_stop()\n{depth}"
+            stop = f"run_context.request_stop()\n{indent_of(source, leaving)}"
             text = (stop if isinstance(leaving, ast.Break) else "") + "return"
             yield edit(source, source.span(leaving), (text,))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from migrate.analysis.types.kinds import ARRAY, UNKNOWN, is_all, may_be_numpys
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
-from migrate.syntax.blocks import moved
+from migrate.syntax.lines import moved
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, reads, uses
@@ -353,7 +353,7 @@ def _returned(source: Source, region: Region, extra: Sequence[str]) -> Parts:
     parts: list[str | Piece] = ["        return "]
     for index, loss in enumerate(region.losses):
         parts += [" + "] if index else []
-        parts.append(piece(source, loss))
+        parts.append(Piece(source.span(loss), loss, inside=not dotted(loss)))
     return (*parts, "".join(f", {n}" for n in extra), "\n")
 
 

@@ -117,7 +117,10 @@ def _evaluation(
     built[made.build, home.made_at] = home.variable
     taken |= {home.variable.rpartition(".")[2]} if home.behind else set()
     taken |= {name} if own_class else set()
-    edits = [_in_place(view, found, made, home, loss), *made.renames]
+    edits = [_in_place(view, found, made, home), *made.renames]
+    source, computed = view.file.source, found.region.losses[0]
+    if source.text_of(computed) != loss:
+        edits.append(edit(source, source.span(computed), (loss,)))
     edits += [] if before else _building(view, made, home)
     if own_class:
         top = above(view.file.source, top_level(view, found.loop.loop))
@@ -174,7 +177,7 @@ def _building(view: View, cell: LossCell, home: Home) -> list[Edit]:
     return found
 
 
-def _in_place(view: View, found: Found, cell: LossCell, home: Home, loss: str) -> Edit:
+def _in_place(view: View, found: Found, cell: LossCell, home: Home) -> Edit:
     """The call in place of the statements; what uses its results comes behind it."""
     source, region = view.file.source, found.region
     dropped, later = {id(s) for s in region.inside}, {id(s) for s in region.moved}
@@ -189,11 +192,7 @@ def _in_place(view: View, found: Found, cell: LossCell, home: Home, loss: str) -
         if id(item) in dropped:
             notes += comments(source, span.start, source.span(item).start)
             notes += comments(source, source.span(item).end, span.end)
-        elif index == region.last:
-            expression = source.span(region.losses[0])
-            behind += ["\n", Piece(Span(span.start, expression.start)), loss]
-            behind += [Piece(Span(expression.end, span.end))]
-        elif id(item) in later:
+        elif index == region.last or id(item) in later:
             behind += ["\n", Piece(span)]
         else:
             stays += [Piece(span), "\n"]

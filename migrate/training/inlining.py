@@ -16,8 +16,7 @@ from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.sites.scene import once
-from migrate.syntax.blocks import moved
-from migrate.syntax.lines import above, behind_text, indent_of, shares_line, whole
+from migrate.syntax.lines import above, behind_text, indent_of, moved, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, groups

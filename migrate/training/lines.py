@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from migrate.codegen.emit import emit
+from migrate.codegen.rewriter import emit
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
 from migrate.syntax.lines import before, first_start, indent_of
 from migrate.syntax.source import Source, read

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.blocks import moved, shifted
-from migrate.syntax.lines import above, blank_lines, comments, indent_of, whole
+from migrate.syntax.lines import above, blank_lines, comments, indent_of, moved, shifted, whole
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted
 from migrate.training.effects import binds, free, reads, uses
@@ -216,7 +215,7 @@ def _metric(source: Source, found: Measured, name: str, own: str, received: Sequ
 def _lines(source: Source, items: Sequence[ast.stmt]) -> Iterator[str | Piece]:
     for item in items:
         span = Span(above(source, item), whole(source, item).end)
-        yield from shifted(source, span, indent_of(source, item), _IN)
+        yield from shifted(source, span, _IN)
 
 
 def _renames(source: Source, found: Measured) -> Iterator[Edit]:

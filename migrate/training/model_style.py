@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.codegen.emit import emit
+from migrate.codegen.rewriter import emit
 from migrate.records.outcomes import Edit, Site, Span
 from migrate.syntax.source import Source, read
 from migrate.training import callbacks, metrics

@@ -10,7 +10,7 @@ from migrate.analysis import index
 from migrate.analysis.program import File, Function, Program, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.recorded import Recorded
-from migrate.codegen.emit import emit
+from migrate.codegen.rewriter import emit
 from migrate.records.outcomes import Edit, Outcome, Span
 from migrate.syntax.deep import deeply
 from migrate.syntax.lines import next_line, shares_line

@@ -13,21 +13,21 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 
-from migrate.codegen.emit import emit
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.blocks import shifted
+from migrate.codegen.rewriter import emit
+from migrate.records.outcomes import Edit, Outcome, Site, Span
 from migrate.syntax.lines import (
+    above,
     comments,
     indent_of,
     is_elif,
-    next_line,
     shares_line,
+    statements,
     whole,
 )
 from migrate.syntax.source import Source, read
 from migrate.syntax.trees import last_name
 from migrate.training.effects import free
-from migrate.training.lines import Parts, separated
+from migrate.training.lines import separated
 from migrate.training.staged import Staged
 
 _WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(", b"nullcontext(")
@@ -74,13 +74,13 @@ def _edits(source: Source) -> Iterator[Edit]:
             span = whole(source, block)
             inside = any(t.start <= span.start and span.end <= t.end for t in taken)
             if not inside and not any(shares_line(source, s) for s in block.body):
-                yield _let_out(source, block, told)
+                yield from _let_out(source, block, told)
     for block in _without_effect(source):
         span = whole(source, block)
         inside = any(t.start < span.end and span.start < t.end for t in taken)
         if not inside and not any(shares_line(source, s) for s in (block, *block.body)):
             taken.append(span)
-            yield _kept(source, block, _moved_all(source, block, block.body))
+            yield _kept(source, block)
 
 
 def _asking(source: Source, block: ast.With) -> ast.Call | None:
@@ -184,16 +184,16 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
     bound = [n for n in ast.walk(scope) if _stores(n) and ast.unparse(n) == name]
     if len(bound) != 1 or not _is_steady(scope, made):
         return []
-    found = [_created(source, made, test)]
+    found = [*_created(source, made, test)]
     steps = 0
     for branch in ast.walk(scope):
         if not isinstance(branch, ast.If) or branch is made or ast.unparse(branch.test) != test:
             continue
         if _is_step(branch.body, branch.orelse, name):
-            found.append(_kept(source, branch, _moved_all(source, branch, branch.body)))
+            found.append(_kept(source, branch))
             steps += 1
         elif (call := _cast_apart(branch)) is not None:
-            found.append(_kept(source, branch, _cast_when(source, branch, call, test)))
+            found += _with_test(source, branch.body[0], call, test, branch)
         elif any(last_name(n) == "scale" for n in ast.walk(branch) if isinstance(n, ast.Attribute)):
             return []
     taken = [made, *(n for n in ast.walk(scope) if isinstance(n, ast.If))]
@@ -228,7 +228,7 @@ def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
         inside = {id(n) for b, _ in steps for n in ast.walk(b)}
         own = name if all(id(n) in inside for n in reads) else free(f"own_{name}", taken)
         for branch, block in steps:
-            found.append(_kept(source, branch, _moved_all(source, branch, block), block))
+            found.append(_kept(source, branch, block))
             used = [n for s in block for n in ast.walk(s) if n in reads and own != name]
             found += [Edit(_site(source, n), Outcome.KEPT, (own,)) for n in used]
         found.append(_never_none(source, scope, name, own))
@@ -289,12 +289,14 @@ def _is_number(node: ast.expr) -> bool:
     )
 
 
-def _let_out(source: Source, block: ast.With, told: list[ast.stmt]) -> Edit:
-    """Return the edit that puts the last statements of a block behind it."""
+def _let_out(source: Source, block: ast.With, told: list[ast.stmt]) -> Iterator[Edit]:
+    """Yield the edits that put the last statements of a block behind it."""
     span = Span(whole(source, told[0]).start, whole(source, told[-1]).end)
-    parts = shifted(source, span, indent_of(source, told[0]), indent_of(source, block))
     site = Site("autocast", span, told[0].lineno, told[0].col_offset + 1)
-    return Edit(site, Outcome.KEPT, parts[:-1])
+    yield Edit(site, Outcome.KEPT, ())
+    end = source.span(block).end
+    parts = (source.newline, indent_of(source, block), statements(source, told))
+    yield Edit(site.at(Span(end, end)), Outcome.KEPT, parts)
 
 
 def _within(scope: ast.AST, node: ast.AST) -> ast.AST:
@@ -382,57 +384,40 @@ def _text(block: Sequence[ast.stmt]) -> str:
 # -- what is written ------------------------------------------------------------------------------
 
 
-def _created(source: Source, made: ast.If, test: str) -> Edit:
+def _created(source: Source, made: ast.If, test: str) -> list[Edit]:
     (only,) = made.body
     assert isinstance(only, ast.Assign) and isinstance(only.value, ast.Call)
-    return _kept(source, made, _with_test(source, only, only.value, test, made))
+    return _with_test(source, only, only.value, test, made)
 
 
-def _cast_when(source: Source, branch: ast.If, call: ast.Call, test: str) -> Parts:
-    return _with_test(source, branch.body[0], call, test, branch)
-
-
-def _with_test(source: Source, item: ast.stmt, call: ast.Call, test: str, branch: ast.If) -> Parts:
-    """The lines of a statement in the place of the branch, ``enabled=`` added to a call in it."""
-    lines, end = whole(source, item), source.span(call).end - 1
-    old, new = indent_of(source, item), indent_of(source, branch)
+def _with_test(
+    source: Source, item: ast.stmt, call: ast.Call, test: str, branch: ast.If
+) -> list[Edit]:
+    """Put a statement in the place of the branch, with ``enabled=`` added to a call in it."""
+    end = source.span(call).end - 1
     comma = ", " if call.args or call.keywords else ""
-    before = shifted(source, Span(lines.start, end), old, new)
-    more = next_line(source, end)
-    rest = more - 1 if more < lines.end else lines.end
-    parts: list[str | Piece] = [
-        *before[:-1],
-        f"{comma}enabled={test}",
-        Piece(Span(end, rest)),
-        "\n",
-    ]
+    site = Site("scaler", Span(end, end), branch.lineno, branch.col_offset + 1)
+    found = [_kept(source, branch), Edit(site, Outcome.KEPT, (f"{comma}enabled={test}",))]
     told = _telling(item) if isinstance(item, ast.With) else []
-    last = whole(source, told[0]).start if told else lines.end
-    if more < lines.end:
-        parts += shifted(source, Span(more, last), old, new)
-    if told:
-        parts += shifted(source, Span(last, lines.end), indent_of(source, told[0]), new)
-    return tuple(parts)
+    if told and isinstance(item, ast.With):
+        found += _let_out(source, item, told)
+    return found
 
 
-def _moved_all(source: Source, branch: ast.stmt, block: list[ast.stmt]) -> Parts:
-    """One block of a branch in the place of both."""
-    first, last = whole(source, block[0]), whole(source, block[-1])
-    span = Span(first.start, last.end)
-    return shifted(source, span, indent_of(source, block[0]), indent_of(source, branch))
-
-
-def _kept(
-    source: Source, branch: ast.If | ast.With, parts: Parts, block: Sequence[ast.stmt] = ()
-) -> Edit:
-    """The edit that puts lines in the place of a branch, behind the comments that have no other."""
-    span = whole(source, branch)
+def _kept(source: Source, branch: ast.If | ast.With, block: Sequence[ast.stmt] = ()) -> Edit:
+    """Put one block of a branch in the place of both, behind the comments that have no other."""
     block = block or branch.body
-    start, end = source.span(block[0]).start, source.span(block[-1]).end
-    told = comments(source, start, end)
-    around = (*comments(source, span.start, start), *comments(source, end, span.end))
-    others = [c for c in around if c not in told]
+    first, last = above(source, block[0]), source.span(block[-1]).end
+    span = source.span(branch)
+    told = comments(source, first, last)
+    if isinstance(branch, ast.If) and branch.orelse:
+        if block is branch.orelse:
+            around = comments(source, span.start, first)
+        else:
+            around = comments(source, above(source, branch.orelse[0]), span.end)
+    else:
+        around = []
     indent = indent_of(source, branch)
-    above = [f"{indent}{comment}\n" for comment in others]
+    lines = [f"{c}{source.newline}{indent}" for c in around if c not in told]
     site = Site("scaler", span, branch.lineno, branch.col_offset + 1)
-    return Edit(site, Outcome.KEPT, (*above, *parts[:-1]))
+    return Edit(site, Outcome.KEPT, (*lines, statements(source, block)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from migrate.analysis.types.recorded import Place, Recorded, Seen
-from migrate.codegen.emit import Emitted
+from migrate.codegen.emitted import Emitted
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.records.result import CellPlace, Entry, OpenPlace
 from migrate.syntax.source import Source

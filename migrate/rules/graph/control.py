@@ -15,29 +15,22 @@ from dataclasses import replace
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Removal, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Findings, Found, Part, Rewriting, foreign
 from migrate.rules.graph.unbound import own_error
 from migrate.sites.scene import Scene, once
-from migrate.syntax.blocks import comments_left, dedented, unwrapped
 from migrate.syntax.lines import (
     begins_line,
-    commented_end,
-    comments,
     first_start,
     indent_of,
-    line_begin,
+    indentation,
     line_end,
     may_hold_comment,
-    removed_span,
+    statements,
     step_of,
-    text_begin,
-    token,
-    words,
 )
 from migrate.syntax.trees import all_parameters, children, defaults, last_name
 
@@ -52,7 +45,7 @@ def _delete(scene: Scene, node: ast.Delete) -> Edit | None:
 
 
 def _removal(scene: Scene, node: ast.stmt) -> Edit:
-    place = scene.site("graph form", node).at(removed_span(scene.source, node))
+    place = scene.site("graph form", node)
     return Removal(place, Outcome.CONVERTED, ())
 
 
@@ -67,8 +60,7 @@ def without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
     start, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
     if may_hold_comment(scene.source, start, first):
         return ()
-    spans = (Span(start, first), *dedented(scene.source, node, node.body))
-    return tuple(scope.edit(scene, node, span) for span in spans)
+    return (scope.whole(scene, node, statements(scene.source, node.body)),)
 
 
 # -- loops --------------------------------------------------------------------------------------
@@ -86,30 +78,20 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
     if not begins_line(scene.source, node):
         return ()
     source = scene.source
-    first = first_start(scene.source, node.orelse[0])
-    word = token(source, commented_end(source, node.body[-1]), first, "else")
-    assert word is not None
-    line, last = source.line_of(word.start), source.line_of(first)
-    start = source.line_start(line)
-    if last == line or words(source, start, source.line_start(line + 1)) != ["else", ":"]:
-        return ()  # a comment beside the else, or its body on the same line
+    loop = Piece(source.span(node), without="orelse")
+    below = (source.newline, indentation(scene.source, node))
     breaks = _breaks(node.body)
     if not breaks:
-        spans = [Span(start, source.line_start(line + 1))]
-        spans += [
-            *comments_left(scene.source, node, line + 1, last),
-            *dedented(scene.source, node, node.orelse),
-        ]
-        return tuple(scope.edit(scene, node, span) for span in spans)
+        return (scope.whole(scene, node, loop, *below, statements(source, node.orelse)),)
     function = scene.function(node)
     if function is None:
         return ()
     name = scope.free_local(scene, function, "broken")
-    begin = (f"{name} = False{source.newline}", indentation(scene.source, node))
+    step = step_of(indent_of(source, node))
+    parts = (f"{name} = False", *below, loop, *below, f"if not {name}:", *below, step)
     return (
-        scope.put(scene, node, source.span(node).start, *begin),
+        scope.whole(scene, node, *parts, statements(source, node.orelse)),
         *(_marked(scene, b, name) for b in breaks),
-        scope.edit(scene, node, word, f"if not {name}"),
     )
 
 
@@ -155,15 +137,13 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
     begin, start = source.span(node).start, source.span(first).start
     if may_hold_comment(scene.source, begin, start) or not begins_line(scene.source, first):
         return ()
-    colon = token(source, source.span(test.values[-1]).end, start, ":")
-    assert colon is not None
     indent, step = indentation(scene.source, first), step_of(indent_of(scene.source, first))
     parts: list[Part] = []
     for value in test.values[1:]:
         parts += ["if not (", piece(source, value), f"):{source.newline}", indent,
                   f"{step}break{source.newline}", indent]  # fmt: skip
     return (
-        scope.edit(scene, node, Span(begin, colon.start), "while ", piece(source, test.values[0])),
+        scope.whole(scene, test, piece(source, test.values[0])),
         scope.put(scene, node, start, *parts),
     )
 
@@ -428,40 +408,12 @@ def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
     tests = [_test(scene, source.text_of(subject), case) for case in node.cases]
     if None in tests or not begins_line(scene.source, node) or "" in tests[:-1] or tests[0] == "":
         return ()
-    heads: list[Edit] = []
-    moved: list[Edit] = []
-    start = source.span(node).start
+    below, step = (source.newline, indentation(source, node)), step_of(indent_of(source, node))
+    made: list[Part] = []
     for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
-        first, pattern = first_start(scene.source, case.body[0]), _place(scene, case.pattern)
-        colon = token(source, pattern.end, first, ":")
-        assert colon is not None
-        line = source.line_start(source.line_of(pattern.start))
-        column = start - source.line_start(node.lineno)
         head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
-        begin = start if not number else line + column
-        alone = source.line_of(first) != source.line_of(pattern.start)
-        if comments(scene.source, begin, colon.start) or not alone:
-            return ()
-        heads.append(scope.edit(scene, node, Span(begin, colon.end), head))
-        moved += [scope.edit(scene, node, s) for s in _closer(scene, node, case)]
-    return (*heads, *moved)
-
-
-def _closer(scene: Scene, node: ast.Match, case: ast.match_case) -> list[Span]:
-    """Return what the bodies of the cases lose: as much as ``case`` is right of ``match``."""
-    source = scene.source
-    at = _place(scene, case.pattern).start
-    lead = text_begin(source, at) - line_begin(source, at)
-    own = source.span(node).start - source.line_start(node.lineno)
-    first = source.line_of(first_start(scene.source, case.body[0]))
-    above = comments_left(scene.source, node, source.line_of(at) + 1, first)
-    whole = [*above, *dedented(scene.source, node, case.body)]
-    return [Span(s.start, s.start + lead - own) for s in whole]
-
-
-def _place(scene: Scene, node: ast.pattern) -> Span:
-    start = scene.source.offset(node.lineno, node.col_offset)
-    return Span(start, scene.source.offset(node.end_lineno, node.end_col_offset))
+        made += [*(below if number else ()), head, *below, step, statements(source, case.body)]
+    return (scope.whole(scene, node, *made),)
 
 
 def _test(scene: Scene, subject: str, case: ast.match_case) -> str | None:
@@ -498,10 +450,8 @@ def tries(scene: Scene) -> Iterator[Rewriting]:
         if asked is not None:
             yield Rewriting(node, (asked,))
         elif all(_only_raises(scene, handler) for handler in node.handlers):
-            spans = unwrapped(scene.source, node, node.body)
-            gone = tuple(scope.edit(scene, node, span) for span in spans)
-            yield Rewriting(node, gone[:1], NOTE, "try")
-            yield Rewriting(node.handlers[0], gone[1:])
+            made = scope.whole(scene, node, statements(scene.source, node.body))
+            yield Rewriting(node, (made,), NOTE, "try")
 
 
 def _asked(scene: Scene, node: ast.Try) -> Edit | None:

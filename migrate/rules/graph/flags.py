@@ -95,8 +95,9 @@ def other_forms(scene: Scene) -> Iterator[Edit]:
 
 def gone(scene: Scene) -> tuple[Span, ...]:
     """Return the handlers that go with their ``try``: nothing in them needs a decision."""
-    made = [r for r in rewritings(scene).values() if isinstance(r.node, ast.ExceptHandler)]
-    return tuple(e.site.span for r in made for e in r.edits)
+    tries = (r.node for r in rewritings(scene).values() if r.name == "try")
+    span = scene.source.span
+    return tuple(Span(span(t.body[-1]).end, span(t).end) for t in tries if isinstance(t, ast.Try))
 
 
 @once_a_file

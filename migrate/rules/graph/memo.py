@@ -17,8 +17,7 @@ from migrate.rules.called_from import sites_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting
 from migrate.sites.scene import Scene, once
-from migrate.syntax.blocks import unwrapped
-from migrate.syntax.lines import begins_line
+from migrate.syntax.lines import begins_line, statements
 from migrate.syntax.trees import last_name
 
 NOTE = (
@@ -56,8 +55,9 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 
 def _computed(scene: Scene, memo: Memo) -> Iterator[Rewriting]:
-    spans = unwrapped(scene.source, memo.block, memo.block.body)
-    yield Rewriting(memo.block, tuple(scope.edit(scene, memo.block, s) for s in spans))
+    yield Rewriting(
+        memo.block, (scope.whole(scene, memo.block, statements(scene.source, memo.block.body)),)
+    )
     for member, places in memo.places.items():
         local = scope.free_local(scene, memo.function, member)
         for place in places:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from migrate.analysis.program import Class, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.classes import name_span
@@ -26,7 +25,7 @@ from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, comments, first_start, line_end
+from migrate.syntax.lines import begins_line, comments, first_start, indentation, line_end
 from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)

@@ -17,14 +17,13 @@ from migrate.analysis.types import contents
 from migrate.analysis.types.contents import Sites
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ARRAY, Site
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.lines import begins_line, ends_line, line_end
+from migrate.syntax.lines import begins_line, ends_line, indentation, line_end
 from migrate.syntax.trees import all_parameters, within
 
 _SETTERS = frozenset(("train", "eval"))

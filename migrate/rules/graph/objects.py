@@ -18,7 +18,7 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Span
+from migrate.records.outcomes import Edit, Outcome, Span, Wrap
 from migrate.rules import record_classes
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
@@ -423,7 +423,8 @@ def _returned(scene: Scene, function: Function) -> set[str]:
 
 
 def _wrapped(scene: Scene, node: ast.Call, helper: str, given: str) -> Rewriting:
-    span = scene.source.span(node)
-    after = scope.helping(scene, helper, lambda _: scope.put(scene, node, span.end, f", {given})"))
-    before = partial(scope.put, scene, node, span.start)
-    return Rewriting(node, (scope.helping(scene, helper, lambda text: before(f"{text}(")), after))
+    def around(text: str) -> Edit:
+        parts = (f"{text}(", piece(scene.source, node), f", {given})")
+        return Wrap(scene.site("graph form", node), Outcome.CONVERTED, parts)
+
+    return Rewriting(node, (scope.helping(scene, helper, around),))

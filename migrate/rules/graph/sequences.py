@@ -12,7 +12,6 @@ from functools import partial
 
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.rules.graph import scope, values
@@ -23,6 +22,7 @@ from migrate.syntax.lines import (
     begins_line,
     comments,
     indent_of,
+    indentation,
     may_hold_comment,
     step_of,
     stripped,

@@ -15,14 +15,13 @@ from functools import partial
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.rules.called_from import call_sites
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, compiled_here
 from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.lines import begins_line, first_start, line_end, opening
+from migrate.syntax.lines import begins_line, first_start, indentation, line_end, opening
 from migrate.syntax.trees import last_name, within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.analysis.program import Function
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Part, Rewriting
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, begins_line, ends_line, first_start
+from migrate.syntax.lines import before, begins_line, ends_line, first_start, indentation
 from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)

@@ -13,13 +13,12 @@ from dataclasses import replace
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.layout import indentation
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Span
 from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, enclosed, opening
+from migrate.syntax.lines import begins_line, enclosed, indentation, opening
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")

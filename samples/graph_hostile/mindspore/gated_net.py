@@ -69,5 +69,5 @@ class GatedNet(nn.Cell):
             x = x + 0.01 * layer(x)
         outs = {"logits": self.head(x), "side": self.side(hidden)}
         total = outs["logits"] + outs["side"]
-        outs.update({"total": ops.relu((total)) + total})
+        outs.update({"total": ops.relu(total) + total})
         return outs

@@ -1,0 +1,557 @@
+"""Write a file with edits: nodes of its LibCST tree are replaced by parsed templates.
+
+The new text of an edit is parsed with names in the places of what it keeps of the source, which is
+put in as nodes, with the edits inside it. Parentheses are set by precedence, blocks and their
+indentation by LibCST. What has no edit is the same node as before, and so has the same text.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from migrate.codegen.blocks import Run, trailing, with_trailing
+from migrate.codegen.composing import Composing, Fill, Part
+from migrate.codegen.emitted import Emitted, emitted
+from migrate.codegen.precedence import Slot, bare, binds_like, in_parentheses, is_loose, slot_of
+from migrate.codegen.targets import decorates
+from migrate.codegen.templates import (
+    Line,
+    assembled,
+    expression,
+    filled,
+    filled_lines,
+    lines,
+    listed,
+    name_of,
+)
+from migrate.records.outcomes import Edit, Span, Wrap
+from migrate.syntax.concrete import bytes_of, fields, generated
+from migrate.syntax.source import Source
+
+_OURS = ("import", "imports", "helpers")  # what edits of no statement are called
+_HANDLERS = (cst.ExceptHandler, cst.ExceptStarHandler)
+
+
+def emit(source: Source, edits: Sequence[Edit], idle: Collection[Span] = ()) -> Emitted:
+    """Apply the edits; one inside the span of another counts only within its pieces.
+
+    ``idle``: assignments that go if edits make their value what they bind it to.
+    """
+    if not any(e.parts is not None for e in edits):
+        return emitted(source.data, ((0, 0),))
+    return Rewriter(source, edits, idle).emitted()
+
+
+class Rewriter(Composing):
+    """Applies edits to the tree of one file."""
+
+    def __init__(self, source: Source, edits: Sequence[Edit], idle: Collection[Span] = ()) -> None:
+        super().__init__(source, edits)
+        self.idle = idle
+        self.olds: dict[int, tuple[Any, Span]] = {}  # where new nodes come from
+        self.became: dict[int, Any] = {}  # statements that got other lines around them
+        self.gone: list[Span] = []
+        self.ours: list[tuple[Any, Any]] = []
+
+    def _template(self, parts: Sequence[Part]) -> tuple[str, Puts]:
+        texts: list[str] = []
+        puts: list[Fill | Run] = []
+        for part in parts:
+            if isinstance(part, str):
+                texts.append(part)
+            else:
+                texts.append(name_of(len(puts)))
+                puts.append(part)
+        return "".join(texts), Puts(self, puts)
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def rebuilt(self, node: Any) -> Any:
+        """Return a node with the edits of it and in it."""
+        if id(node) in self.own:
+            return self.made(node, 0)
+        if id(node) in self.lifted:
+            return self._recomposed(node)
+        return self.inner(node) if id(node) in self.dirty else node
+
+    def made(self, node: Any, level: int) -> Any:
+        """Return what the edits of an expression make of it, from the outermost on."""
+        own = self.own.get(id(node), ())
+        if level >= len(own):
+            return self._recomposed(node) if id(node) in self.lifted else self.inner(node)
+        edit = own[level]
+        last = level + 1 >= len(own) or isinstance(edit, Wrap)
+        below = level if last else len(own) - 1  # what another edit owns as well is a fault
+        return self._of_parts(node, self._expanded(edit, below), edit.site.span)
+
+    def _recomposed(self, node: Any) -> Any:
+        span = self.tree.span(node)
+        own = self.own.get(id(node))
+        return self._of_parts(node, self._parts(span, own[-1] if own else None, node), span)
+
+    def _of_parts(self, node: Any, parts: Sequence[Part], place: Span) -> Any:
+        text, puts = self._template(parts)
+        template = expression(text, self._indent(node), self.source.newline)
+        if template is None:
+            self._fail(place.start, f"no expression: {text}")
+            return node
+        held = "\n" in self.source.text(self.tree.span(node)) and self._is_split(node)
+        if self.is_lone(node):  # to ast the parentheses of the call are its own
+            template = template.with_changes(lpar=template.lpar[1:], rpar=template.rpar[:-1])
+        found = filled(template, puts, held)
+        around = node.lpar[:-1] if isinstance(node, (cst.Tuple, cst.GeneratorExp)) else node.lpar
+        if around:
+            behind = node.rpar[len(node.rpar) - len(around) :]
+            found = found.with_changes(lpar=(*around, *found.lpar), rpar=(*found.rpar, *behind))
+        self._is_from(found, place)
+        return found
+
+    def same(self, old: Any, new: Any) -> None:
+        """Take note that a statement has become another object, of the same place."""
+        self.became[id(old)] = new
+        if id(old) in self.olds:
+            self._is_from(new, self.olds[id(old)][1])
+        elif id(old) in self.tree.spans:
+            self._is_from(new, self.tree.span(old))
+
+    def _ended(self, statement: Any, end: cst.TrailingWhitespace) -> Any:
+        new = with_trailing(statement, end)
+        self.same(statement, new)
+        return new
+
+    def _is_from(self, node: Any, span: Span) -> None:
+        self.olds[id(node)] = (node, span)
+
+    def _is_split(self, node: Any) -> bool:
+        return _is_split(cst.Module([]).code_for_node(bare(node)))
+
+    def put(self, fill: Fill, slot: Slot, inside: bool) -> Any:
+        """Return an expression for a place in a template."""
+        node = fill.node
+        new = self.made(node, fill.level) if fill.level else self.rebuilt(node)
+        new = bare(new)
+        if new.lpar:
+            return new
+        loose = is_loose(slot, new)
+        if not loose and not inside and "\n" in self.source.text(self.tree.span(node)):
+            loose = self._is_split(new)
+        return in_parentheses(new) if loose else new
+
+    def inner(self, node: Any) -> Any:
+        """Return a node with the edits below it."""
+        changes: dict[str, Any] = {}
+        for name in fields(type(node)):
+            value = getattr(node, name)
+            if isinstance(value, cst.CSTNode):
+                new = self._child(value, node, name)
+                if new is not value:
+                    changes[name] = new
+            elif isinstance(value, (tuple, list)) and value:
+                items = [
+                    new
+                    for v in value
+                    if id(v) not in self.decorators
+                    for new in (*self._handlers_before(v), self._child(v, node, name))
+                ]
+                if len(items) != len(value) or any(
+                    a is not b for a, b in zip(items, value, strict=True)
+                ):
+                    changes[name] = tuple(items)
+        if id(node) in self.above and not isinstance(node, _HANDLERS):
+            changes |= self._topped(node)
+        if not changes:
+            return node
+        made = node.with_changes(**changes)
+        self._is_from(made, self.tree.span(node))
+        return made
+
+    def _handlers_before(self, node: Any) -> list[Any]:
+        """Return the handlers that edits put before one."""
+        found: list[Any] = []
+        if not isinstance(node, _HANDLERS):
+            return found
+        for edit in self.above.get(id(node), ()):
+            indent = self._indent(node)
+            text, puts = self._template(self._expanded(edit, 0))
+            made = self._parsed(edit, f"try:\n{indent} pass\n{indent}{text}", puts, indent)
+            found += made[-1].handlers
+        return found
+
+    def _topped(self, node: Any) -> dict[str, Any]:
+        """Return the lines above an elif, or the decorators, with those that edits put there."""
+        lines_above: list[Line] = [*node.leading_lines]
+        decorators: list[Any] = [*getattr(node, "decorators", ())]
+        for edit in self.above[id(node)]:
+            text, puts = self._template(self._expanded(edit, 0))
+            indent = self._indent(node)
+            if decorates(text):
+                text = f"{text.removesuffix(indent)}{indent}def _(): pass"
+                decorators = [*self._parsed(edit, text, puts, indent)[-1].decorators, *decorators]
+            else:
+                lines_above += self._parsed(edit, text, puts, indent)
+        above = {"leading_lines": tuple(lines_above)}
+        return above | ({"decorators": tuple(decorators)} if decorators else {})
+
+    def _child(self, child: Any, parent: Any, name: str) -> Any:
+        if not isinstance(child, cst.CSTNode):
+            return child
+        if isinstance(child, cst.IndentedBlock):
+            return self.block(child) if id(child) in self.dirty else child
+        if isinstance(child, cst.SimpleStatementSuite):
+            return self._suite(child) if id(child) in self.dirty | self.lifted else child
+        if id(child) in self.headers:
+            return self._headed(child)
+        new = self.rebuilt(child)
+        if new is child or not isinstance(new, cst.BaseExpression) or new.lpar:
+            return new
+        if isinstance(child, cst.BaseExpression) and not binds_like(child, new):
+            slot = slot_of(parent, name)
+            if is_loose(slot, new):
+                return in_parentheses(new)
+        return new
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def block(self, block: Any) -> Any:
+        """Return a block with the edits in it; one that loses all its statements has ``pass``."""
+        found = self.range(Run(block, 0, len(block.body) - 1, 0), True)
+        body, footer = assembled(found, self.same)
+        made = block.with_changes(body=body, footer=footer)
+        self._is_from(made, self.tree.span(block))
+        return made
+
+    def range(self, run: Run, footer: bool) -> list[Line]:
+        """Return the lines of statements of a block, with the edits in them.
+
+        ``footer``: they stay where they are; else they are put somewhere, and a whole block brings
+        the comments of its header and its end along.
+        """
+        block = run.block
+        if isinstance(block, cst.If):  # an elif
+            return [*block.leading_lines, self.inner(block)]
+        whole = run.first == 0 and run.last == len(block.body) - 1
+        moved = not footer and whole and isinstance(block, cst.IndentedBlock)
+        found: list[Line] = []
+        if moved and block.header.comment is not None:
+            found.append(cst.EmptyLine(comment=block.header.comment, newline=block.header.newline))
+        index, place = run.first, 0
+        while index <= run.last:
+            edited = self.runs.get((id(block), index), ())
+            own = next((r for r in edited if run.of is None or run.holds(r[1], self.rank)), None)
+            found += self._lines_above(
+                run, index, own[0].above if own is not None else None, footer
+            )
+            place = len(found) if index == run.first else place
+            if own is not None:
+                found += self._replaced(*own)
+                index = own[0].last
+            else:
+                found += self.statement(block.body[index])
+            self._put_behind(found, block, index)
+            index += 1
+        gone = all(isinstance(line, cst.EmptyLine) for line in found)
+        if gone and footer and isinstance(block, cst.IndentedBlock):
+            found.insert(place, cst.SimpleStatementLine((cst.Pass(),)))
+        if run.without:
+            found[-1] = found[-1].with_changes(**{run.without: None})
+        if footer or moved:
+            for k, line in enumerate(block.footer):
+                found += [*self._inserted(block, len(block.body), k), line]
+            found += self._inserted(block, len(block.body), len(block.footer))
+            found += self._inserted(block, len(block.body), None)
+        return found
+
+    def _lines_above(self, run: Run, index: int, gone: int | None, footer: bool) -> list[Line]:
+        """Return the lines above a statement; those from ``gone`` on go with it."""
+        found: list[Line] = []
+        above = run.above if index == run.first else 0
+        if above is None:
+            return found
+        lines_above = run.block.body[index].leading_lines
+        for k, line in enumerate(lines_above[above:], above):
+            found += self._inserted(run.block, index, k)
+            found += [line] if gone is None or k < gone else []
+        found += self._inserted(run.block, index, len(lines_above))
+        return found + self._inserted(run.block, index, None)
+
+    def _put_behind(self, found: list[Line], block: Any, index: int) -> None:
+        """Put what edits insert behind a statement in front of the empty lines that follow it."""
+        behind = len(found)
+        while behind and isinstance(found[behind - 1], cst.EmptyLine):
+            behind -= 1
+        for edit in self.after.get((id(block), index), ()):
+            new = self._lines(edit, block)
+            found[behind:behind] = new
+            behind += len(new)
+
+    def _inserted(self, block: Any, index: int, above: int | None) -> list[Line]:
+        """Return what edits insert before a line above a statement, or (None) before that."""
+        given = self.before.get((id(block), index), ())
+        return [line for at, edit in given if at == above for line in self._lines(edit, block)]
+
+    def _lines(self, edit: Edit, block: Any) -> list[Line]:
+        """Return what an edit inserts into a block."""
+        text, puts = self._template(self._expanded(edit, 0))
+        return self._parsed(edit, text, puts, self.blocks.indents.get(id(block), ""))
+
+    def _parsed(self, edit: Edit, text: str, puts: Puts, indent: str) -> list[Line]:
+        newline = self.source.newline
+        if text.endswith(indent) and text[: len(text) - len(indent)].endswith("\n"):
+            text = text[: len(text) - len(indent)]
+        text = text.removesuffix(newline) if text.endswith(newline) else text
+        if (
+            text.startswith(newline)
+            and edit.site.span.start == edit.site.span.end
+            and (self.blocks.ends.get(edit.site.span.start))
+        ):
+            text = text.removeprefix(newline)
+        if not text.strip():
+            return []
+        if indent and not text.startswith((indent, newline)):
+            text = indent + text
+        template = lines(text, indent, newline)
+        if template is None:
+            self._fail(edit.site.span.start, f"no statements: {text}")
+            return []
+        found = filled_lines(template, puts)
+        if found:
+            self._is_from(found[0], edit.site.span)
+            if edit.site.name in _OURS:
+                self.ours.append((found[0], found[-1]))
+        return found
+
+    def _replaced(self, run: Run, edit: Edit) -> list[Line]:
+        """Return what becomes of statements; a comment behind the last of them stays."""
+        end = trailing(run.block.body[run.last])
+        parts = self._expanded(edit, 0)
+        indent = self.blocks.indents[id(run.block)]
+        text, puts = self._template(parts)
+        found = self._parsed(edit, text, puts, indent)
+        if run.tail:
+            return found
+        last = next((i for i, f in enumerate(found[::-1]) if not isinstance(f, cst.EmptyLine)), -1)
+        if last >= 0:
+            place = len(found) - 1 - last
+            if end.comment is not None or trailing(found[place]).comment is None:
+                found[place] = self._ended(found[place], end)
+        else:
+            self.gone.append(edit.site.span)
+        if last < 0 and end.comment is not None:
+            found.append(cst.EmptyLine(comment=end.comment, newline=end.newline))
+        return found
+
+    def statement(self, node: Any) -> list[Line]:
+        """Return what becomes of one statement by the edits in it."""
+        if id(node) in self.headers:
+            return [self._headed(node)]
+        if isinstance(node, cst.SimpleStatementLine) or id(node) in self.lifted:
+            return self._line(node)
+        return [self.inner(node)] if id(node) in self.dirty else [node]
+
+    def _line(self, node: Any) -> list[Line]:
+        if id(node) in self.lifted:
+            span = self.tree.span(node)
+            text, puts = self._template(self._parts(span, None, node, True))
+            indent = self._indent(node)
+            template = lines(indent + text, indent, self.source.newline)
+            if template is None:
+                self._fail(span.start, f"no statement: {text}")
+                return [node]
+            found = filled_lines(template, puts)
+            self._is_from(found[-1], span)
+            return [*found[:-1], self._ended(found[-1], trailing(node))]
+        if id(node) not in self.dirty:
+            return [node]
+        body = self._smalls(node)
+        if not body:
+            return []
+        made = node.with_changes(body=body)
+        self._is_from(made, self.tree.span(node))
+        return [made]
+
+    def _suite(self, node: Any) -> Any:
+        if id(node) in self.lifted:
+            span = self.tree.span(node)
+            text, puts = self._template(self._parts(span, None, node, True))
+            template = lines(text, "", self.source.newline)
+            if template is None or len(template) != 1:
+                self._fail(span.start, f"no statement: {text}")
+                return node
+            return node.with_changes(body=filled_lines(template, puts)[0].body)
+        return node.with_changes(body=self._smalls(node))
+
+    def _smalls(self, node: Any) -> tuple[Any, ...]:
+        """Return the statements of one line."""
+        body: list[Any] = []
+        for small in node.body:
+            edit = self.small.get(id(small))
+            if edit is None:
+                new = self.rebuilt(small)
+                if new is small or not self._is_idle(small, new):
+                    body.append(new)
+                continue
+            text, puts = self._template(self._expanded(edit, 0))
+            if not text.strip():
+                continue
+            template = lines(text, "", self.source.newline)
+            if template is None or not all(
+                isinstance(t, cst.SimpleStatementLine) for t in template
+            ):
+                self._fail(edit.site.span.start, f"no statement of a line: {text}")
+                body.append(small)
+                continue
+            for line in filled_lines(template, puts):
+                for one in line.body:
+                    made = one.with_changes(semicolon=small.semicolon)
+                    self._is_from(made, edit.site.span)
+                    body.append(made)
+        if body and node.body[-1].semicolon is cst.MaybeSentinel.DEFAULT:
+            body[-1] = body[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return tuple(body)
+
+    def _is_idle(self, old: Any, new: Any) -> bool:
+        """Return whether an assignment came to bind names to themselves."""
+        if not isinstance(new, cst.Assign) or self.tree.span(old) not in self.idle:
+            return False
+        code = cst.Module([]).code_for_node
+        value, target = code(bare(new.value)), code(bare(new.targets[0].target))
+        return _tree(value.strip()) == _tree(target.strip())
+
+    def _headed(self, node: Any) -> Any:
+        """Return a compound statement, or a part of one, with a header that is written anew."""
+        span = self.tree.span(node)
+        head = self._parts(Span(span.start, self.colon(node)), None, node, True)
+        text, puts = self._template(head)
+        before, field = _HEAD.get(type(node), ("", ""))
+        template = lines(f"{before}{text}: pass", "", self.source.newline)
+        if template is None:
+            self._fail(span.start, f"no header: {text}")
+            return self.inner(node)
+        made = filled_lines(template, puts)[-1]
+        if field:
+            found = getattr(made, field)
+            made = found[0] if isinstance(found, (tuple, list)) else found
+        below = self.inner(node)
+        made = made.with_changes(**{k: getattr(below, k) for k in _BELOW if hasattr(below, k)})
+        self._is_from(made, span)
+        return made
+
+    # -- the whole ------------------------------------------------------------------------------
+
+    def emitted(self) -> Emitted:
+        """Return the new text of the file."""
+        module = self.tree.module
+        header: list[Line] = []
+        for k, line in enumerate(module.header):
+            header += [*self._inserted(module, -1, k), line]
+        new = self.block(module)
+        if (id(module), -1) in self.before:
+            body, footer = assembled([*header, *listed(new.body)], self.same)
+            new = new.with_changes(header=(), body=body, footer=(*footer, *new.footer))
+        state = generated(new, self.tree.folds)
+        at = bytes_of(state.text)
+        comments: Counter[str] = Counter()
+        places: dict[int, Span] = {}
+        for key, (node, start, end) in state.places.items():
+            places[key] = Span(start, end) if at is None else Span(at[start], at[end])
+            if type(node) is cst.Comment:
+                comments[node.value] += 1
+        ours = [(id(self._latest(first)), id(self._latest(last))) for first, last in self.ours]
+        inserted = [Span(places[a].start, places[b].end) for a, b in ours if a in places]
+        return emitted(
+            state.text.encode(), tuple(self._marks(places)), inserted=tuple(inserted),
+            failed=tuple(self.failed), lost=tuple(self._lost(comments)),
+        )  # fmt: skip
+
+    def _latest(self, node: Any) -> Any:
+        while self.became.get(id(node), node) is not node:
+            node = self.became[id(node)]
+        return node
+
+    def _lost(self, written: Counter[str]) -> Iterator[Span]:
+        """Yield the comments of the source that are written less often."""
+        for comment in self.tree.comments:
+            if written[comment.value]:
+                written[comment.value] -= 1
+            else:
+                yield self.tree.span(comment)
+
+    def _marks(self, places: Mapping[int, Span]) -> list[tuple[int, int]]:
+        """Return where offsets of the source went, in their order."""
+        marks: list[tuple[int, int]] = []
+        for key, place in places.items():
+            if key in self.tree.spans:
+                marks.append((self.tree.spans[key].start, place.start))
+            elif key in self.olds:
+                node, old = self.olds[key]
+                marks.append((old.start, place.start))
+                if isinstance(node, cst.BaseStatement) and old.end > old.start:
+                    marks.append((old.end, place.end))
+        marks.sort()
+        below = [bisect.bisect_left(marks, (span.end, 0)) for span in self.gone]
+        behind = zip(self.gone, below, strict=True)
+        return sorted([*marks, *((s.start, marks[i][1]) for s, i in behind if i < len(marks))])
+
+
+# what a header is behind, and the field in which the parsed text has it
+_HEAD: dict[type, tuple[str, str]] = {
+    cst.ExceptHandler: ("try: pass\n", "handlers"),
+    cst.ExceptStarHandler: ("try: pass\n", "handlers"),
+    cst.Else: ("if 1: pass\n", "orelse"),
+    cst.Finally: ("try: pass\n", "finalbody"),
+    cst.MatchCase: ("match 1:\n ", "cases"),
+}
+_BELOW = ("body", "orelse", "finalbody", "handlers", "decorators", "leading_lines",
+          "lines_after_decorators", "whitespace_before_colon")  # fmt: skip
+
+
+def _tree(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(f"({text}\n)", mode="eval"))
+    except SyntaxError:
+        return ""
+
+
+def _is_split(text: str) -> bool:
+    """Return whether lines end in a text outside of any bracket of its own."""
+    if "\n" not in text:
+        return False
+    try:
+        ast.parse(text.strip())
+    except SyntaxError:
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class Puts:
+    """What the names of one template stand for."""
+
+    writer: Rewriter
+    given: Sequence[Fill | Run]
+
+    def expression(self, place: int, slot: Slot, inside: bool) -> Any:
+        given = self.given[place]
+        if isinstance(given, Run):  # a statement that is an expression
+            given = Fill(given.block.body[given.first].body[0].value)
+        return self.writer.put(given, slot, inside)
+
+    def same(self, old: Any, new: Any) -> None:
+        self.writer.same(old, new)
+
+    def small(self, place: int) -> Any:
+        given = self.given[place]
+        if isinstance(given, Fill) and isinstance(given.node, cst.BaseSmallStatement):
+            return self.writer.rebuilt(given.node)
+        return None
+
+    def lines(self, place: int) -> Sequence[Line] | None:
+        given = self.given[place]
+        return self.writer.range(given, False) if isinstance(given, Run) else None

@@ -1,0 +1,265 @@
+"""Decide which nodes of the LibCST tree the edits of a file change."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from migrate.codegen.blocks import CLAUSE, Blocks, Run
+from migrate.codegen.precedence import Slot, slot_of
+from migrate.codegen.templates import expression, name_of
+from migrate.records.outcomes import Edit, Piece, Span, Wrap
+from migrate.syntax.concrete import Concrete
+from migrate.syntax.source import Source
+
+_BLOCKS = (cst.Module, cst.IndentedBlock)
+HEADED = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With, cst.Try,
+          cst.TryStar, cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler,
+          cst.MatchCase)  # fmt: skip
+
+
+def in_order(edits: Sequence[Edit]) -> list[Edit]:
+    """Those that change text, from first to last, an outer one before those inside it."""
+
+    def key(edit: Edit) -> tuple[int, bool, int, bool]:
+        start, end = edit.site.span
+        return start, end > start, -end, not isinstance(edit, Wrap)
+
+    return sorted((e for e in edits if e.parts is not None), key=key)
+
+
+def touched(edits: Sequence[Edit]) -> list[Span]:
+    """Return the parts of a source that edits change, and what they put somewhere."""
+    found = [e.site.span for e in edits if e.parts is not None]
+    pieces = (p.span for e in edits for p in e.parts or () if isinstance(p, Piece))
+    return [*found, *pieces]
+
+
+class Targets:
+    """The edits of one file, by the node that each changes.
+
+    An edit of an expression or of whole statements replaces these. What lies between nodes or in a
+    part of one (a list of bases, two items of an index) is *lifted*: the smallest node around it is
+    written anew, from its text with the nodes in it.
+    """
+
+    def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
+        self.source, self.tree = source, Concrete(source, touched(edits))
+        self.order = in_order(edits)
+        self.starts = [e.site.span.start for e in self.order]
+        self.rank = {id(e): rank for rank, e in enumerate(self.order)}
+        self.blocks = Blocks(self.tree)
+        self.own: dict[int, list[Edit]] = {}  # edits of expressions
+        self.small: dict[int, Edit] = {}  # edits of statements that share their line
+        self.runs: dict[tuple[int, int], list[tuple[Run, Edit]]] = {}
+        self.before: dict[tuple[int, int], list[tuple[int | None, Edit]]] = {}
+        self.after: dict[tuple[int, int], list[Edit]] = {}
+        self.above: dict[int, list[Edit]] = {}  # decorators, and lines before an elif
+        self.placed: set[int] = set()  # edits before or after a statement
+        self.decorators: set[int] = set()
+        self.lifted: set[int] = set()
+        self.headers: set[int] = set()
+        self.target: dict[int, Any] = {}  # by edit: the expression that it replaces
+        self.dirty: set[int] = set()
+        self.failed: list[tuple[int, str]] = []
+        for edit in self.order:
+            self._assign(edit)
+
+    # -- which node an edit changes -------------------------------------------------------------
+
+    def _assign(self, edit: Edit) -> None:
+        span = edit.site.span
+        if span.start == span.end:
+            self._insertion(edit)
+            return
+        found = self.tree.at.get(span, ())
+        node = next((n for n in found if isinstance(n, cst.BaseExpression)), None)
+        if node is not None and self._is_expression(edit, node):
+            self.own.setdefault(id(node), []).append(edit)
+            self.target[id(edit)] = node
+            self._touch(node)
+            return
+        inner = self._stripped(span)
+        decorators = [n for n in self.tree.at.get(inner, ()) if isinstance(n, cst.Decorator)]
+        if decorators and not any(edit.parts or ()):
+            self.decorators.add(id(decorators[0]))
+            self._touch(decorators[0])
+            return
+        run = self.blocks.run(inner)
+        if run is not None:
+            run = replace(run, above=self._above(run, span.start))
+            self.runs.setdefault((id(run.block), run.first), []).append((run, edit))
+            self._touch(run.block, True)
+            return
+        small = next((n for n in found if isinstance(n, cst.BaseSmallStatement)), None)
+        if small is not None:
+            self.small.setdefault(id(small), edit)
+            self._touch(small)
+            return
+        self._lift(edit)
+
+    def _above(self, run: Run, start: int) -> int | None:
+        """Return from which of the lines above the first statement on a span has them."""
+        above = run.block.body[run.first].leading_lines
+        begins = (k for k, line in enumerate(above) if self.tree.span(line).start >= start)
+        return next(begins, run.above)
+
+    def _stripped(self, span: Span) -> Span:
+        text = self.source.data[span.start : span.end]
+        end = span.end - len(text) + len(text.rstrip())
+        return Span(span.start + len(text) - len(text.lstrip()), max(end, span.start))
+
+    def _touch(self, node: Any, itself: bool = False) -> None:
+        if itself:
+            self.dirty.add(id(node))
+        self.dirty.update(id(n) for n in self.tree.ancestors(node))
+
+    def _plain(self, edit: Edit) -> str:
+        """Return the text of an edit, with names for its pieces."""
+        texts = []
+        for place, part in enumerate(edit.parts or ()):
+            if isinstance(part, str):
+                texts.append(part)
+            elif part.node is not None or self._expression_at(part.span) is not None:
+                texts.append(name_of(place))
+            else:
+                texts.append(self.source.text(part.span))
+        return "".join(texts)
+
+    def _is_expression(self, edit: Edit, node: Any) -> bool:
+        shape = expression(self._plain(edit), self._indent(node), self.source.newline)
+        if shape is None:
+            return False
+        parent = self.tree.parents[id(node)]
+        if isinstance(parent, (cst.ImportFrom, cst.ImportAlias, cst.FunctionDef, cst.ClassDef)):
+            return isinstance(shape, (cst.Name, cst.Attribute))
+        tuple_ = isinstance(shape, cst.Tuple) and not shape.lpar
+        return not tuple_ or slot_of(parent, "") is Slot.FREE
+
+    def _expression_at(self, span: Span) -> Any:
+        found = self.tree.at.get(span, ())
+        return next((n for n in found if isinstance(n, cst.BaseExpression)), None)
+
+    def _insertion(self, edit: Edit) -> None:
+        text, offset = self._text_of(edit), edit.site.span.start
+        newline = self.source.newline
+        if text.rstrip(" \t").endswith("\n"):
+            found = self._line_for(text, offset)
+            if found is not None and (decorates(text) or found[1] == CLAUSE):
+                node = found[0] if found[1] == CLAUSE else found[0].body[found[1]]
+                self.above.setdefault(id(node), []).append(edit)
+                self.placed.add(id(edit))
+                self._touch(node, True)
+                return
+            if found is not None:
+                block, index, above = found
+                self.before.setdefault((id(block), index), []).append((above, edit))
+                self.placed.add(id(edit))
+                self._touch(block, True)
+                return
+        elif text.startswith(("\n", "\r\n")):
+            own = text.lstrip("\r\n")
+            indent = own[: len(own) - len(own.lstrip())]
+            for block, index, _ in self.blocks.ends.get(offset, ()):
+                if self.blocks.indents[id(block)] == indent:
+                    self.after.setdefault((id(block), index), []).append(edit)
+                    self.placed.add(id(edit))
+                    self._touch(block, True)
+                    return
+        del newline
+        self._lift(edit)
+
+    def _line_for(self, text: str, offset: int) -> tuple[Any, int, int | None] | None:
+        """Return the block, the statement and the line above it before which lines are put."""
+        found = self.blocks.starts.get(offset)
+        if found is not None:
+            return found
+        line = next((t for t in text.splitlines() if t.strip()), "")
+        indent = line[: len(line) - len(line.lstrip())]
+        found = self.blocks.lines.get(offset)
+        if found is None or self.blocks.indents.get(id(found[0]), "") == indent:
+            return found
+        last = offset
+        while last and self.source.data[last - 1 : last] in (b"\n", b"\r"):
+            last -= 1
+        for block, index, _ in self.blocks.ends.get(last, ()):
+            if self.blocks.indents[id(block)] == indent:
+                return block, index + 1, 0 if index + 1 < len(block.body) or block.footer else None
+        return found
+
+    def _text_of(self, edit: Edit) -> str:
+        parts = edit.parts or ()
+        return "".join(p if isinstance(p, str) else self.source.text(p.span) for p in parts)
+
+    def _lift(self, edit: Edit) -> None:
+        """Let the smallest node around an edit be written anew."""
+        node = self._around(edit.site.span)
+        if node is None:
+            self._fail(edit.site.span.start, "an edit of no node")
+            return
+        if isinstance(node, HEADED) and edit.site.span.end <= self.colon(node):
+            self.headers.add(id(node))
+            self._touch(node, True)
+        elif isinstance(node, HEADED):
+            chain = (node, *self.tree.ancestors(node))
+            block = next(i for i, n in enumerate(chain) if isinstance(n, _BLOCKS))
+            self.lifted.add(id(chain[block - 1]))
+            self._touch(chain[block - 1])
+        elif isinstance(node, cst.BaseExpression):
+            self.lifted.add(id(node))
+            self._touch(node)
+        else:
+            line = self.tree.parents[id(node)] if isinstance(node, cst.BaseSmallStatement) else node
+            self.lifted.add(id(line))
+            self._touch(line)
+
+    def _around(self, span: Span) -> Any:
+        best, size, empty = None, 1 << 62, span.start == span.end
+        kinds = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseStatement, *HEADED)
+        for place, nodes in self.tree.at.items():
+            start, end = place
+            if not (start <= span.start and span.end <= end) or end - start >= size:
+                continue
+            for node in nodes:
+                if not isinstance(node, kinds):
+                    continue
+                strict = start < span.start and span.end < end
+                if isinstance(node, cst.BaseExpression) and (
+                    (empty and not strict) or (not empty and place == span)
+                    or not self._can_be_lifted(node)
+                ):  # fmt: skip
+                    continue
+                best, size = node, end - start
+        return best
+
+    def _can_be_lifted(self, node: Any) -> bool:
+        parent = self.tree.parents[id(node)]
+        return not isinstance(parent, (cst.ImportFrom, cst.ImportAlias))
+
+    def _fail(self, offset: int, what: str) -> None:
+        what = " ".join(what.split())[:80]
+        self.failed.append((offset, f"the output does not compile: {what}"))
+
+    def _from(self, start: int, end: int) -> Iterator[Edit]:
+        for index in range(bisect.bisect_left(self.starts, start), len(self.order)):
+            if self.starts[index] > end:
+                return
+            yield self.order[index]
+
+    def _indent(self, node: Any) -> str:
+        for holder in self.tree.ancestors(node):
+            if isinstance(holder, _BLOCKS):
+                return self.blocks.indents.get(id(holder), "")
+        return ""
+
+    def colon(self, node: Any) -> int:
+        """Return where the colon of a header is."""
+        return self.tree.begins[id(node.body)] - 1
+
+
+def decorates(text: str) -> bool:
+    return text.startswith("@") and "\n" not in text.strip()

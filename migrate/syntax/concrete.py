@@ -1,0 +1,268 @@
+"""The LibCST tree of a file, with the place of each node, by which nodes of ast are found in it."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState
+
+from migrate.records.outcomes import Span
+from migrate.syntax.lines import first_start, is_elif, line_begin, line_end, shares_line
+from migrate.syntax.source import Source
+
+Node = cst.CSTNode
+_FOLD = "_torch2ms_same_"
+# Nodes that nothing asks the place of.
+_NO_PLACE = frozenset((
+    cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Newline, cst.Comma, cst.Dot,
+    cst.LeftParen, cst.RightParen, cst.LeftSquareBracket, cst.RightSquareBracket, cst.AssignEqual,
+    cst.Colon, cst.Semicolon, cst.TrailingWhitespace,
+))  # fmt: skip
+
+
+class _Position:
+    """Record the inner place of a node: without the white space and parentheses around it."""
+
+    __slots__ = ("end_node", "node", "start", "state")
+
+    def __init__(self, state: Placing, node: Node, start: Node | None, end: Node | None) -> None:
+        self.state, self.node, self.end_node = state, node, end
+        self.start = state.at
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        places, end = self.state.places, self.state.at
+        if self.end_node is not None and id(self.end_node) in places:
+            end = places[id(self.end_node)][2]
+        places[id(self.node)] = (self.node, self.start, end)
+
+
+class Placing(CodegenState):
+    """Generates the text of a tree, and records where each node lies in it, in characters.
+
+    A node that stands in the tree twice has the place of the last.
+    """
+
+    def __init__(self, default_indent: str, default_newline: str) -> None:
+        super().__init__(default_indent, default_newline)
+        self.at = 0
+        self.places: dict[int, tuple[Node, int, int]] = {}
+        self.parents: dict[int, Node] = {}
+        self.begins: dict[int, int] = {}  # right behind the colon of a header
+        self._open: list[tuple[Node, int]] = []
+
+    def add_indent_tokens(self) -> None:
+        for token in self.indent_tokens:
+            self.tokens.append(token)
+            self.at += len(token)
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.at += len(value)
+
+    def before_codegen(self, node: Node) -> None:
+        if type(node) in _NO_PLACE:
+            return
+        if self._open:
+            self.parents[id(node)] = self._open[-1][0]
+        self._open.append((node, self.at))
+        if isinstance(node, cst.BaseSuite):
+            self.begins[id(node)] = self.at
+
+    def after_codegen(self, node: Node) -> None:
+        if type(node) in _NO_PLACE:
+            return
+        _, start = self._open.pop()
+        if id(node) not in self.places:
+            self.places[id(node)] = (node, start, self.at)
+
+    def record_syntactic_position(  # type: ignore[override]
+        self, node: Node, *, start_node: Node | None = None, end_node: Node | None = None
+    ) -> _Position:
+        return _Position(self, node, start_node, end_node)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.tokens)
+
+
+class Unfolding(Placing):
+    """The same, with the text of the source for each name that stands for statements of it."""
+
+    def __init__(self, module: cst.Module, folds: Mapping[str, str]) -> None:
+        super().__init__(module.default_indent, module.default_newline)
+        self.folds = folds
+
+    def add_token(self, value: str) -> None:
+        super().add_token(self.folds.get(value, value))
+
+
+def generated(module: cst.Module, folds: Mapping[str, str] | None = None) -> Placing:
+    """Return the text of a module and the places of its nodes."""
+    state = (
+        Unfolding(module, folds)
+        if folds
+        else Placing(module.default_indent, module.default_newline)
+    )
+    module._codegen(state)
+    return state
+
+
+def _unchanged(source: Source, changed: Sequence[Span]) -> list[Span]:
+    """Return the runs of statements on lines of their own that nothing in ``changed`` touches."""
+    starts = sorted(changed)
+    ends = [*accumulate((s.end for s in starts), max)]
+    found: list[Span] = []
+
+    def touched(start: int, end: int) -> bool:
+        at = bisect.bisect_right(starts, (end, 1 << 62))
+        return at > 0 and ends[at - 1] >= start
+
+    def walk(node: ast.AST) -> None:
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            held = getattr(node, name, None)
+            if not isinstance(held, list):
+                continue
+            if name in ("handlers", "cases"):
+                for one in held:
+                    walk(one)
+            elif held:
+                fold(held)
+
+    def fold(block: Sequence[ast.stmt]) -> None:
+        first: int | None = None
+        last = 0
+        for statement in block:
+            start, end = first_start(source, statement), source.span(statement).end
+            begin = line_begin(source, start if first is None else first)
+            if not shares_line(source, statement) and not is_elif(source, statement):
+                if not touched(begin, line_end(source, end)):
+                    first, last = start if first is None else first, end
+                    continue
+                begin = line_begin(source, start)
+                if not touched(begin, line_end(source, end)):
+                    found.append(Span(first, last))  # type: ignore[arg-type]
+                    first, last = start, end
+                    continue
+            if first is not None:
+                found.append(Span(first, last))
+            first = None
+            walk(statement)
+        if first is not None:
+            found.append(Span(first, last))
+
+    fold(source.tree.body)
+    return sorted(found)
+
+
+class Concrete:
+    """A file as LibCST has it. Places are in bytes, like those of ``Source``.
+
+    Statements that nothing in ``changed`` touches are folded: a name stands for them in the tree.
+    LibCST reads and writes 10,000 lines a second, and most statements of a file stay as they are.
+    """
+
+    def __init__(self, source: Source, changed: Sequence[Span]) -> None:
+        self.source = source
+        self.folds: dict[str, str] = {}
+        texts: list[bytes] = []
+        self._folded, self._longer = [-1], [0]  # places in the folded text, what to add behind
+        position = length = 0
+        for number, span in enumerate(_unchanged(source, changed)):
+            name = f"{_FOLD}{number}_"
+            self.folds[name] = source.text(span)
+            texts += [source.data[position : span.start], name.encode()]
+            length += span.start - position + len(name)
+            position = span.end
+            self._folded.append(length)
+            self._longer.append(position - length)
+        text = b"".join((*texts, source.data[position:])).decode("utf-8")
+        self.module = cst.parse_module(text)
+        state = generated(self.module)
+        if state.text != text:
+            raise ValueError(f"{source.path}: LibCST writes another text than it has read")
+        self.parents = state.parents
+        at = bytes_of(text)
+        self.spans: dict[int, Span] = {}
+        self.at: dict[Span, list[Node]] = {}
+        self.comments: list[cst.Comment] = []
+        self.begins = {
+            key: self._placed(at[start] if at is not None else start)
+            for key, start in state.begins.items()
+        }
+        self.wholes: dict[int, Span] = {}  # of tuples and generators, with their parentheses
+        for key, (node, start, end) in state.places.items():
+            begin, behind = (start, end) if at is None else (at[start], at[end])
+            span = Span(self._placed(begin), self._placed(behind))
+            if type(node) is cst.Comment:
+                self.comments.append(node)
+            self.spans[key] = span
+            self.at.setdefault(span, []).append(node)
+        for key, (node, _, _) in state.places.items():
+            if isinstance(node, (cst.Tuple, cst.GeneratorExp)):
+                self.wholes[key] = self._with_parentheses(node, self.spans[key])
+                self.at.setdefault(self.wholes[key], []).append(node)
+
+    def _placed(self, offset: int) -> int:
+        """Return the offset in the source of one in the folded text."""
+        return offset + self._longer[bisect.bisect_right(self._folded, offset) - 1]
+
+    def _with_parentheses(self, node: cst.Tuple | cst.GeneratorExp, span: Span) -> Span:
+        """Return the place of a tuple or generator as ast has it: with parentheses, if any."""
+        data = self.source.data
+        if not node.lpar and isinstance(node, cst.Tuple):
+            return span
+        start, end = span
+        if node.lpar:  # white space and comments may lie between
+            return Span(start - _width(node.lpar[-1]), end + _width(node.rpar[0]))
+        call = self.parents.get(id(self.parents.get(id(node))))
+        if isinstance(call, cst.Call):
+            return Span(data.rfind(b"(", 0, start), self.spans[id(call)].end)
+        return span
+
+    def span(self, node: Node) -> Span:
+        return self.spans[id(node)]
+
+    def ancestors(self, node: Node) -> Iterator[Node]:
+        """Yield what holds a node, from the inside to the module."""
+        parent = self.parents.get(id(node))
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(id(parent))
+
+
+def _width(node: cst.LeftParen | cst.RightParen) -> int:
+    return len(cst.Module([]).code_for_node(node).encode())
+
+
+def bytes_of(text: str) -> list[int] | None:
+    """Return the offset in bytes of each character of a text; None where they are the same."""
+    if text.isascii():
+        return None
+    found = [0, *accumulate(len(c.encode()) for c in text)]
+    return [*found, *found[-1:] * 2]  # a line end that LibCST adds at the end of the file
+
+
+_SKIPPED = frozenset((
+    "lpar", "rpar", "lbracket", "rbracket", "comma", "semicolon", "equal", "dot", "operator",
+    "lbrace", "rbrace", "leading_lines", "lines_after_decorators", "header", "footer", "newline",
+    "trailing_whitespace", "star", "indent",
+))  # fmt: skip
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def fields(kind: type) -> tuple[str, ...]:
+    """Return the fields of a class of nodes that may hold expressions or statements."""
+    found = _FIELDS.get(kind)
+    if found is None:
+        names: Any = getattr(kind, "__dataclass_fields__", {})
+        found = tuple(n for n in names if n not in _SKIPPED and not n.startswith("whitespace"))
+        _FIELDS[kind] = found
+    return found
