@@ -40,6 +40,7 @@ from migrate.rules.written import (
     is_shared_array,
     may_be_tensor,
     target_of,
+    unsure_item,
     unsure_target,
 )
 from migrate.sites.buffer_gradients import is_buffer, is_data, registered
@@ -375,6 +376,8 @@ class _Walk(Calls, Forward[State]):
                 self._leave_views(target)
                 self.bind(target.value, refs)
         elif isinstance(target, (ast.Tuple, ast.List)) or self.operated(target) is None:
+            if unsure_item(self.scene, target):
+                self._may_set(target, target)
             self.bind(target, refs)
 
     def _leave_views(self, target: ast.Attribute) -> None:
@@ -392,6 +395,17 @@ class _Walk(Calls, Forward[State]):
         del self.flight[mark:]
         self.flight[:] = self.waiting
         self.write(by, place, self.with_linked(refs), "item")
+
+    def _may_set(self, by: ast.AST, place: ast.expr) -> None:
+        """``y[i] = v`` of what may be a list, a dict or a tensor: the name holds either."""
+        assert isinstance(place, ast.Subscript)
+        refs = self.holders(place.value)
+        self.state.unsure.add(id(by))
+        self.flight[:] = self.waiting
+        self.write(by, place, refs, "item")
+        if isinstance(place.value, ast.Name):
+            held = self.state.names.get(place.value.id, NO_REFS)
+            self.state.names[place.value.id] = held | refs
 
     def value(self, node: ast.expr) -> Refs:
         found = self.operated(node)
@@ -433,7 +447,9 @@ class _Walk(Calls, Forward[State]):
         if "Tensor" not in kinds and not is_all(self.scene.kind(item), "Tensor"):
             if "list" in kinds or may_be_tensor(kinds):
                 self.state.put(refs, ELEMENTS, self.elements(added))
-            if may_be_tensor(kinds) and (
+            if unsure_item(self.scene, target):
+                self._may_set(item, target)
+            elif may_be_tensor(kinds) and (
                 unsure_target(self.scene, target) or is_element(self.scene, target)
             ):
                 self._may_add(item, target, refs)

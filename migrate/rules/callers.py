@@ -51,8 +51,8 @@ class Fate:
     unseen: bool = False
 
 
-def fate(scene: Scene, node: ast.AST) -> Fate:
-    """Decide about the write that ``node`` is."""
+def fate(scene: Scene, node: ast.AST, sure: bool = True) -> Fate:
+    """Decide about the write that ``node`` is; not ``sure``: what is written may be no Tensor."""
     function = _around(scene, node)
     found = findings(scene, function)
     key = id(node)
@@ -77,7 +77,8 @@ def fate(scene: Scene, node: ast.AST) -> Fate:
     if default:
         return Fate(Missed("INP206", f"the default of {default}, which the next call gets"))
     how = max(given.values())
-    if how == SAME and _sets_item(scene, node) and in_module_class(scene, function):
+    in_module = in_module_class(scene, function)
+    if not sure or (how == SAME and _sets_item(scene, node) and in_module):
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned

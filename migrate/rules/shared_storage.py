@@ -32,6 +32,7 @@ from migrate.rules.written import (
     is_shared_array,
     may_be_tensor,
     target_of,
+    unsure_item,
     written_array,
     written_by,
 )
@@ -69,6 +70,9 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         stored = (
             isinstance(item, ast.Assign) and item.targets == [place] and through_data(scene, place)
         )
+        if set_alone and unsure_item(scene, place) and fate(scene, place, sure=False).missed:
+            yield place
+            continue
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
             yield place
@@ -92,6 +96,8 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
         return True
     holder = target_of(scene, node.target).holder
     if not data and holder is not Holder.NAME and not isinstance(node.target, ast.Attribute):
+        if unsure_item(scene, node.target):
+            return fate(scene, node, sure=False).missed is not None
         return is_element(scene, node.target) and fate(scene, node).missed is not None
     found = fate(scene, node)
     return found.missed is not None or (found.assigned and not data)
@@ -166,7 +172,8 @@ def decide(
         lent = "a part of a tensor is passed to a function that changes the whole object"
         return Refusal(site, "INP206", lent, "pass a copy, and assign it to the part")
     expr = _changed(scene, node)
-    found, target = fate(scene, node), target_of(scene, expr)
+    sure = isinstance(node, ast.Call) or not unsure_item(scene, expr)
+    found, target = fate(scene, node, sure), target_of(scene, expr)
     if found.missed is not None:
         if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(scene, node)):
             return missed(site, expr, found.missed)

@@ -224,6 +224,16 @@ def is_element(scene: Scene, node: ast.expr) -> bool:
     return is_all(scene.kind(node.value), "list", "dict")
 
 
+def unsure_item(scene: Scene, target: ast.expr) -> bool:
+    """Return whether ``target = v`` sets an element of what may be a Tensor, where nothing tells.
+
+    Nothing that has a text for an index is a Tensor.
+    """
+    if not isinstance(target, ast.Subscript) or not may_be_tensor(scene.kind_names(target.value)):
+        return False
+    return not is_all(scene.kind(target.slice), "str")
+
+
 def unsure_target(scene: Scene, target: ast.expr) -> bool:
     """Return whether ``target += y`` binds a name, or changes what ``.data`` gives."""
     return isinstance(target, ast.Name) or is_data(scene, target)

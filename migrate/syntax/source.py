@@ -9,6 +9,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +19,31 @@ from migrate.records.outcomes import Site, Span
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
+_OPENING = tuple(getattr(tokenize, f"{kind}STRING_START", -1) for kind in "FT")  # Python 3.12
+_CLOSING = tuple(getattr(tokenize, f"{kind}STRING_END", -1) for kind in "FT")
 _SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+def whole_strings(
+    tokens: Iterable[tokenize.TokenInfo],
+    opening: Collection[int] = _OPENING,
+    closing: Collection[int] = _CLOSING,
+) -> Iterator[tokenize.TokenInfo]:
+    """Yield tokens with each f-string as one string, as Python before 3.12 has it.
+
+    Newer ones give its beginning, its parts and the code between its braces one by one. The text of
+    the joined token is empty: a doubled brace is single in the text of a part.
+    """
+    depth, start = 0, (0, 0)
+    for token in tokens:
+        if token.type in opening:
+            start, depth = (start if depth else token.start), depth + 1
+        elif token.type in closing:
+            depth -= 1
+            if not depth:
+                yield tokenize.TokenInfo(tokenize.STRING, "", start, token.end, token.line)
+        elif not depth:
+            yield token
 
 
 class Token(NamedTuple):
@@ -98,7 +123,7 @@ class Source:
         """(token type, start offset, end offset) of comments and strings."""
         found = []
         reader = io.BytesIO(self.data).readline
-        for token in tokenize.tokenize(reader):
+        for token in whole_strings(tokenize.tokenize(reader)):
             if token.type in (tokenize.COMMENT, tokenize.STRING):
                 found.append((token.type, self._at(token.start), self._at(token.end)))
         return tuple(found)
@@ -114,15 +139,18 @@ class Source:
         found: list[Token] = []
         # a bracket around it: no line end has a meaning then, and no indentation
         try:
-            for token in tokenize.generate_tokens(io.StringIO("(" + text, newline="").readline):
-                if token.type in _SPACE or not token.string:
+            reader = io.StringIO("(" + text, newline="").readline
+            for token in whole_strings(tokenize.generate_tokens(reader)):
+                if token.type in _SPACE or token.start == token.end:
                     continue
-                line, column = token.start
-                at = starts[line - 1] + column - (line == 1)
+                at, to = (
+                    starts[line - 1] + column - (line == 1)
+                    for line, column in (token.start, token.end)
+                )
                 if at >= 0:
                     begin = span.start + (at if plain else len(text[:at].encode("utf-8")))
-                    end = begin + len(token.string.encode("utf-8"))
-                    found.append(Token(token.string, Span(begin, end)))
+                    end = begin + len(text[at:to].encode("utf-8"))
+                    found.append(Token(text[at:to], Span(begin, end)))
         except tokenize.TokenError:  # the bracket is never closed
             pass
         return tuple(found)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 
 import pytest
 
 from migrate.records.outcomes import Span
 from migrate.syntax import lines
-from migrate.syntax.source import read
+from migrate.syntax.source import read, whole_strings
 
 TEXTS = [
     "x = 1  # é: else\ny = [\n    'ü', 2,  # ,\n]\n",
     "for i in a:\n    pass  # else\n# else:\nelse:\n    b = 'else'\n",
     "f = lambda x, s=':': (\n    x\n)\n",
     "def g(a, /, b={':': 1}):  # :\n\treturn a \\\n\t\t+ b\r\n",
+    "é = f'a{{b}} {x!r:>{10}} # no' + rf'{x}', f\"\"\"{\n  x  + len(f'{x}')\n} é {{}}\"\"\"  # é\n",
 ]
 
 
@@ -50,3 +53,21 @@ def test_a_function_in_parentheses_has_no_bracket_behind_it() -> None:
     calls = [s.value for s in source.tree.body if isinstance(s, ast.Expr)]
     found = [lines.opening(source, c) for c in calls if isinstance(c, ast.Call)]
     assert found == [Span(1, 2), None, Span(16, 17)]
+
+
+def test_an_f_string_is_one_string_and_holds_no_comment() -> None:
+    source = read("a.py", TEXTS[-1].encode())
+    strings = [source.text(Span(a, b)) for kind, a, b in source.tokens if kind == tokenize.STRING]
+    assert [s[:6] for s in strings] == ["f'a{{b", "rf'{x}", 'f"""{\n']
+    assert [kind for kind, _, _ in source.tokens].count(tokenize.COMMENT) == 1
+
+
+def test_the_parts_of_newer_pythons_are_joined() -> None:
+    """Brackets stand for the beginnings and ends that Python 3.12 gives."""
+    plain = list(tokenize.generate_tokens(io.StringIO("x = (a + (b) + c) + d\n").readline))
+    marked = [t._replace(type={"(": 90, ")": 91}.get(t.string, t.type)) for t in plain]
+    found = [t for t in whole_strings(marked, (90,), (91,)) if t.start != t.end]
+    assert [t.string for t in found[:3]] == ["x", "=", ""]
+    assert found[2].type == tokenize.STRING
+    assert (found[2].start, found[2].end) == ((1, 4), (1, 17))
+    assert [t.string for t in found[3:5]] == ["+", "d"]

@@ -97,10 +97,21 @@ def likeness(one: str, other: str) -> float:
     if one == other:
         return 1.0
     left, right = words(one), words(other)
-    if left == right:
+    joined, others = _steps(one), _steps(other)  # log_var is logvar
+    if left == right or joined == others:
         return 0.95
-    tail = 0.5 if left[-1:] == right[-1:] or _initial(left, right) else 0.0
-    return 0.9 * (tail + 0.5 * difflib.SequenceMatcher(None, left, right, False).ratio())
+    last = left[-1:] == right[-1:] or joined[-1:] == others[-1:]
+    tail = 0.5 if last or _initial(left, right) else 0.0
+    shared = (
+        difflib.SequenceMatcher(None, a, b, False).ratio()
+        for a, b in ((left, right), (joined, others))
+    )
+    return 0.9 * (tail + 0.5 * max(shared))
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    """Return the steps of a dotted name, the words of each written as one."""
+    return tuple("".join(words(step)) for step in path.split("."))
 
 
 def _initial(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
