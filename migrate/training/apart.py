@@ -12,7 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from migrate.training.between import at_weights
+from migrate.training.between import Between, at_weights
 from migrate.training.effects import binds, changed, reads
 from migrate.training.groups import Group, Unclear
 from migrate.training.marks import Mark, View, block_of
@@ -25,6 +25,7 @@ from migrate.training.slices import (
     left_halfway,
     sort_out,
     touched_by,
+    writes_results,
 )
 
 
@@ -103,7 +104,10 @@ def _disturbed(
 ) -> str:
     """What stands between loss and update must change neither the loss nor weights."""
     bound = binds(inside, own) & reads(losses, own)
+    computed = Between(view, (*inside, *losses), own)
     for item in later:
+        if writes_results(item, binds(inside, own)) or computed.changed_by(item):
+            return f"line {item.lineno} may change what the gradients are computed from"
         if changed(item, own) & (bound | reads(losses, own)):
             return f"line {item.lineno} changes the loss before its backward()"
         if at_weights(view, item, writing=True):

@@ -309,10 +309,14 @@ def cut_off(
     touched = touched_by(view, candidates, own, group.by_hand)
     needed = reads(losses, own)
     inside: list[ast.stmt] = []
+    put: set[str] = set()  # containers that are filled inside
     left = kept(view)
     for item in reversed(candidates):
         feeding = any(map(left.read_by, (*inside, *losses))) and bool(models(view, [item], own))
-        if (feeding or binds([item], own) & needed) and id(item) in touched:
+        feeding |= bool(filled(item) & needed)
+        begins = _is_display(item) and bool(binds([item], own) & put)
+        if begins or ((feeding or binds([item], own) & needed) and id(item) in touched):
+            put = (put - binds([item], own)) | (filled(item) & needed)
             if constants(view, group, item, [*inside, *losses], own):
                 touched.discard(id(item))
                 continue
@@ -323,6 +327,8 @@ def cut_off(
     if not inside and not (computes and models(view, losses, own)):
         return NOTHING
     after = candidates[candidates.index(inside[0]) :] if inside else []
+    if put:
+        return f"what a round puts into {min(put)} is there in the next one"
     found = sort_out(view, inside, after, losses, touched, own, group.by_hand)
     if isinstance(found, str):
         return found
@@ -332,6 +338,11 @@ def cut_off(
         return f"line {gone.lineno} may leave before the update, depending on the loss"
     line = left_halfway(found.inside)
     return f"line {line} leaves the computation of the loss" if line else found
+
+
+def _is_display(item: ast.stmt) -> bool:
+    """Return whether a statement binds a container that it makes of what is written out."""
+    return isinstance(item, ast.Assign) and isinstance(item.value, ast.List | ast.Dict | ast.Set)
 
 
 def left_halfway(items: Iterable[ast.stmt]) -> int:
@@ -358,7 +369,7 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
             names -= binds([item], own)
         elif from_model or reads([item], own) & names or (ran and left.read_by(item)):
             found.add(id(item))
-            names |= binds([item], own)
+            names |= binds([item], own) | filled(item)
         else:
             names -= binds([item], own)
     return found
@@ -407,7 +418,10 @@ def sort_out(
                 return f"line {item.lineno} uses the Module between loss and update"
             if at_weights(view, item, by_hand):
                 return f"line {item.lineno} may look at gradients or weights before the update"
-            if _writes_results(item, binds(before, own)):
+            rest = [*(s for s in inside if s.lineno > item.lineno), *losses]
+            if writes_results(item, binds(before, own)) or (
+                Between(view, tuple(rest), own).changed_by(item)
+            ):
                 return f"line {item.lineno} may change what the gradients are computed from"
             found.moved.append(item)
         elif changed(item, own) & (reads(before, own) | binds(before, own)):
@@ -433,7 +447,7 @@ def sort_out(
     return found
 
 
-def _writes_results(item: ast.stmt, names: set[str]) -> bool:
+def writes_results(item: ast.stmt, names: set[str]) -> bool:
     """Return whether a statement writes in place through ``.data`` of what the loss is made of."""
     return any(
         isinstance(n, ast.Attribute)
