@@ -4,7 +4,9 @@ The equation is a constant, so it is read while a graph is compiled; only tensor
 """
 
 import mindspore as ms
-from mindspore import ops
+
+from migrate.helpers.linear_algebra import matmul
+from migrate.helpers.reduction import sum_of
 
 
 def spread_labels(term, ndim, equation):
@@ -137,7 +139,7 @@ def joined_diagonals(x, labels):
 def summed_out(x, labels, wanted):
     """Sums over the axes that nobody wants; returns the tensor and its labels."""
     axes, rest = summing_plan(labels, wanted)
-    return (x.sum(axes) if len(axes) > 0 else x), rest
+    return (sum_of(x, axes, False) if len(axes) > 0 else x), rest
 
 
 def pair_product(x, y, labels, others, wanted):
@@ -150,7 +152,7 @@ def pair_product(x, y, labels, others, wanted):
     y = y.broadcast_to(full_y) if y.shape != full_y else y
     x = x.permute(order_x).reshape(left)
     y = y.permute(order_y).reshape(right)
-    product = x * y if left[2] == 1 else ops.matmul(x, y)
+    product = x * y if left[2] == 1 else matmul(x, y)
     return product.reshape(shape), result
 
 

@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.reduction import sum_of
 from migrate.helpers.tensor import assign
 
 
@@ -48,9 +49,9 @@ def sum_to_size(input, *size):
     """torch.Tensor.sum_to_size: the sum over the axes that broadcasting ``size`` would stretch."""
     wanted = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     extra = input.ndim - len(wanted)
-    input = input.sum(tuple(range(extra))) if extra > 0 else input
+    input = sum_of(input, tuple(range(extra)), False) if extra > 0 else input
     axes = tuple([i for i, n in enumerate(wanted) if n == 1 and input.shape[i] != 1])
-    return input.sum(axes, keepdims=True) if len(axes) > 0 else input
+    return sum_of(input, axes, True) if len(axes) > 0 else input
 
 
 def fill_diagonal_(tensor, fill_value):
