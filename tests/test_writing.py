@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from migrate.codegen.rewriter import emit
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.syntax.lines import first_start, statements
 from migrate.syntax.source import Source, read
 from migrate.workspace.project import convert_text
 
@@ -135,3 +137,102 @@ def test_what_goes_behind_a_statement_stands_before_what_goes_behind_its_block(
     ]
     made = emit(source, [both[first], both[1 - first]]).data.decode()
     assert made.split(newline) == ["if a:", "    b()", "    inner()", "outer()", ""]
+
+
+def removal(source: Source, node: ast.AST) -> Edit:
+    site, end = source.site("name", node), source.span(node).end
+    start = first_start(source, node) if isinstance(node, ast.stmt) else site.span.start
+    return Edit(site.at(Span(start, end)), Outcome.CONVERTED, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "after"),
+    [
+        ("y = f(a, b)\n", "b", "y = f(a)\n"),
+        ("y = f(a, b)\n", "a", "y = f(b)\n"),
+        ("y = f(a,  # first\n      b)\n", "b", "# first\ny = f(a)\n"),
+        ("y = x[a, b]\n", "b", "y = x[a]\n"),
+        ("y = [a, b, ]\n", "b", "y = [a, ]\n"),
+        ("if (a and\n        b):\n    y = 1\n", "a", "if (b):\n    y = 1\n"),
+        ("y = (a or b) and c\n", "b", "y = (a) and c\n"),
+    ],
+)
+def test_what_is_taken_away_goes_with_its_comma_or_word(before: str, gone: str, after: str) -> None:
+    source = read("m.py", before.encode())
+    names = (n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == gone)
+    made = emit(source, [removal(source, next(names))])
+    comments = "".join(f"{source.text(span)}\n" for span in made.lost)
+    assert comments + made.data.decode() == after
+
+
+BLOCK = """\
+def f(a):
+    with g():  # why
+        # above
+        y = call(
+            a,
+        )  # behind
+
+        if y:
+            z = \"\"\"
+kept\"\"\"
+        # end
+    return y
+"""
+MOVED = """\
+def f(a):
+    # why
+    # above
+    y = call(
+        a,
+    )  # behind
+
+    if y:
+        z = \"\"\"
+kept\"\"\"
+    # end
+    return y
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_block_that_moves_brings_its_comments_and_has_the_new_indentation(newline: str) -> None:
+    source = read("m.py", BLOCK.replace("\n", newline).encode())
+    block = next(n for n in ast.walk(source.tree) if isinstance(n, ast.With))
+    parts = (statements(source, block.body),)
+    made = emit(source, [Edit(source.site("name", block), Outcome.CONVERTED, parts)])
+    wanted = MOVED.replace("\n", newline)
+    # what is in a text stays as it is
+    assert made.data.decode() == wanted and not made.lost and not made.failed
+
+
+def test_a_block_that_loses_everything_keeps_pass_and_comments_behind_what_is_replaced() -> None:
+    source = read("m.py", b"if a:\n    # one\n    b = 1  # two\n    c = 2\nd = 3  # three\n")
+    found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Assign)]
+    by_name = {ast.unparse(n.targets[0]): n for n in found}
+    edits = [removal(source, by_name["b"]), removal(source, by_name["c"])]
+    edits.append(Edit(source.site("name", by_name["d"]), Outcome.CONVERTED, ("d = 4\ne = 5",)))
+    text = emit(source, edits).data.decode()
+    assert text == "if a:\n    # one\n    pass\n    # two\nd = 4\ne = 5  # three\n"
+
+
+def test_a_text_that_is_no_python_is_left_out_and_told() -> None:
+    source = read("m.py", b"y = f(a)\n")
+    call = call_in(source.tree, "f")
+    made = emit(source, [edit(source, call, "g(")])
+    assert made.data == source.data
+    assert [offset for offset, _ in made.failed] == [0]
+
+
+SAMPLES = sorted((Path(__file__).parents[1] / "samples").rglob("torch/*.py"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_statements_without_an_edit_keep_their_bytes(path: Path) -> None:
+    """Every second statement is taken away: all that is left is copied."""
+    source = read("m.py", path.read_bytes())
+    body = source.tree.body
+    text = emit(source, [removal(source, node) for node in body[::2]]).data.decode()
+    left = [ast.get_source_segment(source.data.decode(), node) for node in body[1::2]]
+    assert all(segment in text for segment in left if segment)
+    ast.parse(text)

@@ -146,6 +146,8 @@ class Rewriter(Composing):
 
     def inner(self, node: Any) -> Any:
         """Return a node with the edits below it."""
+        if isinstance(node, cst.BooleanOperation) and self._loses_one(node):
+            return self._other_operand(node)
         changes: dict[str, Any] = {}
         for name in fields(type(node)):
             value = getattr(node, name)
@@ -157,9 +159,11 @@ class Rewriter(Composing):
                 items = [
                     new
                     for v in value
-                    if id(v) not in self.decorators
+                    if id(v) not in self.dropped
                     for new in (*self._handlers_before(v), self._child(v, node, name))
                 ]
+                if items and id(value[-1]) in self.dropped and hasattr(items[-1], "comma"):
+                    items[-1] = items[-1].with_changes(comma=value[-1].comma)
                 if len(items) != len(value) or any(
                     a is not b for a, b in zip(items, value, strict=True)
                 ):
@@ -171,6 +175,15 @@ class Rewriter(Composing):
         made = node.with_changes(**changes)
         self._is_from(made, self.tree.span(node))
         return made
+
+    def _loses_one(self, node: cst.BooleanOperation) -> bool:
+        return not self.dropped.isdisjoint((id(node.left), id(node.right)))
+
+    def _other_operand(self, node: cst.BooleanOperation) -> Any:
+        """Return what ``a and b`` is without one of them."""
+        kept = self.rebuilt(node.right if id(node.left) in self.dropped else node.left)
+        lpar, rpar = (*node.lpar, *kept.lpar), (*kept.rpar, *node.rpar)
+        return kept.with_changes(lpar=lpar, rpar=rpar) if node.lpar else kept
 
     def _handlers_before(self, node: Any) -> list[Any]:
         """Return the handlers that edits put before one."""
@@ -360,8 +373,8 @@ class Rewriter(Composing):
             span = self.tree.span(node)
             text, puts = self._template(self._parts(span, None, node, True))
             indent = self._indent(node)
-            template = lines(indent + text, indent, self.source.newline)
-            if template is None:
+            template = lines(indent + text, indent, self.source.newline) or (None,)
+            if template[-1] is None or isinstance(template[-1], cst.EmptyLine):
                 self._fail(span.start, f"no statement: {text}")
                 return [node]
             found = filled_lines(template, puts)

@@ -20,6 +20,7 @@ _BLOCKS = (cst.Module, cst.IndentedBlock)
 HEADED = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With, cst.Try,
           cst.TryStar, cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler,
           cst.MatchCase)  # fmt: skip
+_ITEMS = (cst.Decorator, cst.Arg, cst.Param, cst.Element, cst.SubscriptElement)
 
 
 def in_order(edits: Sequence[Edit]) -> list[Edit]:
@@ -60,7 +61,7 @@ class Targets:
         self.after: dict[tuple[int, int], list[Edit]] = {}
         self.above: dict[int, list[Edit]] = {}  # decorators, and lines before an elif
         self.placed: set[int] = set()  # edits before or after a statement
-        self.decorators: set[int] = set()
+        self.dropped: set[int] = set()  # items of lists, and operands of and and or
         self.lifted: set[int] = set()
         self.headers: set[int] = set()
         self.target: dict[int, Any] = {}  # by edit: the expression that it replaces
@@ -84,10 +85,10 @@ class Targets:
             self._touch(node)
             return
         inner = self._stripped(span)
-        decorators = [n for n in self.tree.at.get(inner, ()) if isinstance(n, cst.Decorator)]
-        if decorators and not any(edit.parts or ()):
-            self.decorators.add(id(decorators[0]))
-            self._touch(decorators[0])
+        item = self._item_at(inner) if not any(edit.parts or ()) else None
+        if item is not None:
+            self.dropped.add(id(item))
+            self._touch(item)
             return
         run = self.blocks.run(inner)
         if run is not None:
@@ -101,6 +102,14 @@ class Targets:
             self._touch(small)
             return
         self._lift(edit)
+
+    def _item_at(self, span: Span) -> Any:
+        """Return what can be taken away as it is: with a comma, or with the word before it."""
+        found = self.tree.at.get(span, ())
+        parents = self.tree.parents
+        logic = (n for n in found if isinstance(parents.get(id(n)), cst.BooleanOperation))
+        operand = next((n for n in logic if isinstance(n, cst.BaseExpression)), None)
+        return next((n for n in found if isinstance(n, _ITEMS)), operand)
 
     def _above(self, run: Run, start: int) -> int | None:
         """Return from which of the lines above the first statement on a span has them."""

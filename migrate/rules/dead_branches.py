@@ -19,7 +19,6 @@ from migrate.syntax.lines import (
     is_elif,
     line_end,
     statements,
-    words,
 )
 
 JIT = ("torch.jit.",)
@@ -168,19 +167,8 @@ def _choices(scene: Scene) -> Iterator[tuple[ast.IfExp, bool]]:
 def _without_operand(scene: Scene, test: ast.BoolOp) -> Span | None:
     """``not torch.jit.is_scripting() and x`` is ``x``: the operand that says nothing goes."""
     neutral = isinstance(test.op, ast.And)
-    word = "and" if neutral else "or"
-    known = [torch_answer(scene, value) is neutral for value in test.values]
-    if known.count(True) != 1:
-        return None
-    index = known.index(True)
-    spans = [scene.source.span(v) for v in test.values]
-    if index:
-        span, gap = Span(spans[index - 1].end, spans[index].end), spans[index].start
-        between = words(scene.source, span.start, gap)
-    else:
-        span = Span(spans[0].start, spans[1].start)
-        between = words(scene.source, spans[0].end, spans[1].start)
-    return span if between == [word] else None
+    known = [value for value in test.values if torch_answer(scene, value) is neutral]
+    return scene.source.span(known[0]) if len(known) == 1 else None
 
 
 def _simplified(scene: Scene) -> Iterator[Span]:

@@ -11,22 +11,20 @@ in torch, and MindSpore refuses it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Span, Wrap
+from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
 from migrate.syntax.lines import (
     begins_line,
-    comments,
     ends_line,
     indent_of,
     statements,
     step_of,
-    token,
 )
 
 Parts = tuple["str | Piece", ...]
@@ -150,36 +148,28 @@ def cuts(scene: Scene) -> Iterator[Edit]:
         read = isinstance(node.ctx, ast.Load)
         if not kept or not read or not is_all(scene.kind(node.value), "Tensor"):
             continue
-        if kept > 2 and isinstance(items[1], ast.Slice) and is_mask(scene, items[0]):
-            yield from _cut(scene, node, _comma(scene, items[0], items[1]), "][:,")
         chosen = (i for i in items[:kept] if not isinstance(i, ast.Slice))
-        if kept < len(items) and any(may_choose(scene, i) for i in chosen):
-            yield from _cut(scene, node, _comma_on(scene, items[kept - 1], items[-1]), "")
+        cut = items[kept:] if any(may_choose(scene, i) for i in chosen) else []
+        if kept > 2 and isinstance(items[1], ast.Slice) and is_mask(scene, items[0]):
+            yield _mask_first(scene, node, items[: len(items) - len(cut)])
+        else:
+            for item in cut:
+                site = scene.site("torch.Tensor.__getitem__", node).at(scene.source.span(item))
+                yield Edit(site, Outcome.CONVERTED, ())
 
 
-def _cut(scene: Scene, node: ast.Subscript, span: Span | None, text: str) -> Iterator[Edit]:
-    if span is not None:
-        site = scene.site("torch.Tensor.__getitem__", node)
-        place = site.at(span)
-        yield Edit(place, Outcome.CONVERTED, (text,))
+def _mask_first(scene: Scene, node: ast.Subscript, items: Sequence[ast.expr]) -> Edit:
+    """Write ``x[mask][:, a:, b]`` for ``x[mask, a:, b]``."""
+    source = scene.source
+    parts: Parts = (piece(source, node.value), "[", piece(source, items[0]), "][:")
+    for item in items[1:]:
+        parts = (*parts, ", ", piece(source, item))
+    return Edit(scene.site("torch.Tensor.__getitem__", node), Outcome.CONVERTED, (*parts, "]"))
 
 
 def _is_full(item: ast.expr) -> bool:
     """``:`` and ``...``, behind which nothing is chosen."""
     return _is_dots(item) or _is_whole(item)
-
-
-def _comma(scene: Scene, before: ast.expr, after: ast.expr) -> Span | None:
-    """The comma between two items; None where a comment stands there."""
-    start, stop = scene.source.span(before).end, scene.source.span(after).start
-    return None if comments(scene.source, start, stop) else token(scene.source, start, stop, ",")
-
-
-def _comma_on(scene: Scene, last: ast.expr, end: ast.expr) -> Span | None:
-    """From the comma behind the last one that stays; None where a comment stands between."""
-    start, stop = scene.source.span(last).end, scene.source.span(end).end
-    comma = None if comments(scene.source, start, stop) else token(scene.source, start, stop, ",")
-    return None if comma is None else Span(comma.start, stop)
 
 
 @rewrites()

@@ -122,11 +122,6 @@ def token(source: Source, start: int, end: int, *texts: str) -> Span | None:
     return next((t.span for t in lexed if t.text in texts), None)
 
 
-def words(source: Source, start: int, end: int) -> list[str]:
-    """Return the texts of the tokens between two offsets that split none."""
-    return [t.text for t in source.lexed(Span(start, end))]
-
-
 def opening(source: Source, call: ast.Call) -> Span | None:
     """Return the bracket that follows the function of a call; None where that has its own."""
     behind = source.span(call.func).end
@@ -163,14 +158,6 @@ def opens_block(source: Source, offset: int) -> bool:
     """Return whether only a header or a docstring is above the line of an offset in its block."""
     above = source.data[: line_begin(source, offset)].rstrip()
     return above.endswith((b":", b'"""'))
-
-
-def comment_start(source: Source, start: int, end: int) -> int:
-    """Return where the first comment between two offsets begins, or the second of them."""
-    if not may_hold_comment(source, start, end):
-        return end
-    tokens = (a for kind, a, _ in source.tokens if kind == tokenize.COMMENT and start <= a < end)
-    return next(tokens, end)
 
 
 def may_hold_comment(source: Source, start: int, end: int) -> bool:

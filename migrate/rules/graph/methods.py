@@ -25,7 +25,7 @@ from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, comments, first_start, indentation, line_end
+from migrate.syntax.lines import begins_line, first_start, indentation, line_end
 from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
@@ -191,16 +191,8 @@ def _static(scene: Scene, function: Function, mark: ast.expr) -> tuple[Edit, ...
     reached = isinstance(scene.parent(owner.node), ast.Module)
     if uses and (not reached or owner.name in function.locals):
         return ()
-    first = source.span(arguments.args[0])
-    end = first.end
-    if len(arguments.args) > 1:
-        end = source.span(arguments.args[1]).start
-    elif arguments.vararg or arguments.kwonlyargs or arguments.kwarg:
-        return ()
-    if comments(source, first.start, end):
-        return ()
     word = scope.edit(scene, mark, source.span(mark), "staticmethod")
-    gone = scope.edit(scene, mark, Span(first.start, end))
+    gone = scope.edit(scene, mark, source.span(arguments.args[0]))
     return (word, gone, *(scope.edit(scene, n, source.span(n), owner.name) for n in uses))
 
 
