@@ -236,3 +236,11 @@ def test_statements_without_an_edit_keep_their_bytes(path: Path) -> None:
     left = [ast.get_source_segment(source.data.decode(), node) for node in body[1::2]]
     assert all(segment in text for segment in left if segment)
     ast.parse(text)
+
+
+def test_a_comment_in_two_calls_that_become_alike_is_not_lost() -> None:
+    source = read("m.py", b"y = f(\n    a,  # why\n)\nz = g(\n    a,  # why\n)\n")
+    calls = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call)]
+    text = "h(\n    b,  # why\n)"
+    made = emit(source, [edit(source, call, text) for call in calls])
+    assert made.data.decode() == f"y = {text}\nz = {text}\n" and not made.lost

@@ -470,17 +470,15 @@ class Rewriter(Composing):
             new = new.with_changes(header=(), body=body, footer=(*footer, *new.footer))
         state = generated(new, self.tree.folds)
         at = bytes_of(state.text)
-        comments: Counter[str] = Counter()
-        places: dict[int, Span] = {}
-        for key, (node, start, end) in state.places.items():
-            places[key] = Span(start, end) if at is None else Span(at[start], at[end])
-            if type(node) is cst.Comment:
-                comments[node.value] += 1
+        places = {
+            key: Span(start, end) if at is None else Span(at[start], at[end])
+            for key, (_, start, end) in state.places.items()
+        }
         ours = [(id(self._latest(first)), id(self._latest(last))) for first, last in self.ours]
         inserted = [Span(places[a].start, places[b].end) for a, b in ours if a in places]
         return emitted(
             state.text.encode(), tuple(self._marks(places)), inserted=tuple(inserted),
-            failed=tuple(self.failed), lost=tuple(self._lost(comments)),
+            failed=tuple(self.failed), lost=tuple(self._lost(Counter(state.comments))),
         )  # fmt: skip
 
     def _latest(self, node: Any) -> Any:

@@ -56,6 +56,7 @@ class Placing(CodegenState):
         self.places: dict[int, tuple[Node, int, int]] = {}
         self.parents: dict[int, Node] = {}
         self.begins: dict[int, int] = {}  # right behind the colon of a header
+        self.comments: list[str] = []  # a node of a template may stand in the tree twice
         self._open: list[tuple[Node, int]] = []
 
     def add_indent_tokens(self) -> None:
@@ -80,6 +81,8 @@ class Placing(CodegenState):
         if type(node) in _NO_PLACE:
             return
         _, start = self._open.pop()
+        if type(node) is cst.Comment:
+            self.comments.append(node.value)
         if id(node) not in self.places:
             self.places[id(node)] = (node, start, self.at)
 
