@@ -78,6 +78,12 @@ def arange(
     return ops.arange(start, end, step, dtype=dtype)
 
 
+def closed_range(start, end, step=1, *, dtype=None):
+    """torch.range: from ``start`` to ``end``, which is one of them; float32 unless told."""
+    count = int((end - start) / step) + 1
+    return (start + step * ops.arange(count)).astype(ms.float32 if dtype is None else dtype)
+
+
 def linspace(
     start,
     end,
