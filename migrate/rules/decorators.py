@@ -11,7 +11,6 @@ from migrate.mapping.table import Row
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
 from migrate.rules.leaking import switched_function
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import line_begin, next_line
 from migrate.syntax.trees import is_super, within
 
 _WRAPS = "functools.wraps"
@@ -167,9 +166,7 @@ def _returns_it(row: Row) -> bool:
 
 
 def dropped(scene: Scene, site: Site, node: ast.expr, row: Row) -> Edit:
-    """The lines of the decorator are gone."""
-    source = scene.source
-    span = source.span(node)
-    lines = Span(line_begin(source, span.start), next_line(source, span.end))
-    place = site.at(lines)
+    """The decorator is gone."""
+    span = scene.source.span(node)
+    place = site.at(Span(span.start - 1, span.end))
     return Edit(place, Outcome.CONVERTED, (), row.key, note=row.note)
