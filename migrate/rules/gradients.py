@@ -1,0 +1,396 @@
+"""Write ``torch.autograd.grad(y, x)`` as MindSpore's gradient of a function that computes y from x.
+
+torch differentiates what it recorded; MindSpore differentiates functions. The statements between
+that compute ``y`` from ``x`` become a function of their own, where nothing else reads what they
+bind and nothing else hands ``x`` on. A gradient with ``create_graph`` is differentiated again, in
+both modes; other gradients are constants, as in torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from migrate.codegen.layout import above, indentation
+from migrate.codegen.substitution import piece
+from migrate.mapping.choice import Chosen
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.rules.registry import by_row
+from migrate.rules.torch_sharing import METADATA
+from migrate.sites.references import direct_name
+from migrate.sites.scene import Scene
+from migrate.syntax.lines import comments
+from migrate.syntax.trees import within
+
+_ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
+          "allow_unused", "is_grads_batched", "materialize_grads")  # fmt: skip
+_NEXT = "write the computation as a function and use mindspore.grad or mindspore.value_and_grad"
+_ONES = ("torch.ones_like",)
+_MARKING = ("requires_grad_", "retain_grad")
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
+
+
+class _Unclear(Exception):
+    """Why the computation is no function of its own."""
+
+
+@dataclass(frozen=True)
+class _Computation:
+    """The statements that compute ``outputs`` from ``inputs``, and those that stand between."""
+
+    inputs: tuple[ast.Name, ...]
+    outputs: ast.expr
+    inside: tuple[ast.stmt, ...]
+    between: tuple[ast.stmt, ...]
+
+
+@by_row(
+    "gradient",
+    becomes=(
+        (
+            "z = x.clone()\ny = torch.sin(z)\nreturn torch.autograd.grad(y, z, "
+            "torch.ones_like(y), create_graph=True)[0]",
+            "z = x.copy()\ndef y_of(z):\n    y = ops.sin(z)\n    return y\nreturn ms.grad(y_of)(z)",
+        ),
+    ),
+    stays=("def grad(outputs, inputs):\n    return outputs\nreturn grad(x, y)",),
+    flagged=(
+        "z = x.clone()\nw = torch.sin(z)\nprint(w)\nreturn torch.autograd.grad(w.sum(), z)[0]",
+        "z = torch.sin(y)\nz = torch.autograd.grad(z, y, torch.ones_like(z))[0] + z",
+        "return torch.autograd.grad(x, y)[0]",
+    ),
+)
+def gradient(
+    scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
+) -> Edit | Refusal:
+    """Make a function of what computes the outputs, and differentiate it."""
+    try:
+        given = _arguments(call)
+        statement = _statement(scene, call)
+        found = _computation(scene, statement, given)
+        cotangent = _cotangent(scene, given.get("grad_outputs"), found)
+        constant = _is_constant(given)
+    except _Unclear as why:
+        return Refusal(site, "LOP105", str(why), _NEXT)
+    return _edit(scene, site, call, statement, found, cotangent, constant, chosen)
+
+
+# -- what is asked ------------------------------------------------------------------------------
+
+
+def _arguments(call: ast.Call) -> dict[str, ast.expr]:
+    given = dict(zip(_ORDER, call.args, strict=False))
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(not k.arg for k in call.keywords):
+        raise _Unclear("its arguments are unpacked")
+    given |= {k.arg: k.value for k in call.keywords if k.arg}
+    for name in ("allow_unused", "is_grads_batched", "materialize_grads"):
+        if name in given and getattr(given[name], "value", True) not in (False, None):
+            raise _Unclear(f"MindSpore has no {name}")
+    if not {"outputs", "inputs"} <= given.keys():
+        raise _Unclear("its outputs or inputs are not written")
+    return given
+
+
+def _is_constant(given: dict[str, ast.expr]) -> bool:
+    asked = given.get("create_graph", ast.Constant(False))
+    if not isinstance(asked, ast.Constant):
+        raise _Unclear("whether its gradient is differentiated again is known only when it runs")
+    return not asked.value
+
+
+def _statement(scene: Scene, call: ast.Call) -> ast.stmt:
+    statement = scene.statement(call)
+    inner = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp,
+             ast.BoolOp)  # fmt: skip
+    held = next(scene.around(call, ast.stmt, *inner), None)
+    if held is not None and isinstance(scene.holder(call, ast.stmt, *inner), inner):
+        raise _Unclear("it stands in a part of an expression that has a scope or order of its own")
+    if not isinstance(statement, _SIMPLE):
+        raise _Unclear("it stands in the head of a statement")
+    return statement
+
+
+def _one(node: ast.expr) -> ast.expr:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        if len(node.elts) != 1:
+            raise _Unclear("several outputs are differentiated at once")
+        return node.elts[0]
+    return node
+
+
+# -- what computes it ---------------------------------------------------------------------------
+
+
+def _computation(scene: Scene, statement: ast.stmt, given: dict[str, ast.expr]) -> _Computation:
+    outputs, asked = _one(given["outputs"]), given["inputs"]
+    wanted = asked.elts if isinstance(asked, (ast.List, ast.Tuple)) else [asked]
+    inputs = tuple(n for n in wanted if isinstance(n, ast.Name))
+    if len(inputs) < len(wanted) or not inputs:
+        raise _Unclear("what it differentiates for is no variable")
+    block = _block(scene, statement)
+    end = block.index(statement)
+    start = min(_start(scene, block[:end], name) for name in inputs)
+    flow = _Flow(scene, frozenset(n.id for n in inputs))
+    for item in block[start:end]:
+        flow.meet(item)
+    inside = flow.behind(outputs)
+    if not inside and not flow.reads(outputs):
+        raise _Unclear("nothing in front of it in this block computes its outputs from its inputs")
+    first = block.index(inside[0]) if inside else end
+    between = tuple(s for s in block[first:end] if s not in inside)
+    _check(scene, statement, inside, between, given)
+    return _Computation(inputs, outputs, inside, between)
+
+
+def _block(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
+    parent = scene.parent(statement)
+    for _, value in ast.iter_fields(parent) if parent is not None else ():
+        if isinstance(value, list) and statement in value:
+            return value
+    raise _Unclear("it stands in no block")
+
+
+def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
+    """Return the statement from which on a block may compute with an input."""
+    only = scene.facts.reach(name).only
+    if only is None:
+        raise _Unclear(f"{name.id} may be one of several values")
+    if isinstance(only.place, ast.arg):
+        function = scene.function(name)
+        body = function.node.body if function is not None else ()
+        if not before or not isinstance(body, list) or before[0] not in body:
+            raise _Unclear(f"{name.id} comes from outside of this block")
+        return 0
+    places = [i for i, s in enumerate(before) if any(n is only.place for n in within(s))]
+    made = before[places[0]] if places else None
+    if not isinstance(made, ast.Assign):
+        raise _Unclear(f"{name.id} comes from outside of this block")
+    same = set() if _is_made(made.value) else _operands(made.value)
+    for item in before[places[0] + 1 :]:
+        if others := _operands(item) & same:  # torch's gradient goes through both names
+            raise _Unclear(f"{name.id} may be {min(others)}, which line {item.lineno} reads")
+    return places[0] + 1
+
+
+def _is_made(node: ast.expr) -> bool:
+    """Return whether an expression surely makes a tensor: ``(a * b).requires_grad_()``."""
+    func = node.func if isinstance(node, ast.Call) else None
+    if isinstance(func, ast.Attribute) and func.attr in _MARKING:
+        return _is_made(func.value)
+    return isinstance(node, ast.BinOp) or (isinstance(func, ast.Attribute) and func.attr == "clone")
+
+
+def _operands(node: ast.AST) -> set[str]:
+    """Return the variables that are read, those that are called apart."""
+    called = {id(n.func) for n in within(node) if isinstance(n, ast.Call)}
+    names = (n for n in within(node) if isinstance(n, ast.Name) and id(n) not in called)
+    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
+
+
+class _Flow:
+    """Follows what is computed from some variables, statement by statement."""
+
+    def __init__(self, scene: Scene, inputs: frozenset[str]) -> None:
+        self.scene, self.inputs, self.tainted = scene, inputs, set(inputs)
+        self.steps: list[tuple[ast.stmt, set[str]]] = []
+
+    def meet(self, item: ast.stmt) -> None:
+        """Take one more statement. Raises _Unclear where it may hand an input on unseen."""
+        bound, touched = _stores(item), self.reads(item)
+        if bound & self.inputs:
+            raise _Unclear(f"line {item.lineno} binds {min(bound & self.inputs)} anew")
+        if isinstance(item, ast.Assign) and all(map(_is_plain, item.targets)):
+            if touched and any(map(_changes, within(item.value))):
+                raise _Unclear(f"line {item.lineno} changes a tensor in place")
+            if touched:
+                self.steps.append((item, bound))
+            self.tainted = self.tainted | bound if touched else self.tainted - bound
+        elif touched and not self._marks(item):
+            raise _Unclear(f"line {item.lineno} uses what is computed from it in another way")
+        elif bound & self.tainted:
+            raise _Unclear(f"line {item.lineno} may bind {min(bound & self.tainted)} anew")
+
+    def reads(self, node: ast.AST) -> bool:
+        """Return whether more than the shape or dtype of such a value is read."""
+        return any(
+            isinstance(n, ast.Name)
+            and isinstance(n.ctx, ast.Load)
+            and n.id in self.tainted
+            and not _is_asked(self.scene.parent(n))
+            for n in within(node)
+        )
+
+    def _marks(self, item: ast.stmt) -> bool:
+        """``x.requires_grad_()`` and ``x.requires_grad = True`` of an input."""
+        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+            func = item.value.func
+            return isinstance(func, ast.Attribute) and func.attr in _MARKING
+        return False
+
+    def behind(self, outputs: ast.expr) -> tuple[ast.stmt, ...]:
+        """Return the steps that a value is made by."""
+        needed, found = _loads(outputs), []
+        for item, bound in reversed(self.steps):
+            if bound & needed:
+                found.append(item)
+                needed |= _loads(item)
+        return tuple(reversed(found))
+
+
+def _is_plain(target: ast.expr) -> bool:
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return all(isinstance(p, ast.Name) for p in parts)
+
+
+def _changes(node: ast.AST) -> bool:
+    name = node.func.attr if isinstance(node, ast.Call) and isinstance(
+        node.func, ast.Attribute
+    ) else ""  # fmt: skip
+    return name.endswith("_") and not name.endswith("__") and name not in _MARKING
+
+
+def _is_asked(around: ast.AST | None) -> bool:
+    return isinstance(around, ast.Attribute) and around.attr in METADATA
+
+
+def _loads(node: ast.AST) -> set[str]:
+    names = (n for n in within(node) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
+
+
+def _stores(node: ast.AST) -> set[str]:
+    names = (n for n in within(node) if isinstance(n, ast.Name))
+    return {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+
+
+def _check(
+    scene: Scene,
+    statement: ast.stmt,
+    inside: Sequence[ast.stmt],
+    between: Sequence[ast.stmt],
+    given: dict[str, ast.expr],
+) -> None:
+    """Raise _Unclear where others read what the function binds, or bind what it reads."""
+    bound = {name for item in inside for name in _stores(item)}
+    read = {name for item in inside for name in _loads(item)}
+    own = {id(n) for item in inside for n in within(item)}
+    own |= {
+        id(n)
+        for part in (given["outputs"], given.get("grad_outputs"))
+        if part
+        for n in within(part)
+    }
+    if any(_differentiates(scene, n) for item in inside for n in within(item)):
+        raise _Unclear("what it differentiates is a gradient itself")
+    function = scene.function(statement)
+    if function is None and bound and len(scene.neighbours) > 1:
+        raise _Unclear("other files may read what this one binds")
+    for node in function.nodes if function is not None else scene.file.nodes:
+        if isinstance(node, ast.Name) and node.id in bound and isinstance(node.ctx, ast.Load):
+            reach = scene.facts.reach(node) if id(node) not in own else None
+            if reach is not None and any(id(b.place) in own for b in reach.bindings):
+                raise _Unclear(f"line {node.lineno} reads {node.id} as well")
+    for item in between:
+        if _stores(item) & read or not isinstance(item, (ast.Assign, ast.AnnAssign)):
+            raise _Unclear(f"line {item.lineno} stands between")
+    # what the function computes is computed later than in torch
+    inner = {id(n) for n in within(given["outputs"])}
+    around = {id(n) for n in scene.around(given["outputs"], ast.stmt)}
+    for node in (n for item in (*between, statement) for n in within(item)):
+        if isinstance(node, ast.Call) and id(node) not in inner | around and _acts(scene, node):
+            raise _Unclear(f"line {node.lineno} runs what nobody knows between")
+
+
+def _acts(scene: Scene, call: ast.Call) -> bool:
+    """Return whether a call may do anything but compute from what it is given."""
+    atoms = scene.kind(call.func)
+    known = bool(atoms) and all(a.kind in ("ref", "method", "dtype") for a in atoms)
+    return not known or any("::" in a.name or a.name.startswith("torch.optim") for a in atoms)
+
+
+def _differentiates(scene: Scene, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and direct_name(scene, node.func) == "torch.autograd.grad"
+
+
+def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.expr | None:
+    """Return what the outputs are multiplied with; None for ones."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return None
+    node = _one(node)
+    if isinstance(node, ast.Call) and direct_name(scene, node.func) in _ONES:
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if len(given) == 1 and ast.unparse(given[0]) == ast.unparse(found.outputs):
+            return None
+    bound = {name for item in found.inside for name in _stores(item)}
+    if _loads(node) & (bound | {n.id for n in found.inputs}):
+        raise _Unclear("what its outputs are multiplied with is computed from its inputs")
+    return node
+
+
+# -- the text -----------------------------------------------------------------------------------
+
+
+def _edit(
+    scene: Scene,
+    site: Site,
+    call: ast.Call,
+    statement: ast.stmt,
+    found: _Computation,
+    cotangent: ast.expr | None,
+    constant: bool,
+    chosen: Chosen,
+) -> Edit | Refusal:
+    source, newline = scene.source, scene.source.newline
+    begin = indentation(source, statement)
+    deep = (begin, "    ")
+    name = _name(scene, found.outputs)
+    names = ", ".join(n.id for n in found.inputs)
+    grad, root = scene.spelling.local("mindspore.grad")
+    needs = {root}
+    order = f", ({', '.join(map(str, range(len(found.inputs))))})" if len(found.inputs) > 1 else ""
+    text = f"{grad}({name}{order})({names})"
+    if constant:
+        cut = "helpers.without_gradient" if order else "mindspore.ops.stop_gradient"
+        stop, other = scene.spelling.local(cut)
+        needs.add(other)
+        text = f"{stop}({text})"
+    gone: ast.expr = call
+    subscript = scene.parent(call)
+    if isinstance(subscript, ast.Subscript) and subscript.value is call and not order:
+        if not isinstance(subscript.slice, ast.Constant) or subscript.slice.value != 0:
+            return Refusal(site, "LOP105", "there is one gradient, and another is taken", _NEXT)
+        gone = subscript
+    elif not order:
+        text = f"({text},)"
+    items = [*found.inside, *found.between, statement]
+    items.sort(key=lambda s: s.lineno)
+    start, end = source.span(items[0]).start, source.span(statement).end
+    gaps = [(source.span(a).end, source.span(b).start) for a, b in pairwise(items)]
+    notes = [n for a, b in (*gaps, source.span(gone)) for n in comments(source, a, b)]
+    parts: list[str | Piece] = [*above(source, start, notes)]
+    for item in found.between:
+        parts += [Piece(source.span(item)), newline, begin]
+    parts.append(f"def {name}({names}):{newline}")
+    for item in found.inside:
+        parts += [*deep, Piece(source.span(item)), newline]
+    result: list[str | Piece] = [piece(source, found.outputs)]
+    if cotangent is not None:
+        result = ["(", *result, " * ", piece(source, cotangent), ").sum()"]
+    parts += [*deep, "return ", *result, newline, begin]
+    before, behind = source.span(gone)
+    parts += [Piece(Span(source.span(statement).start, before)), text, Piece(Span(behind, end))]
+    return Edit(
+        site.at(Span(start, end)), Outcome.CONVERTED, tuple(p for p in parts if p),
+        chosen.row.key, frozenset(needs), chosen.row.note,
+    )  # fmt: skip
+
+
+def _name(scene: Scene, outputs: ast.expr) -> str:
+    stem = f"{outputs.id}_of" if isinstance(outputs, ast.Name) else "computed"
+    taken = {n.id for n in scene.file.nodes if isinstance(n, ast.Name)}
+    number, name = 2, stem
+    while name in taken:
+        name, number = f"{stem}_{number}", number + 1
+    return name
