@@ -11,9 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from migrate.codegen.layout import above, indentation
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -21,7 +19,7 @@ from migrate.rules.registry import by_row
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import comments
+from migrate.syntax.lines import indentation
 from migrate.syntax.trees import within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
@@ -367,9 +365,7 @@ def _edit(
     items = [*found.inside, *found.between, statement]
     items.sort(key=lambda s: s.lineno)
     start, end = source.span(items[0]).start, source.span(statement).end
-    gaps = [(source.span(a).end, source.span(b).start) for a, b in pairwise(items)]
-    notes = [n for a, b in (*gaps, source.span(gone)) for n in comments(source, a, b)]
-    parts: list[str | Piece] = [*above(source, start, notes)]
+    parts: list[str | Piece] = []
     for item in found.between:
         parts += [Piece(source.span(item)), newline, begin]
     parts.append(f"def {name}({names}):{newline}")
