@@ -48,7 +48,7 @@ class LinearFunction(nn.Cell):
     def construct(self, input, weight, bias=None):
         output = matmul(input, weight.t())
         if bias is not None:
-            output += bias.unsqueeze(0).expand_as(output)
+            output = output + bias.unsqueeze(0).expand_as(output)
         return output
 
     def bprop(self, input, weight, bias, out, grad_output):

@@ -59,7 +59,7 @@ class BasicBlock(nn.Cell):
         if self.downsample is not None:
             identity = self.downsample(x)
 
-        out += identity
+        out = out + identity
         return self.relu(out)
 
 
@@ -97,7 +97,7 @@ class Bottleneck(nn.Cell):
         if self.downsample is not None:
             identity = self.downsample(x)
 
-        out += identity
+        out = out + identity
         return self.relu(out)
 
 
