@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import symtable
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,6 @@ from migrate.rules.registry import Registered, Registry, Stage
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.source import read
-from migrate.workspace import project
 
 TEXT = """\
 import torch
@@ -114,18 +115,33 @@ def test_a_wrong_edit_costs_its_statement(what: str, monkeypatch: pytest.MonkeyP
     assert made.ledger.adds_up and made.ledger.total == len(made.entries)
 
 
-def test_the_exit_status_is_that_of_an_internal_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+# in a process of its own: it is the exit status of the command
+COMMAND = """
+import sys
+from migrate.cli import app
+from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.rules import registry
+from migrate.rules.registry import Registered, Registry, Stage
+from migrate.sites.references import Form
+
+start, end, *command = sys.argv[1:]
+site = Site("a rule", Span(int(start), int(end)), 1, 1)
+edit = Edit(site, Outcome.CONVERTED, ("y = nowhere(x)",))
+rule = Registered("test.rule", Stage.REWRITES, lambda scene: iter([edit]), frozenset(Form))
+rules = Registry((rule, *registry.ours().rules))
+registry.ours = lambda: rules
+sys.exit(app.main(command))
+"""
+
+
+def test_the_exit_status_is_that_of_an_internal_error(tmp_path: Path) -> None:
     start = TEXT.index("y = x + 1")
-    broken = _beside(None, "y = nowhere(x)", start, start + 9)  # type: ignore[arg-type]
-    with_rule(monkeypatch, Stage.REWRITES, lambda scene: iter([broken]))
     (tmp_path / "net.py").write_text(TEXT)
-    request = project.Request(tmp_path / "net.py", tmp_path / "out.py")
-    made = project.convert(request)
-    found = [e.code for file in made.record.files for e in file.entries]
-    assert "INT901" in found, [(o.path, o.content) for o in made.outputs]
-    assert made.status == 3
+    command = ["convert", str(tmp_path / "net.py"), "-o", str(tmp_path / "out.py")]
+    given = [sys.executable, "-c", COMMAND, str(start), str(start + 9), *command]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "INT901" in done.stdout and "INT901" in (tmp_path / "out.py").read_text()
 
 
 def test_a_rule_that_raises_costs_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
