@@ -182,7 +182,7 @@ class State:
         return held.union(*map(self._roots, (*self.names.values(), *self.inside.values())))
 
     def _age(self, region: Region) -> None:
-        self._replace(lambda r: _aged(r, region), region)
+        self._replace(lambda r: _aged(r, region), frozenset((region,)))
         moved = [(r, f) for r, f in self.inside if root(r) == region]
         for where, name in moved:
             old = (_old(where), name)
@@ -204,16 +204,17 @@ class State:
             seen = (ref.stale > 0 and ref.stale not in self.unsure) or not touched or whole
             return ref if seen else ref._replace(stale=by)
 
-        self._replace(change)
+        self._replace(change, frozenset(root(r.region) for r in target))
 
-    def _replace(self, change: object, under: Region | None = None) -> None:
-        """Change every reference, or only those to what one region holds."""
+    def _replace(self, change: object, under: frozenset[Region]) -> None:
+        """Change the references to what some outermost regions hold; no other may be meant."""
         assert callable(change)
         for names in (self.names, self.inside):
-            self._step(sum(map(len, names.values())))
+            self._step(len(names) // 8)
             for key, refs in names.items():
-                if under is not None and under not in (self.roots.get(refs) or self._roots(refs)):
+                if under.isdisjoint(self.roots.get(refs) or self._roots(refs)):
                     continue
+                self._step(len(refs))
                 new = frozenset(change(r) for r in refs)
                 if new != refs:
                     names[key] = new  # type: ignore[index]
