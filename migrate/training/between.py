@@ -161,6 +161,8 @@ class Between:
         if not values or not all(v is not None and _is_new(view, v) for v in values):
             return False
         function = view.file.function_at(held)
+        if function is not None and function is not self.view.file.function_at(self.nodes[0]):
+            return True  # made by the call itself: what was computed before does not know it
         nodes = function.nodes if function is not None else view.file.nodes
         return not any(
             isinstance(n, ast.Name) and n.id == held.id and _is_handed_on(view, n) for n in nodes
@@ -319,6 +321,10 @@ def _is_made(view: View, node: ast.Attribute) -> bool:
 
 
 def _is_new(view: View, node: ast.expr) -> bool:
+    """Return whether an expression makes its value: ``x.sum(0)`` shares no storage with ``x``."""
+    func = node.func if isinstance(node, ast.Call) else None
+    if isinstance(func, ast.Attribute) and view.atoms(func.value) == {"Tensor"}:
+        return not shares(func.attr) and not func.attr.endswith("_")
     return isinstance(node, ast.Constant) or is_fresh(view, node)
 
 
