@@ -169,7 +169,7 @@ def assembled(
 ) -> tuple[tuple[Any, ...], tuple[cst.EmptyLine, ...]]:
     """Return statements that have the lines above them, and the lines behind the last.
 
-    ``same``: is told which statement has become which.
+    ``same`` is called with each statement that changes and the node that replaces it.
     """
     body: list[Any] = []
     above: list[cst.EmptyLine] = []

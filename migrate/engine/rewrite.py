@@ -380,5 +380,5 @@ def _emit(scene: Scene, changes: list[Edit]) -> tuple[Emitted, list[Edit]]:
     idle = may_be_idle(scene)
     emitted = emit(scene.source, changes, idle)
     shown = [e.site.span for e in changes if isinstance(e, flags.Stop)]
-    lost = rescued(scene, emitted.lost, shown)
+    lost = rescued(scene, emitted.lost, changes, shown)
     return (emit(scene.source, changes + lost, idle) if lost else emitted), changes

@@ -67,14 +67,18 @@ def _root(node: ast.expr, names: list[str]) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def rescued(scene: Scene, lost: Sequence[Span], shown: Sequence[Span] = ()) -> list[Edit]:
-    """Return one edit for every comment that is lost.
+def rescued(
+    scene: Scene, lost: Sequence[Span], changes: Sequence[Edit], shown: Sequence[Span] = ()
+) -> list[Edit]:
+    """Return one edit for every comment that is lost from what ``changes`` replace.
 
     ``shown`` are the spans of statements that stand as comments, with their own comments.
     """
     inside = [c for c in lost if not any(s.start <= c.start and c.end <= s.end for s in shown)]
     statements = _statements(scene) if inside else []
-    return [_rescued(scene, statements, start, end) for start, end in inside]
+    starts = {start for start, _ in statements}
+    runs = [e.site.span for e in changes if inside and e.parts and e.site.span.start in starts]
+    return [_rescued(scene, statements, runs, start, end) for start, end in inside]
 
 
 def _statements(scene: Scene) -> list[tuple[int, int]]:
@@ -83,8 +87,10 @@ def _statements(scene: Scene) -> list[tuple[int, int]]:
     return sorted((first_start(source, n), source.span(n).end) for n in nodes)
 
 
-def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: int) -> Edit:
-    """A lost comment, on a line of its own above its statement."""
+def _rescued(
+    scene: Scene, statements: list[tuple[int, int]], runs: list[Span], start: int, end: int
+) -> Edit:
+    """A lost comment, on a line of its own above its statement, or the run that it stood in."""
     source = scene.source
     place = source.line_of(start)
     before = bisect.bisect_right(statements, (start, len(source.data)))
@@ -93,6 +99,8 @@ def _rescued(scene: Scene, statements: list[tuple[int, int]], start: int, end: i
         for first, last in reversed(statements[:before])
         if start < last or source.line_of(last) == place
     )
-    line = text_begin(source, next(inner, start))
+    above = next(inner, start)
+    around = [run.start for run in runs if above < run.start <= start < run.end]
+    line = text_begin(source, min(around, default=above))
     parts = comment_lines(source, line, [source.text(Span(start, end))])
     return Edit(source.site_at("comment", Span(line, line)), Outcome.KEPT, parts)

@@ -372,7 +372,7 @@ class Calls(Writes):
         return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))
 
     def _handed(self, function: Function, node: ast.Call, given: Refs) -> Refs:
-        """Something calls a function that it was given: with any of its values, or their parts."""
+        """Return the result of a callback that may get any values its caller was given."""
         given, made = self.state.reach(given), self.made(node)
         builds = function.name in CONSTRUCTORS
         if builds and not may_write(self.scene.inference, node, (function,)):

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
@@ -221,7 +222,7 @@ class _Flow:
         )
 
     def _marks(self, item: ast.stmt) -> bool:
-        """``x.requires_grad_()`` and ``x.requires_grad = True`` of an input."""
+        """Return whether a statement is ``x.requires_grad_()`` or ``x.retain_grad()``."""
         if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
             func = item.value.func
             return isinstance(func, ast.Attribute) and func.attr in _MARKING
@@ -293,12 +294,23 @@ def _check(
     for item in between:
         if _stores(item) & read or not isinstance(item, (ast.Assign, ast.AnnAssign)):
             raise _Unclear(f"line {item.lineno} stands between")
+        if any(_asks(scene, n, read) for n in within(item)):
+            raise _Unclear(f"line {item.lineno} may read what an object keeps of the computation")
     # what the function computes is computed later than in torch
     inner = {id(n) for n in within(given["outputs"])}
     around = {id(n) for n in scene.around(given["outputs"], ast.stmt)}
     for node in (n for item in (*between, statement) for n in within(item)):
         if isinstance(node, ast.Call) and id(node) not in inner | around and _acts(scene, node):
             raise _Unclear(f"line {node.lineno} runs what nobody knows between")
+
+
+def _asks(scene: Scene, node: ast.AST, names: set[str]) -> bool:
+    """Return whether an attribute of an object that the function uses is read: ``net.saved``."""
+    if not isinstance(node, ast.Attribute) or node.attr in METADATA:
+        return False
+    if direct_name(scene, node) is not None or is_all(scene.kind(node), "method"):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id in names
 
 
 def _acts(scene: Scene, call: ast.Call) -> bool:

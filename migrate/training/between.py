@@ -161,7 +161,8 @@ class Between:
         if not values or not all(v is not None and _is_new(view, v) for v in values):
             return False
         function = view.file.function_at(held)
-        if function is not None and function is not self.view.file.function_at(self.nodes[0]):
+        inner = function is not None and held.id in function.locals - function.globals
+        if inner and function is not self.view.file.function_at(self.nodes[0]):
             return True  # made by the call itself: what was computed before does not know it
         nodes = function.nodes if function is not None else view.file.nodes
         return not any(

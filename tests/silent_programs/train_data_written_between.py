@@ -20,10 +20,6 @@ class Log:
         self.items.append(v.item())
 
 
-def log(v):
-    seen.append(v.item())
-
-
 logger = Log()
 total, ema = 0.0, None
 for i, (x, y) in enumerate(data):

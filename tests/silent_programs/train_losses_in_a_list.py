@@ -12,21 +12,6 @@ data = [(torch.ones(2, 3) * (i + 1) * 0.1, torch.ones(2, 2)) for i in range(6)]
 seen = []
 
 
-class Box:
-    def __init__(self):
-        self.items = []
-        self.value = None
-
-
-box = Box()
-hist = []
-
-
-def collect(into, out, y):
-    into.append(F.mse_loss(out, y))
-    into.append(out.mean() * 0.1)
-
-
 class Log:
     def __init__(self):
         self.items = []
