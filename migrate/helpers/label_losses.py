@@ -4,7 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.activation import softplus_of
-from migrate.helpers.loss_functional import reduced_by
+from migrate.helpers.loss_functional import reduced_by, reduction_of
 from migrate.helpers.losses import as_labels, lengths_of, split_targets
 from migrate.helpers.selections import loss_selected, mean_selected
 
@@ -14,6 +14,7 @@ def multi_margin_loss(
     reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.multi_margin_loss for (N, C), (C,) or one score; p is 1 or 2."""
+    reduction = reduction_of(size_average, reduce, reduction)
     if input.size == 0 and reduction != "none":
         return ops.full((), 0.0, dtype=input.dtype)  # torch's mean of nothing is 0 here
     rows = input if input.ndim == 2 else input.reshape((1, -1))
@@ -30,6 +31,7 @@ def multi_margin_loss(
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """torch.nn.functional.multilabel_margin_loss: labels of a row count up to the first -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
     rows = input if input.ndim == 2 else input.reshape((1, -1))
     labels = target.astype(ms.int32).reshape(rows.shape)
     given = ops.cumsum((labels < 0).astype(ms.int32), 1) == 0
@@ -48,6 +50,7 @@ def cosine_embedding_loss(
     input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.cosine_embedding_loss for (N, D) or (D,) and targets 1 and -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
     first = ops.square(input1).sum(-1) + 1e-12
     second = ops.square(input2).sum(-1) + 1e-12
     cosine = (input1 * input2).sum(-1) / ops.sqrt(first * second)
@@ -104,6 +107,7 @@ def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.multilabel_soft_margin_loss, without overflow of large scores."""
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = target * softplus_of(-input) + (1 - target) * softplus_of(input)
     loss = mean_selected(loss if weight is None else loss * weight, -1)
     return reduced_by(loss, reduction)

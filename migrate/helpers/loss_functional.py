@@ -6,6 +6,15 @@ from migrate.helpers.complex_numbers import absolute
 from migrate.helpers.elementwise import xlogy
 
 
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that torch's two old arguments stand for, where one of them is given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
 def reduced_by(loss, reduction):
     """The loss of each element, their mean, or their sum; of no elements NaN or 0."""
     if loss.size == 0 and reduction != "none":
@@ -17,6 +26,7 @@ def reduced_by(loss, reduction):
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """torch.nn.functional.kl_div of log-probabilities; also differentiable by the target."""
+    reduction = reduction_of(size_average, reduce, reduction)
     if log_target:
         loss = ops.exp(target) * (target - input)
     else:
@@ -28,6 +38,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """torch.nn.functional.soft_margin_loss: log(1 + exp(-target * input))."""
+    reduction = reduction_of(size_average, reduce, reduction)
     return reduced_by(ops.softplus(-target * input), reduction)
 
 
@@ -35,6 +46,7 @@ def margin_ranking_loss(
     input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.margin_ranking_loss: relu(-target * (input1 - input2) + margin)."""
+    reduction = reduction_of(size_average, reduce, reduction)
     return reduced_by(ops.relu(-target * (input1 - input2) + margin), reduction)
 
 
@@ -43,6 +55,7 @@ def poisson_nll_loss(
     reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.poisson_nll_loss, with Stirling's approximation where ``full``."""
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
         large = ops.where(target > 1, target, ops.ones_like(target))
@@ -56,6 +69,7 @@ def triplet_margin_loss(
     reduce=None, reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.triplet_margin_loss of p-norm distances."""
+    reduction = reduction_of(size_average, reduce, reduction)
     near = distance(anchor, positive, p, eps)
     far = distance(anchor, negative, p, eps)
     if swap:
@@ -88,6 +102,7 @@ def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.binary_cross_entropy of probabilities; logarithms stop at -100."""
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = -target * log_at_least(input) - (1 - target) * log_at_least(1 - input)
     return reduced_by(loss if weight is None else loss * weight, reduction)
 
@@ -99,6 +114,7 @@ def log_at_least(x):
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """torch.nn.functional.mse_loss, with an optional weight of each element."""
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = ops.square(input - target)
     return weighted(loss, weight, reduction)
 
@@ -118,6 +134,7 @@ def cross_entropy(
     reduction="mean", label_smoothing=0.0,
 ):  # fmt: skip
     """torch.nn.functional.cross_entropy of logits with labels or class probabilities."""
+    reduction = reduction_of(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -126,11 +143,13 @@ def nll_loss(
     reduction="mean",
 ):  # fmt: skip
     """torch.nn.functional.nll_loss of log-probabilities."""
+    reduction = reduction_of(size_average, reduce, reduction)
     return ops.nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """torch.nn.functional.l1_loss, with an optional weight of each element."""
+    reduction = reduction_of(size_average, reduce, reduction)
     return weighted(absolute(input - target), weight, reduction)
 
 
@@ -146,6 +165,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """torch.nn.functional.smooth_l1_loss: squared below ``beta``, linear above."""
+    reduction = reduction_of(size_average, reduce, reduction)
     gap = ops.abs(input - target)
     if beta == 0:
         return reduced_by(gap, reduction)
@@ -156,6 +176,7 @@ def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
     """torch.nn.functional.binary_cross_entropy_with_logits, safe for large logits."""
+    reduction = reduction_of(size_average, reduce, reduction)
     below = ops.where(input == 0, -input / 2, ops.relu(-input))  # a slope of -1/2 at zero
     extra = ops.log1p(ops.exp(-ops.abs(input))) + below
     if pos_weight is None:
@@ -169,6 +190,7 @@ def hinge_embedding_loss(
     input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.hinge_embedding_loss: x where the target is 1, else relu(margin - x)."""
+    reduction = reduction_of(size_average, reduce, reduction)
     pulled = ops.where(target == -1, ops.zeros_like(input), input)
     pushed = ops.where(target == 1, ops.zeros_like(input), ops.relu(margin - input))
     return reduced_by(pulled + pushed, reduction)

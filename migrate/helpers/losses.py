@@ -9,16 +9,8 @@ from migrate.helpers.loss_functional import (
     gaussian_nll_loss,
     kl_div,
     reduced_by,
+    reduction_of,
 )
-
-
-def reduction_of(size_average, reduce, reduction):
-    """The reduction that torch's two old arguments stand for, where one of them is given."""
-    if size_average is None and reduce is None:
-        return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
 
 
 class Loss(nn.Cell):
