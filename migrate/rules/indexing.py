@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from migrate.analysis.types.expressions import has_axes
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
@@ -41,7 +42,10 @@ def slices(scene: Scene) -> Iterator[Edit]:
             continue
         if not _is_read(scene, node):
             continue
-        if is_all(scene.kind(node.value), "Tensor"):
+        # what gives a Tensor for an index of several axes is one, or it would give an array
+        if is_all(scene.kind(node.value), "Tensor") or (
+            has_axes(index) and is_all(scene.kind(node), "Tensor")
+        ):
             axes = _axes(scene, items)
             if axes:
                 yield _edit(scene, node, items, axes)

@@ -389,8 +389,13 @@ class Calling(Given):
         signatures = self.world.table.signatures(name)
         for index, arg in enumerate(node.args):
             params = [s.params[index] for s in signatures if index < len(s.params)]
-            if {p.type for p in params if p.kind != "kw"} == {"Tensor"}:
+            admitted = {p.type for p in params if p.kind != "kw"}
+            if admitted == {"Tensor"}:
                 self.saw_tensor(arg)
+            elif admitted == {"Tensor[]"} and isinstance(arg, (ast.List, ast.Tuple)):
+                for part in arg.elts:
+                    if not isinstance(part, ast.Starred):
+                        self.saw_tensor(part)
 
     def _tensors_into(self, atom: Atom, node: ast.Call) -> None:
         """Torch's own layers take Tensors."""

@@ -35,6 +35,7 @@ from migrate.analysis.types.kinds import (
     kind,
     sequence,
     shallow,
+    taking_axes,
 )
 from migrate.analysis.types.python_results import binary
 from migrate.syntax.trees import defaults
@@ -290,12 +291,22 @@ class Evaluator(Calling):
         value, index = self.kind(node.value), self.kind(node.slice)
         if is_generic(value):
             return kind("alias", "", annotated(node, self.world.kinds))
+        if has_axes(node.slice):
+            value = self.world.kinds[id(node.value)] = taking_axes(value)
         found = values.subscript(value, node.slice, index)
         return self._made(node, found) if isinstance(node.slice, ast.Slice) else found
 
     def _Slice(self, node: ast.Slice) -> Kind:
         self._others(node)
         return NONE
+
+
+def has_axes(index: ast.expr) -> bool:
+    """Return whether an index has several axes, one of them a slice or dots: ``[..., ::2]``."""
+    return isinstance(index, ast.Tuple) and any(
+        isinstance(i, ast.Slice) or (isinstance(i, ast.Constant) and i.value is ...)
+        for i in index.elts
+    )
 
 
 def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:

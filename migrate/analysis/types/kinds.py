@@ -178,6 +178,12 @@ def having(value: Kind, name: str) -> Kind:
     return found or (UNKNOWN if value - NONE else found)
 
 
+def taking_axes(value: Kind) -> Kind:
+    """The alternatives that an index of several axes may be asked of: no list, text or number."""
+    found = frozenset(a for a in value if a.kind != "None" and a.kind not in _PLAIN)
+    return found | frozenset(a for a in value if a.kind == "dict") or (UNKNOWN if value else found)
+
+
 def sequence(what: str, element: Kind) -> Kind:
     """A list, set, iterator or variable tuple of one kind of element."""
     return frozenset((Atom(what, items=(shallow(element),)),))
