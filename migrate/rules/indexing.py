@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from migrate.analysis.types.expressions import has_axes
-from migrate.analysis.types.kinds import Kind, is_all
+from migrate.analysis.types.kinds import Kind, is_all, kind
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
 from migrate.rules.registry import rewrites
@@ -29,6 +29,7 @@ from migrate.syntax.lines import (
 )
 
 Parts = tuple["str | Piece", ...]
+_SLICE = kind("instance", "slice")
 SETS_UP = ("__init", "_init", "init", "reset", "load", "_load")
 
 
@@ -192,7 +193,7 @@ def guards(scene: Scene) -> Iterator[Edit]:
         if _is_searched(scene, target.slice):
             assert isinstance(target.slice, ast.Name)
             yield _guard(scene, node, target, target.slice.id)
-        elif _has_bounds_of_data(target.slice):
+        elif _may_be_nowhere(scene, target.slice):
             yield _guard(scene, node, target, piece(scene.source, target))
 
 
@@ -204,11 +205,18 @@ def _is_searched(scene: Scene, places: ast.expr) -> bool:
     )
 
 
-def _has_bounds_of_data(index: ast.expr) -> bool:
-    """Whether an axis before the last is cut as pairs say that a loop goes through."""
+def _may_be_nowhere(scene: Scene, index: ast.expr) -> bool:
+    """Whether an axis before the last is cut as pairs say that a loop goes through, or by a slice
+    that a variable holds: ``mask[:, h, w, :]`` of shifted windows. The kernel fails where one of
+    several axes has no element.
+    """
     axes = index.elts[:-1] if isinstance(index, ast.Tuple) else []
-    cuts = [one for one in axes if isinstance(one, ast.Slice)]
-    return any(_is_item(one.lower) and _is_item(one.upper) for one in cuts)
+    return any(
+        _is_item(one.lower) and _is_item(one.upper)
+        if isinstance(one, ast.Slice)
+        else scene.kind(one) == _SLICE
+        for one in axes
+    )
 
 
 def _is_item(bound: ast.expr | None) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,18 +51,38 @@ def _removal(scene: Scene, node: ast.stmt) -> Edit:
     return Removal(place, Outcome.CONVERTED, ())
 
 
+_IDLE = "contextlib.nullcontext", "warnings.catch_warnings"
+_FILTERS = "warnings.simplefilter", "warnings.filterwarnings", "warnings.resetwarnings"
+
+
 def without_effect(scene: Scene, node: ast.With) -> tuple[Edit, ...]:
-    """``with nullcontext():`` does nothing."""
+    """``with nullcontext():`` does nothing; ``with catch_warnings():`` that ignores them, nothing
+    that a number depends on."""
     for item in node.items:
         call = item.context_expr
         if item.optional_vars is not None or not isinstance(call, ast.Call):
             return ()
-        if call.args or call.keywords or not foreign(scene, call.func, "contextlib.nullcontext"):
+        if call.args or call.keywords or not foreign(scene, call.func, *_IDLE):
             return ()
-    start, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
-    if may_hold_comment(scene.source, start, first):
+    body = list(itertools.dropwhile(functools.partial(_ignores, scene), node.body))
+    if not body or any(_sets_filter(scene, n) for one in body for n in ast.walk(one)):
         return ()
-    return (scope.whole(scene, node, statements(scene.source, node.body)),)
+    return (scope.whole(scene, node, statements(scene.source, body)),)
+
+
+def _sets_filter(scene: Scene, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and foreign(scene, node.func, *_FILTERS)
+
+
+def _ignores(scene: Scene, node: ast.stmt) -> bool:
+    """``warnings.simplefilter("ignore")``"""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and _sets_filter(scene, call)
+        and bool(call.args)
+        and ast.unparse(call.args[0]) == "'ignore'"
+    )
 
 
 # -- loops --------------------------------------------------------------------------------------
