@@ -92,3 +92,22 @@ def set_norm(norm, name, value):
             )
     setattr(norm, name, value)
     compile_anew()
+
+
+def set_reduction(loss, name, value):
+    """``loss.reduction = value`` as in torch: some losses of MindSpore go by flags of their own."""
+    setattr(loss, name, value)
+    if isinstance(loss, nn.LossBase):
+        loss.reduce, loss.average = value != "none", value == "mean"
+    if isinstance(loss, nn.SmoothL1Loss):
+        loss.smooth_l1_loss = ops.SmoothL1Loss(loss.beta, value)
+    compile_anew()
+
+
+def loss_reduction(loss):
+    """``loss.reduction`` as in torch: some losses of MindSpore have flags in its place."""
+    if hasattr(loss, "reduction") or not isinstance(loss, nn.LossBase):
+        return loss.reduction
+    if not loss.reduce:
+        return "none"
+    return "mean" if loss.average else "sum"

@@ -13,7 +13,17 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.calling import constant_target, removed
 from migrate.rules.registry import decides, rewrites
-from migrate.sites.late_writes import CHILD, CONVOLUTION, GONE, NORMS, as_call, decide_child
+from migrate.sites.late_writes import (
+    CHILD,
+    CONVOLUTION,
+    GONE,
+    NORMS,
+    REDUCTION,
+    as_call,
+    decide_child,
+    may_be_loss,
+    sets_reduction,
+)
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 
@@ -98,6 +108,7 @@ def late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     helper = "helpers.set_convolution" if name in CONVOLUTION else ""
     helper = "helpers.set_ceil_mode" if name.endswith(".ceil_mode") else helper
     helper = "helpers.set_bias" if name.endswith(".bias") else helper
+    helper = "helpers.set_reduction" if name == REDUCTION else helper
     if name.startswith(NORMS) and name.endswith((".eps", ".momentum")):
         helper = "helpers.set_norm"
     if helper and (made := as_call(scene, node, name, helper)):
@@ -110,3 +121,19 @@ def late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
         f"a Cell reads {setting} once, when it is built: this changes nothing in MindSpore",
         f"give {setting} to {layer}(...), or put a new {layer} in its place",
     )
+
+
+@rewrites()
+def reductions(scene: Scene) -> Iterator[Edit]:
+    """Ask a loss for its ``reduction`` by a helper in a function that sets one of a loss."""
+    setting = {
+        scene.function(node)
+        for node in scene.file.of(ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and sets_reduction(scene, node)
+    }
+    for node in scene.file.of(ast.Attribute) if setting else ():
+        asked = node.attr == "reduction" and isinstance(node.ctx, ast.Load)
+        if asked and scene.function(node) in setting and may_be_loss(scene, node.value, True):
+            local, root = scene.spelling.local("helpers.loss_reduction")
+            parts = (f"{local}(", piece(scene.source, node.value), ")")
+            yield Edit(scene.site(REDUCTION, node), Outcome.HELPER, parts, "", frozenset({root}))

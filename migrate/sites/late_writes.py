@@ -133,6 +133,8 @@ momentum eps track_running_stats negative_slope align_corners
 """.split()
 )
 NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
+REDUCTION = "torch.nn.Module.reduction"
+_ANY = "", "torch.nn.Module"
 CONVOLUTION = frozenset(
     f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
 )
@@ -157,12 +159,33 @@ def late_setting(scene: Scene, node: ast.Attribute | ast.Call) -> str:
         return late_child(scene, node)
     if attribute == "bias":
         return _bias(scene, node, held)
+    if sets_reduction(scene, node):
+        return REDUCTION
     names = {_setting(scene, atom, attribute) for atom in without_none(scene.kind(held))} - {""}
     if names and isinstance(node, ast.Attribute) and _as_built(scene, node):
         return ""
     if len(names) > 1:  # the helper is for these alone
         names -= CONVOLUTION
     return min(names, default="") or late_child(scene, node)
+
+
+def sets_reduction(scene: Scene, node: ast.Attribute | ast.Call) -> bool:
+    """Whether ``loss.reduction = "none"`` may be told to a loss of torch, or surely is."""
+    if not isinstance(node, ast.Attribute) or node.attr != "reduction":
+        return False
+    value = _assigned(scene, node)
+    plain = isinstance(value, ast.Constant) and value.value in ("none", "mean", "sum")
+    return may_be_loss(scene, node.value, plain)
+
+
+def may_be_loss(scene: Scene, held: ast.expr, unknown: bool) -> bool:
+    """Whether something may be a loss of torch; ``unknown``: what nobody knows may be one, too."""
+    return any(
+        unknown
+        if atom.kind == "unknown" or (atom.kind == "Module" and atom.name in _ANY)
+        else atom.kind == "Module" and atom.name.startswith("torch.nn.") and "Loss" in atom.name
+        for atom in without_none(scene.kind(held))
+    )
 
 
 def _bias(scene: Scene, node: ast.Attribute | ast.Call, held: ast.expr) -> str:

@@ -515,7 +515,9 @@ def _bound_in(body: list[ast.stmt]) -> Iterator[str]:
     for node in todo:
         if isinstance(node, ast.Name):
             yield node.id
-        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             todo += children(node)
 
 
