@@ -22,15 +22,15 @@ class Fill:
     level: int = 0
 
 
-Part = str | Fill | Run
+Content = str | Fill | Run
 
 
 class Composing(Targets):
     """Gives the parts of edits, and of what is lifted."""
 
-    def _expanded(self, edit: Edit, level: int) -> list[Part]:
+    def _expanded(self, edit: Edit, level: int) -> list[Content]:
         """Return the parts of an edit: text, and what names stand for."""
-        found: list[Part] = []
+        found: list[Content] = []
         for part in edit.parts or ():
             if isinstance(part, str):
                 found.append(part)
@@ -61,12 +61,12 @@ class Composing(Targets):
 
     def _parts(
         self, span: Span, outer: Edit | None, node: Any = None, whole: bool = False
-    ) -> list[Part]:
+    ) -> list[Content]:
         """Return a part of the source with the edits inside it, ``outer`` apart.
 
         Expressions of ``node`` that lie between them are put in as nodes.
         """
-        found: list[Part] = []
+        found: list[Content] = []
         position = span.start
         for edit in self._from(span.start, span.end):
             place = edit.site.span
@@ -83,9 +83,9 @@ class Composing(Targets):
             position = place.end
         return found + self._between(Span(position, span.end), node)
 
-    def _between(self, span: Span, node: Any) -> list[Part]:
+    def _between(self, span: Span, node: Any) -> list[Content]:
         """Return a part of the source without edits: its text, and the expressions of a node."""
-        found: list[Part] = []
+        found: list[Content] = []
         position = span.start
         inside = self._inside(node, span) if node is not None else ()
         for place, inner in sorted(inside, key=lambda one: one[0]):

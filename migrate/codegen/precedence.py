@@ -47,6 +47,8 @@ def slot_of(parent: cst.CSTNode | None, field: str) -> Slot:
         return Slot.TEXT
     if isinstance(parent, cst.IfExp):
         return Slot.OPEN if field == "orelse" else Slot.CHOICE
+    if isinstance(parent, cst.For) and field == "target":
+        return Slot.FREE
     if isinstance(parent, cst.CompFor):
         return Slot.FREE if field == "target" else Slot.CHOICE
     if isinstance(parent, cst.CompIf):

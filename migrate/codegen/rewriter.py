@@ -16,8 +16,9 @@ from typing import Any
 
 import libcst as cst
 
+from migrate.codegen import parts as node_parts
 from migrate.codegen.blocks import Run, trailing, with_trailing
-from migrate.codegen.composing import Composing, Fill, Part
+from migrate.codegen.composing import Composing, Content, Fill
 from migrate.codegen.emitted import Emitted, emitted
 from migrate.codegen.precedence import Slot, bare, binds_like, in_parentheses, is_loose, slot_of
 from migrate.codegen.targets import decorates
@@ -31,7 +32,7 @@ from migrate.codegen.templates import (
     listed,
     name_of,
 )
-from migrate.records.outcomes import Edit, Span, Wrap
+from migrate.records.outcomes import Added, Edit, Part, Span, Wrap
 from migrate.syntax.concrete import bytes_of, fields, generated
 from migrate.syntax.source import Source
 
@@ -60,7 +61,7 @@ class Rewriter(Composing):
         self.gone: list[Span] = []
         self.ours: list[tuple[Any, Any]] = []
 
-    def _template(self, parts: Sequence[Part]) -> tuple[str, Puts]:
+    def _template(self, parts: Sequence[Content]) -> tuple[str, Puts]:
         texts: list[str] = []
         puts: list[Fill | Run] = []
         for part in parts:
@@ -96,7 +97,7 @@ class Rewriter(Composing):
         own = self.own.get(id(node))
         return self._of_parts(node, self._parts(span, own[-1] if own else None, node), span)
 
-    def _of_parts(self, node: Any, parts: Sequence[Part], place: Span) -> Any:
+    def _of_parts(self, node: Any, parts: Sequence[Content], place: Span) -> Any:
         text, puts = self._template(parts)
         template = expression(text, self._indent(node), self.source.newline)
         if template is None:
@@ -106,7 +107,8 @@ class Rewriter(Composing):
         if self.is_lone(node):  # to ast the parentheses of the call are its own
             template = template.with_changes(lpar=template.lpar[1:], rpar=template.rpar[:-1])
         found = filled(template, puts, held)
-        around = node.lpar[:-1] if isinstance(node, (cst.Tuple, cst.GeneratorExp)) else node.lpar
+        own = isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Lambda))
+        around = node.lpar[:-1] if own else node.lpar
         if around:
             behind = node.rpar[len(node.rpar) - len(around) :]
             found = found.with_changes(lpar=(*around, *found.lpar), rpar=(*found.rpar, *behind))
@@ -160,7 +162,7 @@ class Rewriter(Composing):
                     new
                     for v in value
                     if id(v) not in self.dropped
-                    for new in (*self._handlers_before(v), self._child(v, node, name))
+                    for new in (*self._handlers_before(v), *self._item(v, node, name))
                 ]
                 if items and id(value[-1]) in self.dropped and hasattr(items[-1], "comma"):
                     items[-1] = items[-1].with_changes(comma=value[-1].comma)
@@ -170,11 +172,48 @@ class Rewriter(Composing):
                     changes[name] = tuple(items)
         if id(node) in self.above and not isinstance(node, _HANDLERS):
             changes |= self._topped(node)
-        if not changes:
-            return node
-        made = node.with_changes(**changes)
-        self._is_from(made, self.tree.span(node))
+        if id(node) in self.quoted:
+            changes["value"] = self._requoted(node)
+        made = node.with_changes(**changes) if changes else node
+        for edit in self.added.get(id(node), ()):
+            made = self._with_part(made, edit)
+        if made is not node:
+            self._is_from(made, self.tree.span(node))
         return made
+
+    def _requoted(self, node: cst.SimpleString) -> str:
+        """Return a text in quotes with the edits in it."""
+        found, place = "", self.tree.span(node)
+        position = place.start
+        for edit in self.quoted[id(node)]:
+            if edit.site.span.start >= position:
+                found += self.source.text(Span(position, edit.site.span.start))
+                found, position = found + self._text_of(edit), edit.site.span.end
+        return found + self.source.text(Span(position, place.end))
+
+    def _with_part(self, node: Any, edit: Added) -> Any:
+        """Return a node with another part."""
+        text, puts = self._template(self._expanded(edit, 0))
+        indent = self._indent(node)
+        shape = node_parts.parsed(edit.part, text, indent, self.source.newline)
+        if shape is None:
+            self._fail(edit.site.span.start, f"not {edit.part.value}: {text}")
+            return node
+        return node_parts.changed(edit.part, node, filled(shape, puts))
+
+    def _item(self, child: Any, parent: Any, name: str) -> Sequence[Any]:
+        """Return what becomes of one of several children: of an argument, others."""
+        edit = self.items.get(id(child))
+        if edit is None:
+            return (self._child(child, parent, name),)
+        text, puts = self._template(self._expanded(edit, 0))
+        shape: Any = expression(f"_({text})", self._indent(child), self.source.newline)
+        if shape is None:
+            self._fail(edit.site.span.start, f"no arguments: {text}")
+            return (child,)
+        found = list(filled(shape, puts).args)
+        self._is_from(found[0], edit.site.span)
+        return (*found[:-1], found[-1].with_changes(comma=child.comma))
 
     def _loses_one(self, node: cst.BooleanOperation) -> bool:
         return not self.dropped.isdisjoint((id(node.left), id(node.right)))
@@ -312,7 +351,19 @@ class Rewriter(Composing):
     def _lines(self, edit: Edit, block: Any) -> list[Line]:
         """Return what an edit inserts into a block."""
         text, puts = self._template(self._expanded(edit, 0))
+        if isinstance(edit, Added):
+            return self._statements(edit, text, puts)
         return self._parsed(edit, text, puts, self.blocks.indents.get(id(block), ""))
+
+    def _statements(self, edit: Edit, text: str, puts: Puts) -> list[Line]:
+        """Return lines that have no indentation yet."""
+        template = lines(text, "", self.source.newline)
+        if template is None:
+            self._fail(edit.site.span.start, f"no statements: {text}")
+            return []
+        found = filled_lines(template, puts)
+        self._is_from(found[0], edit.site.span)
+        return found
 
     def _parsed(self, edit: Edit, text: str, puts: Puts, indent: str) -> list[Line]:
         newline = self.source.newline
@@ -404,11 +455,13 @@ class Rewriter(Composing):
         """Return the statements of one line."""
         body: list[Any] = []
         for small in node.body:
+            body += self._beside_small(small, Part.BEFORE)
             edit = self.small.get(id(small))
             if edit is None:
                 new = self.rebuilt(small)
                 if new is small or not self._is_idle(small, new):
                     body.append(new)
+                body += self._beside_small(small, Part.BEHIND)
                 continue
             text, puts = self._template(self._expanded(edit, 0))
             if not text.strip():
@@ -428,6 +481,17 @@ class Rewriter(Composing):
         if body and node.body[-1].semicolon is cst.MaybeSentinel.DEFAULT:
             body[-1] = body[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return tuple(body)
+
+    def _beside_small(self, small: Any, part: Part) -> Iterator[Any]:
+        """Yield the statements that edits put before one that shares its line, or behind it."""
+        for edit in self.beside.get(id(small), ()):
+            if edit.part is part:
+                text, puts = self._template(self._expanded(edit, 0))
+                for line in self._statements(edit, text, puts):
+                    if isinstance(line, cst.SimpleStatementLine):
+                        yield from line.body
+                    else:
+                        self._fail(edit.site.span.start, f"no statement of a line: {text}")
 
     def _is_idle(self, old: Any, new: Any) -> bool:
         """Return whether an assignment came to bind names to themselves."""

@@ -17,7 +17,7 @@ from migrate.codegen.precedence import Slot
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.table import Param, Signature, Table
 from migrate.mapping.templates import NO_VALUE, constant, names_in, parse
-from migrate.records.outcomes import Piece
+from migrate.records.outcomes import Added, Outcome, Part, Piece, Site, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted, is_super
 
@@ -37,6 +37,26 @@ class Argument:
 def piece(source: Source, node: ast.expr) -> Piece:
     """Return an expression as a piece of the text, in parentheses where its place needs them."""
     return Piece(source.span(node), node)
+
+
+def added(source: Source, site: Site, node: ast.AST, part: Part, *parts: str | Piece) -> Added:
+    """Return an edit of a part of a call, a statement or a definition."""
+    place = source.span(node)
+    # the end of a call is its own, as is the beginning of a statement
+    at = place.end if isinstance(node, ast.Call) else place.start
+    return Added(site.at(Span(at, at)), Outcome.CONVERTED, parts, part=part, node=place)
+
+
+def inside(source: Source, call: ast.Call) -> list[str | Piece]:
+    """Return the arguments of a call, with commas between them."""
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    parts: list[str | Piece] = []
+    for one in sorted(given, key=lambda g: source.span(g).start):
+        value = one.value if isinstance(one, ast.keyword) else one
+        name = one.arg if isinstance(one, ast.keyword) else ""
+        word = f"{name}=" if name else "**" if name is None else ""
+        parts += [*([", "] if parts else []), *([word] if word else []), piece(source, value)]
+    return parts
 
 
 @lru_cache(maxsize=16384)

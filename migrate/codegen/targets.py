@@ -9,11 +9,12 @@ from typing import Any
 
 import libcst as cst
 
+from migrate.codegen import parts
 from migrate.codegen.blocks import CLAUSE, Blocks, Run
 from migrate.codegen.precedence import Slot, slot_of
 from migrate.codegen.templates import expression, name_of
-from migrate.records.outcomes import Edit, Piece, Span, Wrap
-from migrate.syntax.concrete import Concrete
+from migrate.records.outcomes import Added, Edit, Part, Piece, Span, Wrap
+from migrate.syntax.concrete import Concrete, fields
 from migrate.syntax.source import Source
 
 _BLOCKS = (cst.Module, cst.IndentedBlock)
@@ -62,6 +63,10 @@ class Targets:
         self.above: dict[int, list[Edit]] = {}  # decorators, and lines before an elif
         self.placed: set[int] = set()  # edits before or after a statement
         self.dropped: set[int] = set()  # items of lists, and operands of and and or
+        self.added: dict[int, list[Added]] = {}  # edits of parts, by the node that has them
+        self.beside: dict[int, list[Added]] = {}  # statements on the line of a small one
+        self.items: dict[int, Edit] = {}  # arguments that become others
+        self.quoted: dict[int, list[Edit]] = {}  # edits in texts: annotations in quotes
         self.lifted: set[int] = set()
         self.headers: set[int] = set()
         self.target: dict[int, Any] = {}  # by edit: the expression that it replaces
@@ -74,6 +79,9 @@ class Targets:
 
     def _assign(self, edit: Edit) -> None:
         span = edit.site.span
+        if isinstance(edit, Added):
+            self._part(edit)
+            return
         if span.start == span.end:
             self._insertion(edit)
             return
@@ -101,12 +109,66 @@ class Targets:
             self.small.setdefault(id(small), edit)
             self._touch(small)
             return
+        argument = next((n for n in found if isinstance(n, cst.Arg)), None)
+        if argument is not None:
+            self.items.setdefault(id(argument), edit)
+            self._touch(argument)
+            return
+        text = self._text_around(span)
+        if text is not None:
+            self.quoted.setdefault(id(text), []).append(edit)
+            self._touch(text, True)
+            return
         self._lift(edit)
+
+    def _part(self, edit: Added) -> None:
+        """Take note of an edit of a part of a node."""
+        found = self.tree.at.get(edit.node, ())
+        node = next((n for n in found if parts.holds(edit.part, n)), None)
+        if node is None:
+            self._fail(edit.site.span.start, f"no node has {edit.part.value}")
+            return
+        if edit.part in parts.LINES:
+            self._beside(edit, node)
+            return
+        self.added.setdefault(id(node), []).append(edit)
+        self._touch(node, True)
+
+    def _beside(self, edit: Added, node: Any) -> None:
+        """Take note of lines next to a statement, or on its line where it shares that."""
+        parents = self.tree.parents
+        line = parents[id(node)] if isinstance(node, cst.BaseSmallStatement) else node
+        if line is not node and (not isinstance(line, cst.SimpleStatementLine) or line.body[1:]):
+            self.beside.setdefault(id(node), []).append(edit)
+            self._touch(node)
+            return
+        block: Any = parents[id(line)]
+        if not isinstance(block, _BLOCKS):
+            self._fail(edit.site.span.start, "lines beside an elif")
+            return
+        index = next(i for i, statement in enumerate(block.body) if statement is line)
+        if edit.part is Part.BEFORE:
+            self.before.setdefault((id(block), index), []).append((None, edit))
+        else:
+            self.after.setdefault((id(block), index), []).append(edit)
+        self.placed.add(id(edit))
+        self._touch(block, True)
+
+    def _text_around(self, span: Span) -> Any:
+        """Return the text in quotes, in one piece, that a span lies in."""
+        texts = ((place, n) for place, nodes in self.tree.at.items() for n in nodes
+                 if isinstance(n, cst.SimpleString))  # fmt: skip
+        return next(
+            (n for place, n in texts if place.start < span.start < span.end < place.end), None
+        )
 
     def _item_at(self, span: Span) -> Any:
         """Return what can be taken away as it is: with a comma, or with the word before it."""
         found = self.tree.at.get(span, ())
         parents = self.tree.parents
+        for node in found:
+            if isinstance(parents.get(id(node)), cst.Decorator):
+                return parents[id(node)]
         logic = (n for n in found if isinstance(parents.get(id(n)), cst.BooleanOperation))
         operand = next((n for n in logic if isinstance(n, cst.BaseExpression)), None)
         return next((n for n in found if isinstance(n, _ITEMS)), operand)
@@ -147,7 +209,12 @@ class Targets:
         if isinstance(parent, (cst.ImportFrom, cst.ImportAlias, cst.FunctionDef, cst.ClassDef)):
             return isinstance(shape, (cst.Name, cst.Attribute))
         tuple_ = isinstance(shape, cst.Tuple) and not shape.lpar
-        return not tuple_ or slot_of(parent, "") is Slot.FREE
+        if not tuple_:
+            return True
+        return slot_of(parent, self._field(parent, node)) is Slot.FREE
+
+    def _field(self, parent: Any, node: Any) -> str:
+        return next((f for f in fields(type(parent)) if getattr(parent, f) is node), "")
 
     def _expression_at(self, span: Span) -> Any:
         found = self.tree.at.get(span, ())

@@ -243,7 +243,8 @@ def _changes(
     refused = [*_refused(references, made), *stopped]
     pairs = list(zip(made.decisions, references, strict=True))
     edits = [(d, r) for d, r in pairs if isinstance(d, Edit) and d.parts is not None]
-    changes = [d for d, r in edits if not isinstance(r.node, ast.alias)] + list(made.extra)
+    decided = [d for d, r in edits if not isinstance(r.node, ast.alias)]
+    changes = [edit for one in (*decided, *made.extra) for edit in one.each()]
     flagged = list(flags.edits(scene, refused))
     raising = [e for e in flagged if not isinstance(e, flags.Binding)]
     bindings = {id(r.node): d for d, r in edits if isinstance(r.node, ast.alias)}

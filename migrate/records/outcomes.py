@@ -99,7 +99,8 @@ class Edit:
     """A decided change: the span becomes the parts, one after another.
 
     ``needs`` lists what the new text uses: import roots ("mindspore.nn") and helpers
-    ("helpers.batch_norm"); ``rule`` is the name of the rule that made it.
+    ("helpers.batch_norm"); ``rule`` is the name of the rule that made it. ``also``: changes of
+    other nodes that come with it.
     """
 
     site: Site
@@ -109,6 +110,38 @@ class Edit:
     needs: frozenset[str] = frozenset()
     note: str = ""
     rule: str = field(default="", compare=False, kw_only=True)
+    also: tuple[Edit, ...] = field(default=(), kw_only=True)
+
+    def each(self) -> tuple[Edit, ...]:
+        """Return this edit and those of other nodes that belong to it."""
+        return (self, *self.also)
+
+
+class Part(str, Enum):
+    """A part of a node that Python's own tree has no node for."""
+
+    BEFORE = "lines before a statement"
+    BEHIND = "lines behind a statement"
+    DECORATOR = "a decorator above those of a definition"
+    BASE = "one more base of a class"
+    PARAMETER = "a first parameter of a function"
+    SECOND = "a parameter behind the first of a function"
+    FIRST = "a first argument of a call"
+    LAST = "a last argument of a call"
+    TARGET = "one more target of what a statement computes"
+    PARAMETERS = "the parameters of a function"
+    SLASH = "the slash among the parameters of a function, which goes"
+
+
+@dataclass(frozen=True)
+class Added(Edit):
+    """An edit of a ``part`` of the node at ``node``; its own span is empty, so it owns no text.
+
+    Lines have the indentation that they have to each other; the writer puts them into a block.
+    """
+
+    part: Part = field(kw_only=True)
+    node: Span = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -118,7 +151,7 @@ class Removal(Edit):
 
 @dataclass(frozen=True)
 class Wrap(Edit):
-    """A call around an expression, whatever else becomes of the expression and of its place."""
+    """Something around an expression, whatever else becomes of the expression and of its place."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site, Span
+from migrate.codegen.substitution import added, inside, piece
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site, Span
 from migrate.rules.classes import name_span
 from migrate.rules.function_blueprint import (
     FUNCTION,
@@ -25,7 +25,6 @@ from migrate.rules.function_blueprint import (
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.references import APPLY, Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import next_line
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
@@ -70,7 +69,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return Edit(site, Outcome.CONVERTED, (text,), name, frozenset((root,)))
     statement = scene.parent(node)
     whole = statement if isinstance(statement, ast.Call) else node
-    return Edit(site.at(_decorator_span(scene, whole)), Outcome.CONVERTED, ())
+    return Edit(site.at(scene.source.span(whole)), Outcome.CONVERTED, ())
 
 
 def _is_function(scene: Scene, owner: Class) -> bool:
@@ -99,11 +98,10 @@ def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Ed
     if call.keywords or not 0 < missing <= len(defaults) or not call.args:
         why = f"the Function takes {len(plan.inputs)} arguments, all by position"
         return Refusal(site, "LOP302", why, "give every argument by position")
-    first, last = scene.source.span(call.args[0]), scene.source.span(call.args[-1])
-    given = Piece(Span(first.start, last.end))
+    given = inside(scene.source, call)
     rest = "".join(f", {ast.unparse(d)}" for d in defaults[-missing:])
     where = site.at(scene.source.span(call))
-    return Edit(where, Outcome.CONVERTED, (receiver, "()(", given, rest, ")"), FUNCTION[0])
+    return Edit(where, Outcome.CONVERTED, (receiver, "()(", *given, rest, ")"), FUNCTION[0])
 
 
 @rewrites()
@@ -126,17 +124,10 @@ def _edit(scene: Scene, node: ast.AST, span: Span, *parts: str | Piece, **more: 
     return Edit(site, Outcome.CONVERTED, parts, needs=needs)
 
 
-def _decorator_span(scene: Scene, node: ast.AST) -> Span:
-    """The line of a decorator."""
-    source, span = scene.source, scene.source.span(node)
-    start = source.line_start(source.line_of(span.start))
-    return Span(start, next_line(source, span.end))
-
-
 def _static(scene: Scene, node: ast.FunctionDef) -> Iterator[Edit]:
     for item in node.decorator_list:
         if isinstance(item, ast.Name) and item.id == "staticmethod":
-            yield _edit(scene, item, _decorator_span(scene, item))
+            yield _edit(scene, item, scene.source.span(item))
 
 
 def _construct(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
@@ -173,14 +164,13 @@ def _gone(scene: Scene, statement: ast.stmt) -> Removal:
 
 def _bprop(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     """``backward(ctx, g)`` is ``bprop(self, x, out, g)``."""
-    backward, source = plan.backward, scene.source
+    backward = plan.backward
     yield _edit(scene, backward, name_span(scene, backward), "bprop")
-    given = [*backward.args.args, *([backward.args.vararg] if backward.args.vararg else [])]
-    start, end = source.span(given[0]).start, source.span(given[-1]).end
     single = len(plan.grads) == 1
     gradient = plan.grads[0] if single else "gradients"
     parts = ", ".join(("self", *plan.inputs, plan.out, gradient))
-    yield _edit(scene, backward, Span(start, end), parts)
+    site = scene.site(FUNCTION[0], backward)
+    yield added(scene.source, site, backward, Part.PARAMETERS, parts)
     yield from _head(scene, plan)
     for statement in backward.body:
         saved = is_unpacking(statement, backward, plan.forward) and _is_same(statement, plan)

@@ -8,7 +8,7 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ordered
 from migrate.mapping.table import Row
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules.leaking import switched_function
 from migrate.sites.scene import Scene, once
 from migrate.syntax.trees import is_super, within
@@ -167,6 +167,5 @@ def _returns_it(row: Row) -> bool:
 
 def dropped(scene: Scene, site: Site, node: ast.expr, row: Row) -> Edit:
     """The decorator is gone."""
-    span = scene.source.span(node)
-    place = site.at(Span(span.start - 1, span.end))
+    place = site.at(scene.source.span(node))
     return Edit(place, Outcome.CONVERTED, (), row.key, note=row.note)

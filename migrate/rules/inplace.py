@@ -10,9 +10,9 @@ import ast
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
+from migrate.codegen.substitution import added, piece
 from migrate.mapping.choice import NotChosen, choose
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import findings
 from migrate.rules.buffers import loses_gradient
@@ -134,19 +134,12 @@ def _placed(
 
 
 def bind_anew(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
-    """``to = edit``, where the call stands in parentheses before these."""
-    around, source = scene.parent(call), scene.source
-    inner = whole = source.span(call)
-    if isinstance(around, ast.Expr):
-        whole = source.span(around)
-    elif isinstance(around, ast.Assign):
-        behind = source.span(around.targets[-1]).end
-        lexed = source.lexed(Span(behind, source.span(around).end))
-        equals = [t.text for t in lexed].index("=")
-        whole = Span(lexed[equals + 1].span.start, source.span(around).end)
-    before, after = Span(whole.start, inner.start), Span(inner.end, whole.end)
-    parts = (to, " = ", Piece(before), *(edit.parts or ()), Piece(after))
-    return replace(_with(edit, parts), site=replace(edit.site, span=whole))
+    """Return the edit of a call whose value its statement binds to ``to`` as well."""
+    statement = scene.parent(call)
+    assert isinstance(statement, (ast.Expr, ast.Assign))
+    bound = added(scene.source, edit.site, statement, Part.TARGET, to)
+    place = edit.site.at(scene.source.span(call))
+    return replace(_with(edit, edit.parts or ()), site=place, also=(bound,))
 
 
 def _with(edit: Edit, parts: Parts) -> Edit:

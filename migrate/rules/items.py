@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span, Wrap
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
 from migrate.rules.graph import scope
@@ -135,10 +135,9 @@ def loads(scene: Scene) -> Iterator[Edit]:
             continue
         if not _holds(scene, node.value, names) or is_target(scene, node):
             continue
-        end = scene.source.span(node.value).end
-        site = scene.site("torch.Tensor.__getitem__", node)
-        place = site.at(Span(end, end))
-        yield Edit(place, Outcome.CONVERTED, (".value()",))
+        held = piece(scene.source, node.value)
+        place = scene.site("torch.Tensor.__getitem__", node).at(held.span)
+        yield Wrap(place, Outcome.CONVERTED, (held, ".value()"))
 
 
 def _holds(scene: Scene, node: ast.expr, names: frozenset[str]) -> bool:

@@ -20,13 +20,10 @@ from migrate.syntax.lines import (
     above,
     begins_line,
     blank_lines,
-    enclosed,
     indent_of,
     opens_block,
-    stripped,
-    token,
 )
-from migrate.syntax.trees import all_parameters, last_name
+from migrate.syntax.trees import defaults, last_name
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -46,7 +43,7 @@ def named(scene: Scene) -> Iterator[Edit]:
             name = wish if wish not in taken else next(n for n in numbered if n not in taken)
             taken.add(name)
             found.setdefault(scene.statement(node).lineno, []).append((node, name))
-            yield _edit(scene, node, _with_parentheses(scene, node), (name,))
+            yield _edit(scene, node, scene.source.span(node), (name,))
     for some in found.values():
         yield _definitions(scene, some)
 
@@ -171,34 +168,33 @@ def _definitions(scene: Scene, some: list[tuple[ast.Lambda, str]]) -> Edit:
     end = source.newline
     parts: list[str | Piece] = [end * max(0, wanted - blank) if blank >= 0 and not opens else ""]
     for node, name in some:
-        given = [Piece(_parameters(scene, node))] if all_parameters(node.args) else []
+        given = _parameters(scene, node.args)
         body = piece(source, node.body)
         parts += [f"{indent}def {name}(", *given, f"):{end}{indent}    return ", body]
         parts.append(end * (wanted + 1))
     return _edit(scene, some[0][0], Span(start, start), tuple(parts))
 
 
-def _with_parentheses(scene: Scene, node: ast.Lambda) -> Span:
-    """The lambda with the parentheses that belong to it alone."""
-    span = scene.source.span(node)
-    if isinstance(scene.parent(node), (ast.IfExp, ast.List, ast.Dict, ast.Assign)):
-        while (wider := enclosed(scene.source, span)) != span:
-            span = wider
-    return span
-
-
-def _parameters(scene: Scene, node: ast.Lambda) -> Span:
-    """The text between ``lambda`` and its colon."""
-    source, whole = scene.source, scene.source.span(node)
-    start = whole.start + len("lambda")
-    body = source.span(node.body).start
-    last = max(
-        [source.span(a).end for a in all_parameters(node.args)]
-        + [source.span(d).end for d in (*node.args.defaults, *node.args.kw_defaults) if d]
-    )
-    colon = token(source, last, body, ":")
-    assert colon is not None
-    return stripped(source, start, colon.start)
+def _parameters(scene: Scene, args: ast.arguments) -> list[str | Piece]:
+    """Return the parameters of a lambda, with their defaults as pieces of the source."""
+    given = {id(a): d for a, d in defaults(args)}
+    first, last = [*args.posonlyargs, *args.args], args.kwonlyargs
+    named = [(a, "") for a in first]
+    if args.vararg is not None:
+        named.append((args.vararg, "*"))
+    named += [(a, "") for a in last]
+    if args.kwarg is not None:
+        named.append((args.kwarg, "**"))
+    parts: list[str | Piece] = []
+    for place, (one, star) in enumerate(named):
+        bare = last and one is last[0] and args.vararg is None
+        slash = args.posonlyargs and place == len(args.posonlyargs)
+        parts.append(
+            f"{', ' * bool(place)}{'/, ' * bool(slash)}{'*, ' * bool(bare)}{star}{one.arg}"
+        )
+        if id(one) in given:
+            parts += ["=", piece(scene.source, given[id(one)])]
+    return [*parts, ", /"] if len(named) == len(args.posonlyargs) > 0 else parts
 
 
 def _edit(scene: Scene, node: ast.Lambda, span: Span, parts: tuple[str | Piece, ...]) -> Edit:

@@ -11,7 +11,7 @@ from enum import Enum
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Span
 from migrate.rules.alias_walk import summary
 from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written, shares
@@ -283,12 +283,10 @@ def over_modules(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
     if not isinstance(loop.target, ast.Name) or _reads_underscore(scene):
         return None
     source = scene.source
-    target, whole = source.span(loop.target), source.span(call)
-    between = Piece(Span(target.end, whole.start))
-    parts = ("_, ", Piece(target), between, piece(source, node.value), ".cells_and_names()")
-    base = scene.site(name, node)
-    site = Site(name, Span(target.start, whole.end), base.line, base.column)
-    return Edit(site, Outcome.CONVERTED, parts, NAME)
+    site, target = scene.site(name, node), source.span(loop.target)
+    pair = Edit(site.at(target), Outcome.CONVERTED, ("_, ", Piece(target)))
+    parts = (piece(source, node.value), ".cells_and_names()")
+    return Edit(site.at(source.span(call)), Outcome.CONVERTED, parts, NAME, also=(pair,))
 
 
 def _reads_underscore(scene: Scene) -> bool:

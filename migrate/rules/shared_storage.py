@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.codegen.substitution import added, piece
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site, Span
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
@@ -320,9 +320,8 @@ def _layer(
         return missed(site, node.args[0], why)
     if not alone and not renewed:
         return _kept(site)
-    start = scene.source.span(node).start
-    place = site.at(Span(start, start))
-    return Edit(place, Outcome.CONVERTED, (f"{target.name} = ",))
+    assert isinstance(statement, (ast.Expr, ast.Assign))
+    return added(scene.source, site, statement, Part.TARGET, target.name)
 
 
 @decides(Form.LATE, names=(BUFFER,))

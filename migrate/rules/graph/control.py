@@ -18,10 +18,10 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Removal, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Removal, Span
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
-from migrate.rules.graph.scope import Checks, Findings, Found, Part, Rewriting, foreign
+from migrate.rules.graph.scope import Checks, Findings, Found, Rewriting, Text, foreign
 from migrate.rules.graph.unbound import own_error
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
@@ -29,7 +29,6 @@ from migrate.syntax.lines import (
     first_start,
     indent_of,
     indentation,
-    line_end,
     may_hold_comment,
     statements,
     step_of,
@@ -119,11 +118,7 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
 
 def _marked(scene: Scene, node: ast.Break, name: str) -> Edit:
     """``broken = True`` in front of a ``break``."""
-    start = scene.source.span(node).start
-    if not begins_line(scene.source, node):
-        return scope.put(scene, node, start, f"{name} = True; ")
-    above = (f"{name} = True{scene.source.newline}", indentation(scene.source, node))
-    return scope.put(scene, node, start, *above)
+    return scope.part(scene, node, Part.BEFORE, f"{name} = True")
 
 
 def _breaks(body: list[ast.stmt]) -> list[ast.Break]:
@@ -156,17 +151,13 @@ def _while_late(scene: Scene, node: ast.While) -> tuple[Edit, ...]:
     if not any(asked.late(v) for v in test.values) or all(tensors):
         return ()
     first = node.body[0]
-    begin, start = source.span(node).start, source.span(first).start
-    if may_hold_comment(scene.source, begin, start) or not begins_line(scene.source, first):
+    if not begins_line(scene.source, first):
         return ()
-    indent, step = indentation(scene.source, first), step_of(indent_of(scene.source, first))
-    parts: list[Part] = []
-    for value in test.values[1:]:
-        parts += ["if not (", piece(source, value), f"):{source.newline}", indent,
-                  f"{step}break{source.newline}", indent]  # fmt: skip
+    end = f"):{source.newline}    break"
+    asking = [("if not (", piece(source, value), end) for value in test.values[1:]]
     return (
         scope.whole(scene, test, piece(source, test.values[0])),
-        scope.put(scene, node, start, *parts),
+        *(scope.part(scene, first, Part.BEFORE, *parts) for parts in asking),
     )
 
 
@@ -193,7 +184,7 @@ def _known_first(scene: Scene, node: ast.BoolOp) -> Edit | None:
     if isinstance(scene.parent(node), ast.While) or not all(_only_looks(v) for v in moved):
         return None
     word = " and " if isinstance(node.op, ast.And) else " or "
-    parts: list[Part] = []
+    parts: list[Text] = []
     for value in (*moved, *(v for v in node.values if v not in moved)):
         parts += [word if parts else "", piece(scene.source, value)]
     return scope.edit(scene, node, span, *parts[1:])
@@ -227,11 +218,10 @@ def given(scene: Scene) -> Iterator[Rewriting]:
         if not writes_by_data(scene, function):
             continue
         text, root = scene.spelling.local("mindspore.Tensor")
-        result, indent = f"return {text}(0)", indent_of(scene.source, node.body[-1])
-        end = line_end(scene.source, scene.source.span(node.body[-1]).end)
-        said = f"{scene.source.newline}{indent}{result}  # graph mode: a branch needs a result"
+        result = f"return {text}(0)"
+        said = f"{result}  # graph mode: a branch needs a result"
         bare = [n for n in function.of(ast.Return) if isinstance(n, ast.Return)]
-        edits = [scope.put(scene, node, end, said)]
+        edits = [scope.part(scene, node.body[-1], Part.BEHIND, said)]
         edits += [scope.whole(scene, n, result) for n in bare if n.value is None]
         yield Rewriting(node, tuple(replace(e, needs=frozenset((root,))) for e in edits))
 
@@ -298,11 +288,9 @@ def outer_defaults(scene: Scene) -> Iterator[Rewriting]:
             continue
         assert isinstance(node, ast.FunctionDef) and isinstance(top, ast.stmt)
         lines = [f"{node.name}_{a.arg} = {source.text_of(d)}" for a, d in late]
-        head = source.newline.join((*lines, "", "", ""))
+        head = source.newline.join((*lines, "", ""))
         edits = [scope.edit(scene, node, source.span(d), f"{node.name}_{a.arg}") for a, d in late]
-        yield Rewriting(
-            node, (scope.put(scene, node, first_start(scene.source, top), head), *edits)
-        )
+        yield Rewriting(node, (scope.part(scene, top, Part.BEFORE, head), *edits))
 
 
 def _late_defaults(scene: Scene, node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
@@ -322,18 +310,10 @@ def _is_bound_anew(scene: Scene, name: str) -> bool:
 def by_place(scene: Scene) -> Iterator[Rewriting]:
     """``def forward(self, x, /, y)`` is ``def forward(self, x, y)``: graph mode knows no ``x``."""
     for function in scope.compiled_here(scene):
-        node, source = function.node, scene.source
+        node = function.node
         args = node.args
-        if not args.posonlyargs or args.kwarg is not None:
-            continue  # with **kwargs another x may come by name
-        last = args.posonlyargs[-1]
-        ends = [source.span(last).end, *(source.span(d).end for a, d in defaults(args)
-                                         if a is last)]  # fmt: skip
-        head = source.span(node.body if isinstance(node, ast.Lambda) else node.body[0]).start
-        slash = source.lexed(Span(max(ends), head))[:2]
-        if [t.text for t in slash] == [",", "/"]:
-            gone = Span(max(ends), slash[1].span.end)
-            yield Rewriting(args, (scope.edit(scene, node, gone),))
+        if args.posonlyargs and args.kwarg is None:  # else another x may come by name
+            yield Rewriting(args, (scope.part(scene, node, Part.SLASH),))
 
 
 def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
@@ -352,13 +332,11 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
     places = len(args.args) - len(args.defaults)
     if not late or _passed_by_place(scene, outer, node, places):
         return None
-    source = scene.source
-    begin = (source.newline, indentation(scene.source, node))
-    parts = [p for a, d in late for p in (f", {a.arg}=", piece(source, d))]
+    parts = [p for a, d in late for p in (f", {a.arg}=", piece(scene.source, d))]
 
     def behind(helper: str) -> Edit:
         head = f"{node.name} = {helper}({node.name}"
-        return scope.put(scene, node, source.span(node).end, *begin, head, *parts, ")")
+        return scope.part(scene, node, Part.BEHIND, head, *parts, ")")
 
     return scope.helping(scene, "bound", behind)
 
@@ -395,11 +373,8 @@ def _import(scene: Scene, node: ast.Import | ast.ImportFrom) -> tuple[Edit, ...]
         return ()
     if node is not min(same, key=lambda s: s.lineno):
         return (_removal(scene, node),)
-    text = scene.source.text_of(node) + scene.source.newline
-    return (
-        _removal(scene, node),
-        scope.put(scene, node, scene.source.span(above[0]).start, text),
-    )
+    text = scene.source.text_of(node)
+    return (_removal(scene, node), scope.part(scene, above[0], Part.BEFORE, text))
 
 
 def _bound_elsewhere(
@@ -431,7 +406,7 @@ def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
     if None in tests or not begins_line(scene.source, node) or "" in tests[:-1] or tests[0] == "":
         return ()
     below, step = (source.newline, indentation(source, node)), step_of(indent_of(source, node))
-    made: list[Part] = []
+    made: list[Text] = []
     for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
         head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
         made += [*(below if number else ()), head, *below, step, statements(source, case.body)]

@@ -12,12 +12,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from migrate.analysis.program import Class, Function, method_of
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Piece, Span
+from migrate.records.outcomes import Edit, Part
 from migrate.rules.classes import name_span
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.graph import scope, state
@@ -25,7 +26,7 @@ from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
 from migrate.rules.record_classes import asked_of, members
 from migrate.sites.forward_names import calls_forward, line
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, first_start, indentation, line_end
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import is_super, within
 
 _DEFINED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try)
@@ -339,16 +340,10 @@ def _called_after(
     items = [d for d in node.decorator_list if not leaves(scene.inference, d)]
     if not items or len(items) < len(node.decorator_list):
         return
-    source = scene.source
-    start, body = first_start(scene.source, node), source.line_start(node.lineno)
-    indent = Piece(Span(body, source.span(node).start))
-    yield Rewriting(node, (scope.edit(scene, node, Span(start, source.span(node).start)),))
-    end = line_end(scene.source, source.span(node).end)
-    parts: list[str | Piece] = []
+    yield Rewriting(node, tuple(scope.whole(scene, item) for item in items))
     for item in reversed(items):
-        parts += [source.newline, indent, f"{node.name} = ", piece(source, item)]
-        parts.append(f"({node.name})")
-    yield Rewriting(items[0], (scope.put(scene, node, end, *parts),))
+        parts = (f"{node.name} = ", piece(scene.source, item), f"({node.name})")
+        yield Rewriting(item, (scope.part(scene, node, Part.BEHIND, *parts),))
 
 
 def _counted(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
@@ -358,25 +353,20 @@ def _counted(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
         assert isinstance(item, ast.Call)
         yield Rewriting(item.func, (scope.helped(scene, item.func, "wraps"),))
     if wrapper.on_forward and not node.decorator_list and begins_line(scene.source, node):
-        indent = (scene.source.newline, indentation(scene.source, node))
-        place = scene.source.span(node).start
-
-        def above(helper: str) -> Edit:
-            return scope.put(scene, node, place, f"@{helper}({wrapper.argument})", *indent)
-
-        yield Rewriting(node, (scope.helping(scene, "wraps", above),))
+        above = partial(scope.part, scene, node, Part.DECORATOR)
+        made = scope.helping(scene, "wraps", lambda text: above(f"{text}({wrapper.argument})"))
+        yield Rewriting(node, (made,))
 
 
 def _with_self(scene: Scene, wrapper: Wrapper) -> Iterator[Rewriting]:
     """``wrapper(*args)`` and ``fn(*args)`` are ``wrapper(self, *args)`` and ``fn(self, *args)``."""
     rest = wrapper.function.node.args.vararg
     assert rest is not None
-    places = [(rest, scene.source.span(rest).start - 1)]
+    yield Rewriting(rest, (scope.part(scene, wrapper.function.node, Part.PARAMETER, "self"),))
     for node in wrapper.function.nodes:
         if isinstance(node, ast.Starred) and getattr(node.value, "id", "") == rest.arg:
-            places.append((node, scene.source.span(node).start))  # type: ignore[arg-type]
-    for node, start in places:
-        yield Rewriting(node, (scope.put(scene, node, start, "self, "),))
+            parts = ("self, *", piece(scene.source, node.value))
+            yield Rewriting(node, (scope.whole(scene, node, *parts),))
 
 
 # -- __call__ -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator, Mapping
+from functools import partial
 
 from migrate.analysis.program import File, Function
 from migrate.analysis.types import contents
@@ -18,12 +19,11 @@ from migrate.analysis.types.contents import Sites
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import ARRAY, Site
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit
+from migrate.records.outcomes import Edit, Part
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.lines import begins_line, ends_line, indentation, line_end
 from migrate.syntax.trees import all_parameters, within
 
 _SETTERS = frozenset(("train", "eval"))
@@ -280,18 +280,9 @@ def behind(scene: Scene, statement: ast.stmt, whole: ast.expr | None = None) -> 
     ``whole``: the Cell whose modes are looked at first; None where it has to be done anyway.
     """
     helper = "modes_are_set" if whole is not None else "compile_anew"
-    source, last = scene.source, scene.source.span(statement).end
-    end = line_end(scene.source, last)
-    more = not ends_line(source, statement)
-    given = (piece(source, whole),) if whole is not None else ()
-    begin = (source.newline, indentation(scene.source, statement))
-
-    def made(text: str) -> Edit:
-        if begins_line(scene.source, statement) and not more:
-            return scope.put(scene, statement, end, *begin, f"{text}(", *given, ")")
-        return scope.put(scene, statement, last, f"; {text}()")
-
-    return scope.helping(scene, helper, made)
+    given = (piece(scene.source, whole),) if whole is not None else ()
+    made = partial(scope.part, scene, statement, Part.BEHIND)
+    return scope.helping(scene, helper, lambda text: made(f"{text}(", *given, ")"))
 
 
 # -- what compiled code reads -------------------------------------------------------------------

@@ -18,13 +18,12 @@ from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import Atom, Kind, is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Span, Wrap
+from migrate.records.outcomes import Edit, Outcome, Part, Wrap
 from migrate.rules import record_classes
 from migrate.rules.graph import scope
-from migrate.rules.graph.scope import Part, Rewriting, Silent, builtin, compiled
+from migrate.rules.graph.scope import Rewriting, Silent, Text, builtin, compiled
 from migrate.rules.record_classes import Record, asked_class, field_of, record_keys, records
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import first_start
 
 NOTE = "graph mode makes no objects: there it is the dict of its fields, PyNative makes the object"
 _STORED = ("Tensor", "list", "tuple", "dict", "int", "float", "bool", "Size")
@@ -57,12 +56,8 @@ def _fields_of(scene: Scene) -> Iterator[tuple[ast.Attribute, Record, str]]:
 
 def _subscripted(scene: Scene, node: ast.ClassDef) -> Edit:
     """``class Output:`` is ``class Output(Subscripted):``."""
-    source = scene.source
-    head = source.lexed(Span(source.span(node).start, first_start(source, node.body[0])))
-    closes = head[2].text == "("  # ``class Output():``
-    span = Span(head[1].span.end, head[3 if closes else 1].span.end)
-    made = partial(scope.edit, scene, node, span)
-    return scope.helping(scene, "Subscripted", lambda text: made(f"({text})"))
+    made = partial(scope.part, scene, node, Part.BASE)
+    return scope.helping(scene, "Subscripted", made)
 
 
 def _made(scene: Scene, node: ast.Call) -> Rewriting | None:
@@ -73,7 +68,7 @@ def _made(scene: Scene, node: ast.Call) -> Rewriting | None:
         return None
     given = dict(zip(record.fields, node.args, strict=False))
     given |= {k.arg: k.value for k in node.keywords if k.arg}
-    parts: list[Part | ast.expr] = [node.func]
+    parts: list[Text | ast.expr] = [node.func]
     for field in record.fields:
         value = given.get(field, record.defaults.get(field, ""))
         parts += [", " if record.named else f", {field}=", value]

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from migrate.analysis.program import Function, method_of
 from migrate.analysis.types.inference import Inference
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.codegen.substitution import added, piece
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Span, Wrap
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
@@ -23,7 +23,7 @@ _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports 
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
 
 Found = tuple[str, str, str, str]  # code, name, reason, next step
-Part = str | Piece
+Text = str | Piece
 Rule = TypeVar("Rule")
 
 
@@ -365,19 +365,25 @@ def bound_name(node: ast.AST) -> str:
 # -- edits --------------------------------------------------------------------------------------
 
 
-def edit(scene: Scene, node: ast.AST, span: Span, *parts: Part) -> Edit:
+def edit(scene: Scene, node: ast.AST, span: Span, *parts: Text) -> Edit:
     """Return an edit that takes the place of a span; it counts as no reference of its own."""
     return Edit(scene.site("graph form", node).at(span), Outcome.CONVERTED, parts)
 
 
-def whole(scene: Scene, node: ast.AST, *parts: Part) -> Edit:
+def whole(scene: Scene, node: ast.AST, *parts: Text) -> Edit:
     """Return an edit that takes the place of a node."""
     return edit(scene, node, scene.source.span(node), *parts)
 
 
-def put(scene: Scene, node: ast.AST, place: int, *parts: Part) -> Edit:
-    """Return an edit that inserts something at a place."""
-    return edit(scene, node, Span(place, place), *parts)
+def around(scene: Scene, node: ast.expr, before: str, behind: str) -> Edit:
+    """Return an edit that puts text around an expression, whatever becomes of that."""
+    site = scene.site("graph form", node)
+    return Wrap(site, Outcome.CONVERTED, (before, piece(scene.source, node), behind))
+
+
+def part(scene: Scene, node: ast.AST, of: Part, *parts: Text) -> Edit:
+    """Return an edit of a part of a node that the standard library's tree has no node for."""
+    return added(scene.source, scene.site("graph form", node), node, of, *parts)
 
 
 def helping(scene: Scene, helper: str, make: Callable[[str], Edit]) -> Edit:
@@ -386,7 +392,7 @@ def helping(scene: Scene, helper: str, make: Callable[[str], Edit]) -> Edit:
     return replace(make(text), outcome=Outcome.HELPER, needs=frozenset((needed,)))
 
 
-def called(scene: Scene, node: ast.AST, helper: str, *given: Part | ast.expr) -> Edit:
+def called(scene: Scene, node: ast.AST, helper: str, *given: Text | ast.expr) -> Edit:
     """Return an edit that puts the call of a helper in the place of a node.
 
     ``given``: its arguments, expressions and texts, with what separates them.
@@ -400,6 +406,6 @@ def helped(scene: Scene, node: ast.expr, helper: str) -> Edit:
     return helping(scene, helper, lambda text: whole(scene, node, text))
 
 
-def listed(values: Iterable[ast.expr | Part]) -> list[ast.expr | Part]:
+def listed(values: Iterable[ast.expr | Text]) -> list[ast.expr | Text]:
     """Return some values with a comma before each: the further arguments of a call."""
     return [part for value in values for part in (", ", value)]

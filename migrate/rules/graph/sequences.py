@@ -13,9 +13,9 @@ from functools import partial
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Piece, Span
+from migrate.records.outcomes import Edit, Part, Piece, Span
 from migrate.rules.graph import scope, values
-from migrate.rules.graph.scope import Checks, Part, builtin, foreign
+from migrate.rules.graph.scope import Checks, Text, builtin, foreign
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
@@ -30,7 +30,7 @@ from migrate.syntax.lines import (
 )
 from migrate.syntax.trees import within
 
-Parts = list[Part]
+Parts = list[Text]
 _CHOICES = ("itertools.combinations", "itertools.permutations",
             "itertools.combinations_with_replacement")  # fmt: skip
 _COLLECTED = ("list", "tuple", "zip", "enumerate", "sum", "len")
@@ -385,11 +385,10 @@ def _taken(scene: Scene, node: ast.Call) -> tuple[Edit, ...]:
         return ()
     source, statement, taken = scene.source, scene.statement(node), f"{name.id}_next"
     given = ", ".join(source.text_of(a) for a in node.args)
-    start, indent = source.span(statement).start, indentation(scene.source, statement)
 
     def above(helper: str) -> Edit:
-        head = f"{taken}, {name.id} = {helper}({given}){source.newline}"
-        return scope.put(scene, node, start, head, indent)
+        head = f"{taken}, {name.id} = {helper}({given})"
+        return scope.part(scene, statement, Part.BEFORE, head)
 
     return (scope.helping(scene, "next_of", above), scope.whole(scene, node, taken))
 

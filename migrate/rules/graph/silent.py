@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import ordered
-from migrate.records.outcomes import Edit, Outcome
+from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before as text_before
-from migrate.syntax.lines import begins_line, first_start
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_parameters, within
 
 CODES = frozenset(
@@ -61,13 +60,11 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
     around = scene.parent(node) if before is None else None
     while around is not None and not isinstance(around, _FUNCTIONS):
         around = scene.parent(around)
-    source = scene.source
     if isinstance(around, ast.Lambda):
-        span = source.span(around.body)
         refuse, other = scene.spelling.local("helpers.refuse")
         needs.add(other)
-        behind = f") if {asked}() else {refuse}({message!r})"
-        parts: tuple[tuple[int, str], ...] = ((span.start, "("), (span.end, behind))
+        otherwise = f") if {asked}() else {refuse}({message!r})"
+        made: Edit = scope.around(scene, around.body, "(", otherwise)
     else:
         statement = before or scene.statement(node)
         while not begins_line(scene.source, statement):
@@ -75,14 +72,8 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
             if not isinstance(outer, ast.If) or statement not in outer.orelse:
                 break  # behind a colon or a semicolon
             statement = outer
-        start = first_start(scene.source, statement)
-        if begins_line(scene.source, statement):
-            parts = ((start, f"{check}{source.newline}{text_before(source, start)}"),)
-        else:
-            parts = ((start, f"{check}; "),)
-    for place, put in parts:
-        made = scope.put(scene, node, place, put)
-        yield replace(made, outcome=Outcome.HELPER, needs=frozenset(needs))
+        made = scope.part(scene, statement, Part.BEFORE, check)
+    yield replace(made, outcome=Outcome.HELPER, needs=frozenset(needs))
 
 
 # -- what is found out once, when it is compiled ------------------------------------------------

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.codegen.substitution import piece
+from migrate.records.outcomes import Part
 from migrate.rules.graph import scope
 from migrate.rules.graph.late import asked_of
-from migrate.rules.graph.scope import Part, Rewriting, Silent, only_tells
+from migrate.rules.graph.scope import Rewriting, Silent, Text, only_tells
 from migrate.sites.scene import Scene, once_a_file
-from migrate.syntax.lines import first_start
 from migrate.syntax.trees import last_name
 
 _WHOLE = frozenset(("int", "round", "floor", "ceil", "trunc"))
@@ -203,16 +203,15 @@ def _function(scene: Scene, root: ast.expr, taken: set[str]) -> Rewriting:
     name = _free(purpose, taken)
     taken.add(name)
     source = scene.source
-    parts: list[Part] = [f"{name}("]
+    parts: list[Text] = [f"{name}("]
     for number, (_, leaf) in enumerate(names.values()):
         parts += [", " if number else "", piece(source, leaf)]
     call = scope.edit(scene, root, source.span(root), *parts, ")")
     spelled, need = scene.spelling.local("mindspore.ops.constexpr")
     given = ", ".join(n for n, _ in names.values())
-    lines = (f"@{spelled}", f"def {name}({given}):", f"    return {text}", "", "", "")
+    lines = (f"@{spelled}", f"def {name}({given}):", f"    return {text}", "", "")
     top = next(s for s in scene.source.tree.body if scope.holds(s, root))
-    start = first_start(scene.source, top)
-    above = scope.put(scene, root, start, source.newline.join(lines))
+    above = scope.part(scene, top, Part.BEFORE, source.newline.join(lines))
     return Rewriting(root, (call, replace(above, needs=frozenset({need}))))
 
 

@@ -15,13 +15,14 @@ from functools import partial
 from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
+from migrate.records.outcomes import Part
 from migrate.rules.called_from import call_sites
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, compiled_here
 from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.lines import begins_line, first_start, indentation, line_end, opening
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import last_name, within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
@@ -419,7 +420,7 @@ def _is_bare(function: Function) -> bool:
 def _is_open(scene: Scene, call: ast.Call) -> bool:
     """Whether another argument can be put first."""
     alone = len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
-    return opening(scene.source, call) is not None and not alone
+    return not alone
 
 
 def _is_steady(caller: Function, receiver: ast.expr) -> bool:
@@ -432,7 +433,7 @@ def _is_steady(caller: Function, receiver: ast.expr) -> bool:
 
 def _written(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
     """The writer binds a local variable, and returns it as well."""
-    writer, source = passage.writer, scene.source
+    writer = passage.writer
     local = scope.free_local(scene, writer, passage.member)
     for use in passage.uses:
         made = scope.whole(scene, use, local)
@@ -441,12 +442,10 @@ def _written(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
     assert isinstance(writer.node.body, list)
     last = writer.node.body[-1]
     if isinstance(last, ast.Return) and last.value is not None:
-        end = source.span(last.value).end
-        yield Rewriting(last, (scope.put(scene, last, end, f", {local}"),))
+        yield Rewriting(last, (scope.around(scene, last.value, "", f", {local}"),))
         return
-    end = line_end(scene.source, source.span(last).end)
-    behind = (source.newline, indentation(scene.source, last), f"return {local}")
-    yield Rewriting(writer.node, (scope.put(scene, last, end, *behind),))
+    result = scope.part(scene, last, Part.BEHIND, f"return {local}")
+    yield Rewriting(writer.node, (result,))
 
 
 def _called(scene: Scene, passage: Passage) -> Rewriting:
@@ -454,11 +453,9 @@ def _called(scene: Scene, passage: Passage) -> Rewriting:
     local = scope.free_local(scene, passage.caller, passage.member)
     statement = scene.statement(passage.call)
     if isinstance(statement, ast.Assign):
-        end = scene.source.span(statement.targets[0]).end
-        made = scope.put(scene, statement, end, f", {local}")
+        made = scope.around(scene, statement.targets[0], "", f", {local}")
     else:
-        start = first_start(scene.source, statement)
-        made = scope.put(scene, statement, start, f"{local} = ")
+        made = scope.part(scene, statement, Part.TARGET, local)
     return Rewriting(passage.call, (made,))
 
 
@@ -466,11 +463,7 @@ def _read(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
     """The readers take it as their first argument."""
     here = scope.free_local(scene, passage.caller, passage.member)
     for call in passage.calls:
-        bracket = opening(scene.source, call)
-        assert bracket is not None
-        at = bracket.end
-        text = f"{here}, " if call.args or call.keywords else here
-        yield Rewriting(call, (scope.put(scene, call, at, text),))
+        yield Rewriting(call, (scope.part(scene, call, Part.FIRST, here),))
     taking: set[int] = set()
     for reader, node in passage.reads:
         local = scope.free_local(scene, reader, passage.member)
@@ -479,6 +472,5 @@ def _read(scene: Scene, passage: Passage) -> Iterator[Rewriting]:
         if reader is not passage.caller and id(reader) not in taking:
             taking.add(id(reader))
             first = reader.parameters[0]
-            end = scene.source.span(first).end
-            made = scope.put(scene, first, end, f", {local}")
+            made = scope.part(scene, reader.node, Part.SECOND, local)
             yield Rewriting(first, (made,))

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from migrate.analysis.program import Function
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit
+from migrate.records.outcomes import Edit, Part
 from migrate.rules.graph import scope
-from migrate.rules.graph.scope import Part, Rewriting
+from migrate.rules.graph.scope import Rewriting, Text
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, begins_line, ends_line, first_start, indentation
+from migrate.syntax.lines import before, begins_line, ends_line, indentation
 from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -39,13 +39,12 @@ def unbound(scene: Scene) -> Iterator[Rewriting]:
         for statement in body if walk.missing else ():
             names = [n for n in _bindings(statement) if walk.missing.pop(n.id, False)]
             if names and begins_line(scene.source, statement):
-                start = first_start(scene.source, statement)
-                indent = before(scene.source, start)
-                text = "".join(f"{n.id} = None{scene.source.newline}{indent}" for n in names)
-                yield Rewriting(names[0], (scope.put(scene, statement, start, text),))
+                text = scene.source.newline.join(f"{n.id} = None" for n in names)
+                made = scope.part(scene, statement, Part.BEFORE, text)
+                yield Rewriting(names[0], (made,))
 
 
-def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Part, ...]:
+def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Text, ...]:
     """Return ``text``, which raises in place of a statement, so that graph mode compiles the rest.
 
     Under a condition that does not hold it is never reached. Still graph mode asks for a value for

@@ -14,11 +14,11 @@ from migrate.analysis.program import Class, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Span
+from migrate.records.outcomes import Edit, Part, Piece
 from migrate.rules.graph import objects, scope
-from migrate.rules.graph.scope import Checks, Part, Rewriting, builtin, foreign
+from migrate.rules.graph.scope import Checks, Rewriting, Text, builtin, foreign
 from migrate.sites.scene import Scene, once
-from migrate.syntax.lines import begins_line, enclosed, indentation, opening
+from migrate.syntax.lines import begins_line
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")
@@ -188,8 +188,6 @@ def _text_method(scene: Scene, node: ast.Call) -> Edit | None:
     if any(isinstance(a, ast.Starred) for a in node.args):
         return None
     if not scope.is_sure(scene.inference, node):
-        return None
-    if opening(scene.source, node) is None:
         return None
     head = (func.value, f', "{func.attr}"')
     return scope.called(scene, node, "of_text", *head, *scope.listed(node.args))
@@ -404,15 +402,9 @@ def _stored_partial(scene: Scene, node: ast.Call) -> Edit | None:
     func = node.func
     if not isinstance(func, ast.Attribute) or all(a.kind != "partial" for a in scene.kind(func)):
         return None
-    bracket = opening(scene.source, node)
-    if bracket is None:
-        return None
-    comma = ", " if node.args or node.keywords else ""
-    span = Span(scene.source.span(func).start, bracket.end)
-    inside = piece(scene.source, func)
-    return scope.helping(
-        scene, "called", lambda text: scope.edit(scene, node, span, f"{text}(", inside, comma)
-    )
+    held = Piece(scene.source.span(func), func, inside=True)
+    first = scope.part(scene, node, Part.FIRST, held)
+    return replace(scope.helped(scene, func, "called"), also=(first,))
 
 
 def _of_math(scene: Scene, node: ast.Call) -> Edit | None:
@@ -518,28 +510,13 @@ def before(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
 
 def _hoisted(scene: Scene, node: ast.expr, value: ast.expr, name: str) -> tuple[Edit, ...]:
     statement, source = scene.statement(node), scene.source
-    inside: Part = piece(source, value)
+    inside: Text = piece(source, value)
     if value is node:  # the place of a pop is taken by its name
         inside = source.text_of(node)
     if isinstance(scene.parent(node), ast.Expr):
-        return (scope.edit(scene, node, _bare(scene, node), f"{name} = ", inside),)
-    indent = indentation(scene.source, statement)
-    parts = (f"{name} = ", inside, source.newline, indent)
-    above = scope.put(scene, node, source.span(statement).start, *parts)
-    return (above, scope.edit(scene, node, _bare(scene, node), name))
-
-
-def _bare(scene: Scene, node: ast.expr) -> Span:
-    """Return the span with the parentheses that an assignment expression asks for."""
-    span = scene.source.span(node)
-    if isinstance(scene.parent(node), (ast.Call, ast.Attribute)):
-        return span  # what becomes of a receiver is written by another edit
-    if not isinstance(node, ast.NamedExpr):
-        return span
-    around = enclosed(scene.source, span)
-    # ``if(n := f())`` needs a space where its parenthesis was
-    glued = scene.source.text(Span(around.start - 1, around.start)).isalnum()
-    return span if glued else around
+        return (scope.whole(scene, statement, f"{name} = ", inside),)
+    above = scope.part(scene, statement, Part.BEFORE, f"{name} = ", inside)
+    return (above, scope.whole(scene, node, name))
 
 
 _CALLS = (_callable, _reduce, _stored_partial, _partial, _of_math)
