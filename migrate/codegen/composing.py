@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ import libcst as cst
 from migrate.codegen.blocks import Run
 from migrate.codegen.targets import Targets
 from migrate.records.outcomes import Edit, Piece, Span
-from migrate.syntax.concrete import fields
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ Content = str | Fill | Run
 
 
 class Composing(Targets):
-    """Gives the parts of edits, and of what is lifted."""
+    """Gives the parts of edits, ."""
 
     def _expanded(self, edit: Edit, level: int) -> list[Content]:
         """Return the parts of an edit: text, and what names stand for."""
@@ -45,8 +44,29 @@ class Composing(Targets):
                 done = len(self.own.get(id(node), ())) if part.inside else done
                 found.append(Fill(node, done))
             else:
-                found += self._parts(part.span, edit)
+                text = self.source.text(part.span)
+                made = self._contents(part.node) if text.strip() else [text]  # an indentation
+                if not made:
+                    self._fail(edit.site.span.start, f"no node: {text}")
+                found += made
         return found
+
+    def _contents(self, node: ast.AST | None) -> list[Content]:
+        """Return what has no expression of its own in LibCST: ``*a``, and indexes ``a:b, c``."""
+        if isinstance(node, ast.Starred):
+            return ["*", *self._contents(node.value)]
+        if isinstance(node, ast.Slice):
+            held = self.tree.at.get(self.source.span(node), ())
+            colons = (n.first_colon for n in held if isinstance(n, cst.Slice))
+            colon = next(map(cst.Module([]).code_for_node, colons), ":")
+            found = [*self._contents(node.lower), colon, *self._contents(node.upper)]
+            return [*found, colon, *self._contents(node.step)] if node.step else found
+        if isinstance(node, ast.expr):
+            expression = self._expression_at(self.source.span(node))
+            if expression is not None:
+                return [Fill(expression)]
+        items = node.elts if isinstance(node, ast.Tuple) else []
+        return [part for item in items for part in (", ", *self._contents(item))][1:]
 
     def _run_of(self, part: Piece, edit: Edit) -> Run | None:
         run = self.blocks.run(self._stripped(part.span))
@@ -58,58 +78,6 @@ class Composing(Targets):
             whole = isinstance(run.block, cst.IndentedBlock)
             run = replace(run, above=0 if whole else run.above)
         return replace(run, without=part.without, of=edit, span=part.span)
-
-    def _parts(
-        self, span: Span, outer: Edit | None, node: Any = None, whole: bool = False
-    ) -> list[Content]:
-        """Return a part of the source with the edits inside it, ``outer`` apart.
-
-        Expressions of ``node`` that lie between them are put in as nodes.
-        """
-        found: list[Content] = []
-        position = span.start
-        for edit in self._from(span.start, span.end):
-            place = edit.site.span
-            if edit is outer or place.end > span.end or place.start < position:
-                continue
-            border = place.start == place.end and place.start in (span.start, span.end)
-            if border and (not whole or id(edit) in self.placed):
-                continue
-            if outer is not None and place == outer.site.span:
-                continue
-            found += self._between(Span(position, place.start), node)
-            target = self.target.get(id(edit))
-            found += [Fill(target)] if target is not None else self._expanded(edit, 0)
-            position = place.end
-        return found + self._between(Span(position, span.end), node)
-
-    def _between(self, span: Span, node: Any) -> list[Content]:
-        """Return a part of the source without edits: its text, and the expressions of a node."""
-        found: list[Content] = []
-        position = span.start
-        inside = self._inside(node, span) if node is not None else ()
-        for place, inner in sorted(inside, key=lambda one: one[0]):
-            found += [self.source.text(Span(position, place.start)), Fill(inner)]
-            position = place.end
-        return [*found, self.source.text(Span(position, span.end))]
-
-    def _inside(self, node: Any, span: Span) -> Iterator[tuple[Span, Any]]:
-        """Yield the largest expressions and small statements in a node that lie in a span."""
-        for name in fields(type(node)):
-            value = getattr(node, name)
-            for child in value if isinstance(value, (tuple, list)) else (value,):
-                if not isinstance(child, cst.CSTNode) or id(child) not in self.tree.spans:
-                    continue
-                place = self.tree.wholes.get(id(child), self.tree.span(child))
-                if place.end <= span.start or place.start >= span.end:
-                    continue
-                whole = span.start <= place.start and place.end <= span.end
-                passed = isinstance(child, cst.Expr) or self.is_lone(child)
-                kinds = (cst.BaseExpression, cst.BaseSmallStatement)
-                if whole and isinstance(child, kinds) and not passed:
-                    yield place, child
-                else:
-                    yield from self._inside(child, span)
 
     def is_lone(self, node: Any) -> bool:
         """Return whether a generator is all that a call is given."""

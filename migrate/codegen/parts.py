@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
@@ -14,13 +14,17 @@ from migrate.records.outcomes import Part
 _DEFAULT = cst.MaybeSentinel.DEFAULT
 
 
-LINES = (Part.BEFORE, Part.BEHIND)
+BESIDE = (Part.BEFORE, Part.BEHIND)
 
 
-def holds(part: Part, node: Any) -> bool:
+def holds(part: Part, node: Any, parents: Mapping[int, Any]) -> bool:
     """Return whether a node is of a class that has such a part."""
-    if part in LINES:
+    if part is Part.OPERAND:
+        return isinstance(parents.get(id(node)), cst.BooleanOperation)
+    if part in BESIDE:
         return isinstance(node, (cst.BaseStatement, cst.BaseSmallStatement))
+    if part is Part.LINES:
+        return isinstance(node, cst.BaseSmallStatement)
     if part is Part.DECORATOR:
         return isinstance(node, (cst.FunctionDef, cst.ClassDef))
     if part is Part.BASE:
@@ -63,6 +67,51 @@ def changed(part: Part, node: Any, new: Any) -> Any:
     if part is Part.FIRST:
         return node.with_changes(args=(*new.args, *args))
     return node.with_changes(args=_joined(args, new.args, node.whitespace_before_args))
+
+
+def split(node: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> list[Any]:
+    """Return the statements of one line, each on a line of its own."""
+    bodies = [small.with_changes(semicolon=_DEFAULT) for small in node.body]
+    made = [cst.SimpleStatementLine((small,)) for small in bodies]
+    above = getattr(node, "leading_lines", ())
+    made[0] = made[0].with_changes(leading_lines=above)
+    made[-1] = made[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
+    return made
+
+
+def chain(operand: Any, parents: Mapping[int, Any]) -> Any:
+    """Return all of ``a and b and c``, which LibCST has as one operation in another."""
+    top = parents[id(operand)]
+    kind = type(top.operator)
+    while not top.lpar and isinstance(above := parents.get(id(top)), cst.BooleanOperation):
+        if above.left is not top or type(above.operator) is not kind:
+            break
+        top = above
+    return top
+
+
+def operands(top: cst.BooleanOperation) -> list[cst.BooleanOperation]:
+    """Return the operations of a chain, from the outermost on."""
+    found, below = [top], top.left
+    while isinstance(below, cst.BooleanOperation) and not below.lpar:
+        if type(below.operator) is not type(top.operator):
+            break
+        found.append(below)
+        below = below.left
+    return found
+
+
+def put_last(top: Any, old: Any, moved: Sequence[Any]) -> Any:
+    """Return a chain with operands, ``moved`` of the ``old`` chain, behind the others."""
+    before, now = operands(old), operands(top)
+    names = [before[-1].left, *(o.right for o in reversed(before))]
+    values = [now[-1].left, *(o.right for o in reversed(now))]
+    last = [id(m) for m in moved]
+    pairs = sorted(zip(names, values, strict=True), key=lambda pair: id(pair[0]) in last)
+    made = pairs[0][1]
+    for operation, (_, value) in zip(reversed(now), pairs[1:], strict=True):
+        made = operation.with_changes(left=made, right=value)
+    return made
 
 
 def _bound(node: cst.Expr | cst.Assign, target: Any) -> cst.Assign:

@@ -79,6 +79,11 @@ def binds_like(node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
     return type(node) is type(other) and one is two
 
 
+def needs_none(new: cst.BaseExpression, old: cst.BaseExpression) -> bool:
+    """Return whether parentheses that an old expression needed are superfluous around a new one."""
+    return isinstance(new, _ATOMS) and not isinstance(old, _ATOMS)
+
+
 def is_enclosed(node: cst.BaseExpression) -> bool:
     """Return whether an expression has parentheses of its own."""
     return bool(node.lpar)

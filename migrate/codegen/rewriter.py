@@ -20,7 +20,15 @@ from migrate.codegen import parts as node_parts
 from migrate.codegen.blocks import Run, trailing, with_trailing
 from migrate.codegen.composing import Composing, Content, Fill
 from migrate.codegen.emitted import Emitted, emitted
-from migrate.codegen.precedence import Slot, bare, binds_like, in_parentheses, is_loose, slot_of
+from migrate.codegen.precedence import (
+    Slot,
+    bare,
+    binds_like,
+    in_parentheses,
+    is_loose,
+    needs_none,
+    slot_of,
+)
 from migrate.codegen.targets import decorates
 from migrate.codegen.templates import (
     Line,
@@ -78,24 +86,17 @@ class Rewriter(Composing):
         """Return a node with the edits of it and in it."""
         if id(node) in self.own:
             return self.made(node, 0)
-        if id(node) in self.lifted:
-            return self._recomposed(node)
         return self.inner(node) if id(node) in self.dirty else node
 
     def made(self, node: Any, level: int) -> Any:
         """Return what the edits of an expression make of it, from the outermost on."""
         own = self.own.get(id(node), ())
         if level >= len(own):
-            return self._recomposed(node) if id(node) in self.lifted else self.inner(node)
+            return self.inner(node)
         edit = own[level]
         last = level + 1 >= len(own) or isinstance(edit, Wrap)
         below = level if last else len(own) - 1  # what another edit owns as well is a fault
         return self._of_parts(node, self._expanded(edit, below), edit.site.span)
-
-    def _recomposed(self, node: Any) -> Any:
-        span = self.tree.span(node)
-        own = self.own.get(id(node))
-        return self._of_parts(node, self._parts(span, own[-1] if own else None, node), span)
 
     def _of_parts(self, node: Any, parts: Sequence[Content], place: Span) -> Any:
         text, puts = self._template(parts)
@@ -109,7 +110,7 @@ class Rewriter(Composing):
         found = filled(template, puts, held)
         own = isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Lambda))
         around = node.lpar[:-1] if own else node.lpar
-        if around:
+        if around and not needs_none(found, node):
             behind = node.rpar[len(node.rpar) - len(around) :]
             found = found.with_changes(lpar=(*around, *found.lpar), rpar=(*found.rpar, *behind))
         self._is_from(found, place)
@@ -175,6 +176,8 @@ class Rewriter(Composing):
         if id(node) in self.quoted:
             changes["value"] = self._requoted(node)
         made = node.with_changes(**changes) if changes else node
+        if id(node) in self.moved:
+            made = node_parts.put_last(made, node, self.moved[id(node)])
         for edit in self.added.get(id(node), ()):
             made = self._with_part(made, edit)
         if made is not node:
@@ -257,9 +260,7 @@ class Rewriter(Composing):
         if isinstance(child, cst.IndentedBlock):
             return self.block(child) if id(child) in self.dirty else child
         if isinstance(child, cst.SimpleStatementSuite):
-            return self._suite(child) if id(child) in self.dirty | self.lifted else child
-        if id(child) in self.headers:
-            return self._headed(child)
+            return self._suite(child) if id(child) in self.dirty else child
         new = self.rebuilt(child)
         if new is child or not isinstance(new, cst.BaseExpression) or new.lpar:
             return new
@@ -413,24 +414,11 @@ class Rewriter(Composing):
 
     def statement(self, node: Any) -> list[Line]:
         """Return what becomes of one statement by the edits in it."""
-        if id(node) in self.headers:
-            return [self._headed(node)]
-        if isinstance(node, cst.SimpleStatementLine) or id(node) in self.lifted:
+        if isinstance(node, cst.SimpleStatementLine):
             return self._line(node)
         return [self.inner(node)] if id(node) in self.dirty else [node]
 
     def _line(self, node: Any) -> list[Line]:
-        if id(node) in self.lifted:
-            span = self.tree.span(node)
-            text, puts = self._template(self._parts(span, None, node, True))
-            indent = self._indent(node)
-            template = lines(indent + text, indent, self.source.newline) or (None,)
-            if template[-1] is None or isinstance(template[-1], cst.EmptyLine):
-                self._fail(span.start, f"no statement: {text}")
-                return [node]
-            found = filled_lines(template, puts)
-            self._is_from(found[-1], span)
-            return [*found[:-1], self._ended(found[-1], trailing(node))]
         if id(node) not in self.dirty:
             return [node]
         body = self._smalls(node)
@@ -438,18 +426,20 @@ class Rewriter(Composing):
             return []
         made = node.with_changes(body=body)
         self._is_from(made, self.tree.span(node))
-        return [made]
+        return self._on_lines(made, node) if id(node) in self.split else [made]
+
+    def _on_lines(self, made: Any, node: Any) -> list[Any]:
+        """Return the statements of a line on lines of their own."""
+        found = node_parts.split(made)
+        for small, line in zip(made.body, found, strict=True):
+            self.same(small, line.body[0])
+        return found
 
     def _suite(self, node: Any) -> Any:
-        if id(node) in self.lifted:
-            span = self.tree.span(node)
-            text, puts = self._template(self._parts(span, None, node, True))
-            template = lines(text, "", self.source.newline)
-            if template is None or len(template) != 1:
-                self._fail(span.start, f"no statement: {text}")
-                return node
-            return node.with_changes(body=filled_lines(template, puts)[0].body)
-        return node.with_changes(body=self._smalls(node))
+        made = node.with_changes(body=self._smalls(node))
+        if id(node) in self.split:
+            return cst.IndentedBlock(self._on_lines(made, node))
+        return made
 
     def _smalls(self, node: Any) -> tuple[Any, ...]:
         """Return the statements of one line."""
@@ -500,25 +490,6 @@ class Rewriter(Composing):
         code = cst.Module([]).code_for_node
         value, target = code(bare(new.value)), code(bare(new.targets[0].target))
         return _tree(value.strip()) == _tree(target.strip())
-
-    def _headed(self, node: Any) -> Any:
-        """Return a compound statement, or a part of one, with a header that is written anew."""
-        span = self.tree.span(node)
-        head = self._parts(Span(span.start, self.colon(node)), None, node, True)
-        text, puts = self._template(head)
-        before, field = _HEAD.get(type(node), ("", ""))
-        template = lines(f"{before}{text}: pass", "", self.source.newline)
-        if template is None:
-            self._fail(span.start, f"no header: {text}")
-            return self.inner(node)
-        made = filled_lines(template, puts)[-1]
-        if field:
-            found = getattr(made, field)
-            made = found[0] if isinstance(found, (tuple, list)) else found
-        below = self.inner(node)
-        made = made.with_changes(**{k: getattr(below, k) for k in _BELOW if hasattr(below, k)})
-        self._is_from(made, span)
-        return made
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -573,18 +544,6 @@ class Rewriter(Composing):
         below = [bisect.bisect_left(marks, (span.end, 0)) for span in self.gone]
         behind = zip(self.gone, below, strict=True)
         return sorted([*marks, *((s.start, marks[i][1]) for s, i in behind if i < len(marks))])
-
-
-# what a header is behind, and the field in which the parsed text has it
-_HEAD: dict[type, tuple[str, str]] = {
-    cst.ExceptHandler: ("try: pass\n", "handlers"),
-    cst.ExceptStarHandler: ("try: pass\n", "handlers"),
-    cst.Else: ("if 1: pass\n", "orelse"),
-    cst.Finally: ("try: pass\n", "finalbody"),
-    cst.MatchCase: ("match 1:\n ", "cases"),
-}
-_BELOW = ("body", "orelse", "finalbody", "handlers", "decorators", "leading_lines",
-          "lines_after_decorators", "whitespace_before_colon")  # fmt: skip
 
 
 def _tree(text: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +17,6 @@ from migrate.syntax.concrete import Concrete, fields
 from migrate.syntax.source import Source
 
 _BLOCKS = (cst.Module, cst.IndentedBlock)
-HEADED = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With, cst.Try,
-          cst.TryStar, cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler,
-          cst.MatchCase)  # fmt: skip
 _ITEMS = (cst.Decorator, cst.Arg, cst.Param, cst.Element, cst.SubscriptElement)
 
 
@@ -44,9 +40,8 @@ def touched(edits: Sequence[Edit]) -> list[Span]:
 class Targets:
     """The edits of one file, by the node that each changes.
 
-    An edit of an expression or of whole statements replaces these. What lies between nodes or in a
-    part of one (a list of bases, two items of an index) is *lifted*: the smallest node around it is
-    written anew, from its text with the nodes in it.
+    An edit of an expression or of whole statements replaces these; one of a part (a base, a
+    parameter, lines beside a statement) names the node that has it. All else is a fault.
     """
 
     def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
@@ -64,11 +59,11 @@ class Targets:
         self.placed: set[int] = set()  # edits before or after a statement
         self.dropped: set[int] = set()  # items of lists, and operands of and and or
         self.added: dict[int, list[Added]] = {}  # edits of parts, by the node that has them
+        self.split: set[int] = set()  # lines of several statements
+        self.moved: dict[int, list[Any]] = {}  # operands that go behind the others
         self.beside: dict[int, list[Added]] = {}  # statements on the line of a small one
         self.items: dict[int, Edit] = {}  # arguments that become others
         self.quoted: dict[int, list[Edit]] = {}  # edits in texts: annotations in quotes
-        self.lifted: set[int] = set()
-        self.headers: set[int] = set()
         self.target: dict[int, Any] = {}  # by edit: the expression that it replaces
         self.dirty: set[int] = set()
         self.failed: list[tuple[int, str]] = []
@@ -119,17 +114,27 @@ class Targets:
             self.quoted.setdefault(id(text), []).append(edit)
             self._touch(text, True)
             return
-        self._lift(edit)
+        self._fail(span.start, f"an edit of no node: {self._text_of(edit)}")
 
     def _part(self, edit: Added) -> None:
         """Take note of an edit of a part of a node."""
         found = self.tree.at.get(edit.node, ())
-        node = next((n for n in found if parts.holds(edit.part, n)), None)
+        held = (n for n in found if parts.holds(edit.part, n, self.tree.parents))
+        node = next(held, None)
         if node is None:
             self._fail(edit.site.span.start, f"no node has {edit.part.value}")
             return
-        if edit.part in parts.LINES:
+        if edit.part is Part.LINES:
+            self.split.add(id(self.tree.parents[id(node)]))
+            self._touch(node)
+            return
+        if edit.part in parts.BESIDE:
             self._beside(edit, node)
+            return
+        if edit.part is Part.OPERAND:
+            top = parts.chain(node, self.tree.parents)
+            self.moved.setdefault(id(top), []).append(node)
+            self._touch(top, True)
             return
         self.added.setdefault(id(node), []).append(edit)
         self._touch(node, True)
@@ -222,7 +227,6 @@ class Targets:
 
     def _insertion(self, edit: Edit) -> None:
         text, offset = self._text_of(edit), edit.site.span.start
-        newline = self.source.newline
         if text.rstrip(" \t").endswith("\n"):
             found = self._line_for(text, offset)
             if found is not None and (decorates(text) or found[1] == CLAUSE):
@@ -246,8 +250,7 @@ class Targets:
                     self.placed.add(id(edit))
                     self._touch(block, True)
                     return
-        del newline
-        self._lift(edit)
+        self._fail(offset, f"lines at no statement: {text}")
 
     def _line_for(self, text: str, offset: int) -> tuple[Any, int, int | None] | None:
         """Return the block, the statement and the line above it before which lines are put."""
@@ -271,70 +274,15 @@ class Targets:
         parts = edit.parts or ()
         return "".join(p if isinstance(p, str) else self.source.text(p.span) for p in parts)
 
-    def _lift(self, edit: Edit) -> None:
-        """Let the smallest node around an edit be written anew."""
-        node = self._around(edit.site.span)
-        if node is None:
-            self._fail(edit.site.span.start, "an edit of no node")
-            return
-        if isinstance(node, HEADED) and edit.site.span.end <= self.colon(node):
-            self.headers.add(id(node))
-            self._touch(node, True)
-        elif isinstance(node, HEADED):
-            chain = (node, *self.tree.ancestors(node))
-            block = next(i for i, n in enumerate(chain) if isinstance(n, _BLOCKS))
-            self.lifted.add(id(chain[block - 1]))
-            self._touch(chain[block - 1])
-        elif isinstance(node, cst.BaseExpression):
-            self.lifted.add(id(node))
-            self._touch(node)
-        else:
-            line = self.tree.parents[id(node)] if isinstance(node, cst.BaseSmallStatement) else node
-            self.lifted.add(id(line))
-            self._touch(line)
-
-    def _around(self, span: Span) -> Any:
-        best, size, empty = None, 1 << 62, span.start == span.end
-        kinds = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseStatement, *HEADED)
-        for place, nodes in self.tree.at.items():
-            start, end = place
-            if not (start <= span.start and span.end <= end) or end - start >= size:
-                continue
-            for node in nodes:
-                if not isinstance(node, kinds):
-                    continue
-                strict = start < span.start and span.end < end
-                if isinstance(node, cst.BaseExpression) and (
-                    (empty and not strict) or (not empty and place == span)
-                    or not self._can_be_lifted(node)
-                ):  # fmt: skip
-                    continue
-                best, size = node, end - start
-        return best
-
-    def _can_be_lifted(self, node: Any) -> bool:
-        parent = self.tree.parents[id(node)]
-        return not isinstance(parent, (cst.ImportFrom, cst.ImportAlias))
-
     def _fail(self, offset: int, what: str) -> None:
         what = " ".join(what.split())[:80]
         self.failed.append((offset, f"the output does not compile: {what}"))
-
-    def _from(self, start: int, end: int) -> Iterator[Edit]:
-        for index in range(bisect.bisect_left(self.starts, start), len(self.order)):
-            if self.starts[index] > end:
-                return
-            yield self.order[index]
 
     def _indent(self, node: Any) -> str:
         for holder in self.tree.ancestors(node):
             if isinstance(holder, _BLOCKS):
                 return self.blocks.indents.get(id(holder), "")
         return ""
-
-    def colon(self, node: Any) -> int:
-        """Return where the colon of a header is."""
-        return self.tree.begins[id(node.body)] - 1
 
 
 def decorates(text: str) -> bool:

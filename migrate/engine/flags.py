@@ -28,9 +28,9 @@ from enum import Enum
 from itertools import pairwise
 
 from migrate.analysis.types.kinds import is_all, without_none
-from migrate.codegen.substitution import piece
+from migrate.codegen.substitution import added, piece
 from migrate.engine import caught
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site, Span
 from migrate.rules.graph import unbound
 from migrate.rules.inside_text import fitted
 from migrate.rules.members import ASKED
@@ -437,12 +437,11 @@ def _call(scene: Scene, mark: Mark) -> Iterator[Edit]:
     place = mark.place
     if not isinstance(getattr(place, "ctx", ast.Load()), ast.Load):
         made += f".{getattr(place, 'attr', 'value')}"  # nothing can be assigned to a call
-    if rest := _asked_first(scene, place):
-        first, last = scene.source.span(rest[0]), scene.source.span(rest[-1])
-        is_and = isinstance(getattr(scene.parent(place), "op", None), ast.And)
-        span = Span(scene.source.span(place).start, last.end)
-        parts = (Piece(Span(first.start, last.end)), " and " if is_and else " or ", made)
-        yield Guard(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
+    around = scene.parent(place)
+    if isinstance(around, ast.BoolOp) and _asked_first(scene, place):
+        site, needs = _at(mark, scene.source.span(place)), frozenset((root,))
+        last = added(scene.source, site, place, Part.OPERAND)
+        yield from Guard(site, Outcome.FLAGGED, (made,), needs=needs, also=(last,)).each()
     else:
         yield _edit(scene, mark, place, made, root)
 

@@ -120,12 +120,14 @@ class Edit:
 class Part(str, Enum):
     """A part of a node that Python's own tree has no node for."""
 
+    LINES = "lines of their own for the statements of a line"
     BEFORE = "lines before a statement"
     BEHIND = "lines behind a statement"
     DECORATOR = "a decorator above those of a definition"
     BASE = "one more base of a class"
     PARAMETER = "a first parameter of a function"
     SECOND = "a parameter behind the first of a function"
+    OPERAND = "an operand of and or or, which goes behind the others"
     FIRST = "a first argument of a call"
     LAST = "a last argument of a call"
     TARGET = "one more target of what a statement computes"

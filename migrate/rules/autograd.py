@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.analysis.cfg import Role, Why
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
+from migrate.codegen.substitution import added, piece
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span, Wrap
+from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Wrap
 from migrate.rules import data_attribute, decorators
 from migrate.rules.leaking import (
     asks_in_function,
@@ -42,7 +43,7 @@ from migrate.rules.stopped import (
 from migrate.sites.buffer_gradients import carries, is_data, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, commented_end, first_start, statements
+from migrate.syntax.lines import statements
 
 _CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
@@ -162,17 +163,6 @@ def _decorates(scene: Scene, node: ast.expr) -> str:
     return bare if bare in decorators.BARE else quiet(scene, node)
 
 
-def _silent(
-    scene: Scene,
-    node: ast.AST,
-    span: Span,
-    parts: tuple[str | Piece, ...],
-    needs: frozenset[str] = frozenset(),
-) -> Edit:
-    line = scene.source.line_of(span.start)
-    return Edit(Site("torch.no_grad", span, line, 1), Outcome.CONVERTED, parts, needs=needs)
-
-
 def _differentiated(scene: Scene, node: ast.AST) -> bool:
     """Whether the code may lie on the way of a gradient: in a function that sets nothing up."""
     function = scene.function(node)
@@ -202,13 +192,12 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
             continue  # a variable of a function inside
         read = item.id in copied or facts.read_after(item.id, node)
         if read and id(item) in own and (cast := _cast_of(scene, item)):
-            yield _cut(scene, node, scene.statement(item), item.id, 0, cast)
+            yield _cut(scene, node, scene.statement(item), item.id, cast)
             kept.add(item.id)
         elif id(item) in same:
             kept.add(item.id)  # no value is computed: it has the gradient that it had
         elif read and (is_all(scene.kind(item), "Tensor") or _may_carry(scene, item, node)):
             stores.setdefault(item.id, []).append(item)
-    end = commented_end(scene.source, node.body[-1])
     behind = []  # text at one place is kept in this order: what is deeper comes first
     for name, places in stores.items():
         inside = all(id(place) in own for place in places)
@@ -224,7 +213,7 @@ def _cut_names(scene: Scene, node: ast.With) -> Iterator[Edit]:
                 elif isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
                     yield _cut(scene, node, statement, name)
         elif not isinstance(node.body[-1], (ast.Return, ast.Raise)):
-            behind.append(_cut(scene, node, node, name, end))
+            behind.append(_cut(scene, node, node, name))
     yield from _cut_returns(scene, node)
     yield from behind
 
@@ -243,23 +232,16 @@ def _cast_of(scene: Scene, target: ast.Name) -> str:
     return held.id if tensors and isinstance(held, ast.Name) else ""
 
 
-def _cut(
-    scene: Scene, block: ast.With, after: ast.stmt, name: str, end: int = 0, cast: str = ""
-) -> Edit:
+def _cut(scene: Scene, block: ast.With, after: ast.stmt, name: str, cast: str = "") -> Edit:
     """``name = ops.stop_gradient(name)`` behind a statement of a block that moves left.
 
     ``cast``: the variable that it is itself where it has its dtype.
     """
-    source = scene.source
     text, root = _cutting(scene, block, name)
-    end = end or commented_end(source, after)
-    start, line = source.span(after).start, source.line_start(after.lineno)
-    if before(source, start).strip():  # behind a colon
-        start, line = source.span(block).start, source.line_start(block.lineno)
-    indent = Piece(Span(line, start))  # what goes with the headers around it goes here as well
     value = f"{cast} if {cast}.dtype == {name}.dtype else {text}({name})" if cast else ""
-    parts = (source.newline, indent, f"{name} = {value or f'{text}({name})'}")
-    return _silent(scene, block, Span(end, end), parts, frozenset((root,)))
+    made = f"{name} = {value or f'{text}({name})'}"
+    cut = added(scene.source, scene.site("torch.no_grad", block), after, Part.BEHIND, made)
+    return replace(cut, needs=frozenset((root,)))
 
 
 def _cutting(scene: Scene, block: ast.AST, name: str) -> tuple[str, str]:
@@ -290,13 +272,11 @@ def _may_carry(scene: Scene, node: ast.expr, block: ast.AST) -> bool:
 
 def _cut_first(scene: Scene, header: ast.For, name: str) -> Edit:
     """``name = ops.stop_gradient(name)`` as the first statement of a loop that binds it."""
-    source, first = scene.source, header.body[0]
+    first = header.body[0]
     text, root = scene.spelling.local("mindspore.ops.stop_gradient")
-    start, line = first_start(scene.source, first), source.line_start(first.lineno)
-    beside = before(source, start).strip()  # behind a colon
-    rest = ("; ",) if beside else (source.newline, Piece(Span(line, start)))
-    parts = (f"{name} = {text}({name})", *rest)
-    return _silent(scene, first, Span(start, start), parts, frozenset((root,)))
+    site, line = scene.site("torch.no_grad", first), f"{name} = {text}({name})"
+    cut = added(scene.source, site, first, Part.BEFORE, line)
+    return replace(cut, needs=frozenset((root,)))
 
 
 def _leaves_early(scene: Scene, name: str, node: ast.With) -> bool:

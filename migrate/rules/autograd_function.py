@@ -9,7 +9,6 @@ from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, inside, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site, Span
-from migrate.rules.classes import name_span
 from migrate.rules.function_blueprint import (
     FUNCTION,
     SAVED,
@@ -133,9 +132,8 @@ def _static(scene: Scene, node: ast.FunctionDef) -> Iterator[Edit]:
 def _construct(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     """``forward(ctx, x)`` is ``construct(self, x)``, without what it keeps for later."""
     forward, ctx = plan.forward, plan.ctx[0]
-    yield _edit(scene, forward, name_span(scene, forward), "construct")
-    first = scene.source.span(forward.args.args[0]).start
-    yield _edit(scene, forward, Span(first, first + len(ctx.encode())), "self")
+    yield _edit(scene, forward, scene.source.name_span(forward), "construct")
+    yield _edit(scene, forward, scene.source.name_span(forward.args.args[0]), "self")
     for statement in forward.body:
         attribute = stored(statement, ctx)
         if call_on(statement, ctx) or (attribute and attribute not in plan.read):
@@ -165,7 +163,7 @@ def _gone(scene: Scene, statement: ast.stmt) -> Removal:
 def _bprop(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     """``backward(ctx, g)`` is ``bprop(self, x, out, g)``."""
     backward = plan.backward
-    yield _edit(scene, backward, name_span(scene, backward), "bprop")
+    yield _edit(scene, backward, scene.source.name_span(backward), "bprop")
     single = len(plan.grads) == 1
     gradient = plan.grads[0] if single else "gradients"
     parts = ", ".join(("self", *plan.inputs, plan.out, gradient))
@@ -193,10 +191,8 @@ def _is_same(statement: ast.stmt, plan: Blueprint) -> bool:
 
 def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     """What bprop binds before the first statement of backward."""
-    source, body = scene.source, plan.backward.body
+    body = plan.backward.body
     first = body[1] if ast.get_docstring(plan.backward) is not None and len(body) > 1 else body[0]
-    start = source.line_start(first.lineno)
-    indent = source.text(Span(start, source.span(first).start))
     lines: list[Parts] = []
     vararg = plan.backward.args.vararg
     if vararg is not None:
@@ -212,12 +208,13 @@ def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
             assert isinstance(statement, ast.Assign)
             name = plan.names[attribute]
             same = isinstance(statement.value, ast.Name) and statement.value.id == name
-            lines.append([] if same else [f"{name} = ", piece(source, statement.value)])
+            lines.append([] if same else [f"{name} = ", piece(scene.source, statement.value)])
         else:
-            lines.append([Piece(source.span(statement))])
+            lines.append([Piece(scene.source.span(statement))])
     for line in lines:
         if line:
-            yield _edit(scene, first, Span(start, start), indent, *line, source.newline)
+            site = scene.site(FUNCTION[0], first)
+            yield added(scene.source, site, first, Part.BEFORE, *line)
 
 
 def _saved_tuple(scene: Scene, plan: Blueprint, statement: ast.stmt) -> Parts:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import without_none
-from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Span
+from migrate.codegen.substitution import added
+from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Span
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.module_members import TRAIN
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, first_start, step_of, token
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import is_super
 
 
@@ -20,21 +21,13 @@ def forward(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
     """Rename ``forward`` of a Module, and what binds that name, to ``construct``."""
     base, new = scene.site("torch.nn.Module.forward", node), "construct"
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        span = name_span(scene, node)
+        span = scene.source.name_span(node)
     else:
         span = scene.source.span(node)
         new = f'"{new}"' if isinstance(node, ast.Constant) else new
     line = scene.source.line_of(span.start)
     site = Site(base.name, span, line, span.start - scene.source.line_start(line) + 1)
     return Edit(site, Outcome.CONVERTED, (new,), "torch.nn.Module.forward")
-
-
-def name_span(scene: Scene, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
-    """The bytes of a function's name."""
-    begin, first = scene.source.span(node).start, first_start(scene.source, node.body[0])
-    found = token(scene.source, begin, first, node.name)
-    assert found is not None
-    return found
 
 
 @rewrites()
@@ -72,16 +65,13 @@ def delegates(scene: Scene) -> Iterator[Edit]:
         if not above or not read or not isinstance(body, list):
             continue
         first = body[1] if len(body) > 1 and ast.get_docstring(method.node) else body[0]  # type: ignore[arg-type]
-        start, source = scene.source.span(first).start, scene.source
-        indent = before(source, start)
-        if indent.strip():
+        if not begins_line(scene.source, first):
             continue
         members = ", ".join(f'"{m}"' for m in sorted(read))
-        lines = (f"if {name} in ({members},):",
-                 f"{indent}{step_of(indent)}return super().__getattr__({name})",
-                 indent)  # fmt: skip
-        site = Site("__getattr__", Span(start, start), first.lineno, first.col_offset + 1)
-        yield Edit(site, Outcome.CONVERTED, (source.newline.join(lines),))
+        asked, given = f"if {name} in ({members},):", f"return super().__getattr__({name})"
+        text = f"{asked}{scene.source.newline}    {given}"
+        site = scene.site("__getattr__", first)
+        yield added(scene.source, site, first, Part.BEFORE, text)
 
 
 def _uses(node: ast.AST, name: str) -> bool:
@@ -89,8 +79,7 @@ def _uses(node: ast.AST, name: str) -> bool:
 
 
 def _rename(scene: Scene, node: ast.AST, first: ast.arg) -> Iterator[Edit]:
-    start = scene.source.span(first).start
-    yield _text_edit(scene, first, Span(start, start + len(first.arg.encode())))
+    yield _text_edit(scene, first, scene.source.name_span(first))
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and inner.id == first.arg:
             yield _text_edit(scene, inner, scene.source.span(inner))
@@ -115,9 +104,9 @@ def own_name(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
             return Refusal(site, "API113", why, "give the child another name", keep=True)
         return Edit(site, Outcome.KEPT, None)
     if name == TRAIN:
-        place = Site(name, _span(scene, node, own), site.line, site.column)
+        place = Site(name, scene.source.name_span(node), site.line, site.column)
         return Edit(place, Outcome.CONVERTED, ("set_train",), name)
-    span = _span(scene, node, own)
+    span = scene.source.name_span(node)
     place = Site(name, span, site.line, site.column)
     return Edit(place, Outcome.CONVERTED, (free_name(scene, own),), note=NOTE)
 
@@ -129,13 +118,6 @@ def free_name(scene: Scene, name: str) -> str:
     while any(name in c.methods or name in c.stores for c in classes):
         name += "_"
     return name
-
-
-def _span(scene: Scene, node: ast.AST, name: str) -> Span:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return name_span(scene, node)
-    span = scene.source.span(node)
-    return Span(span.end - len(name.encode()), span.end)
 
 
 def _is_child(scene: Scene, node: ast.AST, name: str) -> bool:

@@ -387,11 +387,11 @@ def _edit(
     if cotangent is not None:
         result = ["(", *result, " * ", piece(source, cotangent), ").sum()"]
     parts += [*deep, "return ", *result, newline, begin]
-    before, behind = source.span(gone)
-    parts += [Piece(Span(source.span(statement).start, before)), text, Piece(Span(behind, end))]
+    parts.append(Piece(source.span(statement)))
+    taken = Edit(site.at(source.span(gone)), Outcome.CONVERTED, (text,))
     return Edit(
         site.at(Span(start, end)), Outcome.CONVERTED, tuple(p for p in parts if p),
-        chosen.row.key, frozenset(needs), chosen.row.note,
+        chosen.row.key, frozenset(needs), chosen.row.note, also=(taken,),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Decision, Edit, Outcome, Piece, Site, Span
+from migrate.records.outcomes import Decision, Edit, Outcome, Piece, Site, Wrap
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import records
 from migrate.rules.registry import revises, rewrites
@@ -149,11 +149,8 @@ def kept(scene: Scene, node: ast.AST, made: Decision) -> Decision:
     span, source = scene.source.span(value), scene.source
     tail = f".astype({target.id}.dtype)"
     if made.parts is None and isinstance(node, ast.AugAssign):
-        whole = source.span(node)
-        site = replace(made.site, span=whole)
-        head = Piece(Span(whole.start, span.start))
-        parts: tuple[str | Piece, ...] = (head, piece(source, value), tail)
-        return replace(made, site=site, outcome=Outcome.CONVERTED, parts=parts)
+        site, around = replace(made.site, span=span), (piece(source, value), tail)
+        return Wrap(site, Outcome.CONVERTED, around, made.row, made.needs, made.note)
     found: list[str | Piece] = []
     for part in made.parts or ():
         held = isinstance(part, Piece) and source.text(part.span) == source.text(span)

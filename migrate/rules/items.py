@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span, Wrap
+from migrate.records.outcomes import Edit, Outcome, Piece, Site, Wrap
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
 from migrate.rules.graph import scope
@@ -58,9 +58,9 @@ def _copied(
     assert isinstance(target.expr, ast.Attribute)
     source, statement = scene.source, scene.statement(place)
     inner: ast.expr = place
+    index: Parts = ()
     while isinstance(inner, ast.Subscript):
-        inner = inner.value
-    index = Piece(Span(source.span(inner).end, source.span(place).end))
+        index, inner = ("[", piece(source, inner.slice), "]", *index), inner.value
     indent = indentation(source, statement)
     name = _name(scene, target.expr.attr)
     text, root = scene.spelling.local("helpers.assign")
@@ -70,9 +70,9 @@ def _copied(
     value = tuple(  # self.bank[i].add(1) is of the copy as well
         part
         for old in value
-        for part in ((name, index) if isinstance(old, Piece) and old.span == own else (old,))
+        for part in ((name, *index) if isinstance(old, Piece) and old.span == own else (old,))
     )
-    parts = (f"{name} = ", held, ".copy()", *line, name, index, f" {sign} ", *value)
+    parts = (f"{name} = ", held, ".copy()", *line, name, *index, f" {sign} ", *value)
     parts = (*parts, *line, f"{text}(", held, f", {name})")
     return _edit(scene, site, parts, needs | {root}, statement)
 

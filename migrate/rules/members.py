@@ -10,11 +10,11 @@ import ast
 
 from migrate.analysis.types.kinds import TENSOR, having, is_all
 from migrate.analysis.types.recorded import is_plain
-from migrate.codegen.substitution import Renderer, piece, shown
+from migrate.codegen.substitution import Renderer, inside, piece, shown
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
@@ -183,10 +183,8 @@ def _passed_on(
     if not target.startswith("helpers.") or names != wanted:
         return None
     text, root = scene.spelling.local(target)
-    start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
-    arguments = Piece(Span(start, scene.source.span(call).end - 1))
-    place = site.at(scene.source.span(call))
-    parts = (f"{text}(", piece(scene.source, node.value), ", ", arguments, ")")
+    place, given = site.at(scene.source.span(call)), inside(scene.source, call)
+    parts = (f"{text}(", piece(scene.source, node.value), ", ", *given, ")")
     return Edit(place, Outcome.HELPER, parts, row.key, frozenset((root,)), row.note)
 
 
@@ -340,7 +338,7 @@ def _chosen(
     question: tuple[str | Piece, ...] = (f"{once} := ", given) if once else (given,)
     rest: tuple[str | Piece, ...] = (Piece(span),)
     if once:
-        rest = (f"{once}.{node.attr}(", *_arguments(scene, call), ")")
+        rest = (f"{once}.{node.attr}(", *inside(scene.source, call), ")")
     parts: tuple[str | Piece, ...] = ()
     needs: frozenset[str] = frozenset()
     for place, (edit, target) in enumerate(forms):
@@ -365,16 +363,6 @@ def _chosen(
         question = (once,) if once else question
     parts = (*parts, *rest)
     return Edit(first.site, first.outcome, parts, first.row, needs, first.note or _EITHER)
-
-
-def _arguments(scene: Scene, call: ast.Call) -> tuple[Piece, ...]:
-    """Return what stands between the parentheses of a call."""
-    if not call.args and not call.keywords:
-        return ()
-    start = scene.source.span((call.args or [call.keywords[0].value])[0]).start
-    if not call.args:
-        start = scene.source.span(call.keywords[0]).start
-    return (Piece(Span(start, scene.source.span(call).end - 1)),)
 
 
 def _named(scene: Scene, node: ast.Attribute) -> str:

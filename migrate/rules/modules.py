@@ -11,7 +11,7 @@ from enum import Enum
 
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
 from migrate.rules.alias_walk import summary
 from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written, shares
@@ -260,12 +260,8 @@ def _renamed(scene: Scene, node: ast.Attribute, name: str, target: str) -> Edit:
     site = scene.site(name, node)
     if node.attr == target:
         return Edit(site, Outcome.KEPT, None, name)
-    receiver = scene.source.span(node.value)
-    whole = scene.source.span(node)
-    gap = scene.source.text(Span(receiver.end, whole.end - len(node.attr.encode())))
-    lead = scene.source.text(Span(whole.start, receiver.start))
-    parts = (lead, piece(scene.source, node.value), gap, target)
-    return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])
+    place = site.at(scene.source.name_span(node))
+    return Edit(place, Outcome.CONVERTED, (target,), name.rpartition(".")[0])
 
 
 NAME = "torch.nn.Module.modules"

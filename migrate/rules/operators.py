@@ -18,7 +18,7 @@ from migrate.analysis.types.python_results import is_of_elements
 from migrate.codegen.substitution import Renderer, piece
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.calling import template_of
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.operator_names import OPERATORS, wide_number
@@ -118,12 +118,8 @@ def _left_of_tensor(scene: Scene, site: Site, node: ast.BinOp) -> Edit | Refusal
             "an array stands on the left of a Tensor: numpy would compute it, without gradient",
             "make a Tensor of it",
         )
-    span, whole = scene.source.span(left), scene.source.span(node)
-    inner, rest = Piece(span), Piece(Span(span.end, whole.end))
-    if whole.start < span.start:  # it stands in parentheses
-        parts = ("float", Piece(Span(whole.start, span.start)), inner, rest)
-        return Edit(site, Outcome.CONVERTED, parts)
-    return Edit(site, Outcome.CONVERTED, ("float(", inner, ")", rest))
+    number = piece(scene.source, left)
+    return Edit(site.at(number.span), Outcome.CONVERTED, ("float(", number, ")"))
 
 
 def _gives_number(scene: Scene, node: ast.expr) -> bool:

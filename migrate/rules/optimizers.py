@@ -197,7 +197,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
     """Give an optimizer the parameters that torch would train, without frozen ones."""
     if not _applies(scene, node, name):
         return None
-    span, site = scene.source.span(node), scene.site(name, node)
+    site = scene.site(name, node)
     call = scene.parent(node)
     assert isinstance(call, ast.Call)
     around = _optimizer(scene, call)
@@ -209,8 +209,7 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
         names = ", ".join(map(repr, left_out))
         parts = (f"{text}(", piece(scene.source, node.value), f", {names})")
         return Edit(place, Outcome.HELPER, parts, PARAMETERS, frozenset((root,)))
-    attribute = Span(span.end - len(node.attr), span.end)
-    place = Site(name, attribute, site.line, site.column)
+    place = site.at(scene.source.name_span(node))
     return Edit(place, Outcome.CONVERTED, ("trainable_params",), PARAMETERS)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, piece
-from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
@@ -39,7 +39,6 @@ from migrate.rules.written import (
 from migrate.sites.buffer_gradients import BUFFER, is_data
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before
 
 NOTHING: frozenset[str] = frozenset()
 _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
@@ -127,9 +126,8 @@ def _noted(scene: Scene, function: Function, text: str) -> Edit:
     assert isinstance(body, list)
     documented = ast.get_docstring(function.node) is not None  # type: ignore[arg-type]
     first = body[1 if documented and len(body) > 1 else 0]
-    source, start = scene.source, scene.source.span(first).start
-    site = scene.site("torch.Tensor.__iadd__", first).at(Span(start, start))
-    return Edit(site, Outcome.CONVERTED, (f"{text}{source.newline}{before(source, start)}",))
+    site = scene.site("torch.Tensor.__iadd__", first)
+    return added(scene.source, site, first, Part.BEFORE, text)
 
 
 def _kept_name(scene: Scene, node: ast.AugAssign, name: str) -> str:

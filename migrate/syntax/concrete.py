@@ -55,6 +55,7 @@ class Placing(CodegenState):
         self.at = 0
         self.places: dict[int, tuple[Node, int, int]] = {}
         self.parents: dict[int, Node] = {}
+        self.parentheses: dict[int, int] = {}  # where the left begin and the right end
         self.begins: dict[int, int] = {}  # right behind the colon of a header
         self.comments: list[str] = []  # a node of a template may stand in the tree twice
         self._open: list[tuple[Node, int]] = []
@@ -70,6 +71,8 @@ class Placing(CodegenState):
 
     def before_codegen(self, node: Node) -> None:
         if type(node) in _NO_PLACE:
+            if type(node) is cst.LeftParen:
+                self.parentheses[id(node)] = self.at
             return
         if self._open:
             self.parents[id(node)] = self._open[-1][0]
@@ -79,6 +82,8 @@ class Placing(CodegenState):
 
     def after_codegen(self, node: Node) -> None:
         if type(node) in _NO_PLACE:
+            if type(node) is cst.RightParen:
+                self.parentheses[id(node)] = self.at
             return
         _, start = self._open.pop()
         if type(node) is cst.Comment:
@@ -210,21 +215,24 @@ class Concrete:
             self.at.setdefault(span, []).append(node)
         for key, (node, _, _) in state.places.items():
             if isinstance(node, (cst.Tuple, cst.GeneratorExp)):
-                self.wholes[key] = self._with_parentheses(node, self.spans[key])
+                self.wholes[key] = self._with_parentheses(node, self.spans[key], state, at)
                 self.at.setdefault(self.wholes[key], []).append(node)
 
     def _placed(self, offset: int) -> int:
         """Return the offset in the source of one in the folded text."""
         return offset + self._longer[bisect.bisect_right(self._folded, offset) - 1]
 
-    def _with_parentheses(self, node: cst.Tuple | cst.GeneratorExp, span: Span) -> Span:
+    def _with_parentheses(
+        self, node: cst.Tuple | cst.GeneratorExp, span: Span, state: Placing, at: list[int] | None
+    ) -> Span:
         """Return the place of a tuple or generator as ast has it: with parentheses, if any."""
         data = self.source.data
         if not node.lpar and isinstance(node, cst.Tuple):
             return span
-        start, end = span
+        start = span.start
         if node.lpar:  # white space and comments may lie between
-            return Span(start - _width(node.lpar[-1]), end + _width(node.rpar[0]))
+            ends = (state.parentheses[id(p)] for p in (node.lpar[-1], node.rpar[0]))
+            return Span(*(self._placed(p if at is None else at[p]) for p in ends))
         call = self.parents.get(id(self.parents.get(id(node))))
         if isinstance(call, cst.Call):
             return Span(data.rfind(b"(", 0, start), self.spans[id(call)].end)
@@ -239,10 +247,6 @@ class Concrete:
         while parent is not None:
             yield parent
             parent = self.parents.get(id(parent))
-
-
-def _width(node: cst.LeftParen | cst.RightParen) -> int:
-    return len(cst.Module([]).code_for_node(node).encode())
 
 
 def bytes_of(text: str) -> list[int] | None:

@@ -83,6 +83,20 @@ class Source:
         end = self._starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
         return Span(self._starts[node.lineno - 1] + node.col_offset, end)
 
+    def name_span(self, node: ast.AST) -> Span:
+        """Return where the name of a definition, parameter or attribute stands."""
+        if isinstance(node, ast.Attribute):
+            end = self.span(node).end
+            return Span(end - len(node.attr.encode()), end)
+        start = self.span(node).start
+        if isinstance(node, ast.arg):
+            return Span(start, start + len(node.arg.encode()))
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        words = 2 if isinstance(node, ast.AsyncFunctionDef) else 1
+        found = re.compile(rb"(?:\w+(?:\s|\\)+){%d}" % words).match(self.data, start)
+        assert found is not None
+        return Span(found.end(), found.end() + len(node.name.encode()))
+
     def text(self, span: Span) -> str:
         return self.data[span.start : span.end].decode("utf-8")
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Piece, Site, Span
+from migrate.codegen.substitution import inside, piece
+from migrate.records.outcomes import Edit, Piece, Site
 from migrate.training import freezing
 from migrate.training.groups import Group, Unclear
 from migrate.training.lines import Parts, edit
@@ -166,8 +166,8 @@ def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
             continue
         assert isinstance(mark.call.func, ast.Attribute)
         owner = piece(source, mark.call.func.value)
-        given = [*mark.call.args, *mark.call.keywords]
-        more: list[str | Piece] = [p for a in given for p in (", ", Piece(source.span(a)))]
+        more = inside(source, mark.call)
+        more = [", ", *more] if more else []
         yield _edit(view, mark.call, (f"{name}(", owner, *more, ")"))
     marked = {id(mark.call) for mark in every}
     for act, call in _clips(view):
@@ -256,8 +256,8 @@ def _value(view: View, call: ast.Call, weight: Piece, read: Parts, own: str) -> 
         return (*head, "0)")
     if method in _VALUES:
         return (*head, piece(source, call.args[0]), ")")
-    given = Piece(Span(source.span(call.func).end, source.span(call).end))
-    return (*head, *read, f".{method.removesuffix('_')}", given, ")")
+    given = inside(source, call)
+    return (*head, *read, f".{method.removesuffix('_')}(", *given, "))")
 
 
 def _whole(view: View, node: ast.Attribute) -> tuple[ast.expr, ast.AST | None]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 
 from migrate.codegen.rewriter import emit
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
-from migrate.syntax.lines import before, first_start, indent_of
+from migrate.codegen.substitution import added
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Span
+from migrate.syntax.lines import shares_line
 from migrate.syntax.source import Source, read
 from migrate.training.effects import blocks
 from migrate.training.staged import Staged
@@ -26,7 +26,6 @@ def edit(source: Source, span: Span, parts: Parts) -> Edit:
 
 
 _WORD = b".backward("
-_STEP = 4  # columns of indentation for a body that stood on the line of its header
 
 
 def separated(sources: Mapping[str, Source]) -> dict[str, Staged]:
@@ -43,23 +42,9 @@ def separated(sources: Mapping[str, Source]) -> dict[str, Staged]:
 
 def _edits(source: Source) -> Iterator[Edit]:
     for block in _blocks(source.tree):
-        first = block[0]
-        start = first_start(source, first)
-        head = before(source, start)
-        shared = head.rstrip().endswith(":")
-        own = head[: len(head) - len(head.lstrip())]
-        indent = own + " " * _STEP if shared else indent_of(source, first)
-        if shared:
-            yield _break(source, start - len(head) + len(head.rstrip()), first, indent)
-        for one, other in pairwise(block):
-            if other.lineno == one.end_lineno:
-                yield _break(source, source.span(one).end, other, indent)
-
-
-def _break(source: Source, start: int, item: ast.stmt, indent: str) -> Edit:
-    span = Span(start, source.span(item).start)
-    site = Site("statement", span, item.lineno, item.col_offset + 1)
-    return Edit(site, Outcome.KEPT, (source.newline + indent,))
+        for item in block:
+            if shares_line(source, item):
+                yield added(source, source.site("statement", item), item, Part.LINES)
 
 
 def _blocks(tree: ast.Module) -> list[list[ast.stmt]]:

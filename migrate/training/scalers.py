@@ -14,7 +14,8 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 
 from migrate.codegen.rewriter import emit
-from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.codegen.substitution import added, piece
+from migrate.records.outcomes import Edit, Outcome, Part, Site, Span
 from migrate.syntax.lines import (
     above,
     comments,
@@ -112,14 +113,10 @@ def _is_cudas(source: Source, func: ast.expr) -> bool:
 
 def _asked_before(source: Source, block: ast.With, call: ast.Call) -> Iterator[Edit]:
     """Yield the edits that ask for the device in front of a block: a Cell holds no device."""
-    start = whole(source, block).start
-    site = Site("autocast", Span(start, start), block.lineno, block.col_offset + 1)
-    line = f"{indent_of(source, block)}{source.text_of(call)}\n"
-    yield Edit(site, Outcome.KEPT, (line,))
-    span = Span(source.span(call.func).end, source.span(call).end)
-    yield Edit(
-        Site("autocast", span, call.lineno, call.col_offset + 1), Outcome.KEPT, ('("cuda")',)
-    )
+    site = source.site("autocast", block)
+    yield added(source, site, block, Part.BEFORE, source.text_of(call))
+    parts = (piece(source, call.func), '("cuda")')
+    yield Edit(source.site("autocast", call), Outcome.KEPT, parts)
 
 
 def _without_effect(source: Source) -> Iterator[ast.With]:
@@ -254,11 +251,9 @@ def _site(source: Source, node: ast.Name) -> Site:
 def _never_none(source: Source, scope: ast.FunctionDef, name: str, own: str) -> Edit:
     """Return the edit that puts a scaler that is not enabled in the place of None."""
     first = scope.body[1 if ast.get_docstring(scope) and len(scope.body) > 1 else 0]
-    start = whole(source, first).start
     made = "torch.amp.GradScaler('cuda', enabled=False)"
-    line = f"{indent_of(source, first)}{own} = {made} if {name} is None else {name}\n"
-    site = Site("scaler", Span(start, start), first.lineno, first.col_offset + 1)
-    return Edit(site, Outcome.KEPT, (line,))
+    line = f"{own} = {made} if {name} is None else {name}"
+    return added(source, source.site("scaler", first), first, Part.BEFORE, line)
 
 
 def _is_cast(block: ast.With) -> bool:
@@ -294,9 +289,7 @@ def _let_out(source: Source, block: ast.With, told: list[ast.stmt]) -> Iterator[
     span = Span(whole(source, told[0]).start, whole(source, told[-1]).end)
     site = Site("autocast", span, told[0].lineno, told[0].col_offset + 1)
     yield Edit(site, Outcome.KEPT, ())
-    end = source.span(block).end
-    parts = (source.newline, indent_of(source, block), statements(source, told))
-    yield Edit(site.at(Span(end, end)), Outcome.KEPT, parts)
+    yield added(source, site, block, Part.BEHIND, statements(source, told))
 
 
 def _within(scope: ast.AST, node: ast.AST) -> ast.AST:
@@ -394,10 +387,8 @@ def _with_test(
     source: Source, item: ast.stmt, call: ast.Call, test: str, branch: ast.If
 ) -> list[Edit]:
     """Put a statement in the place of the branch, with ``enabled=`` added to a call in it."""
-    end = source.span(call).end - 1
-    comma = ", " if call.args or call.keywords else ""
-    site = Site("scaler", Span(end, end), branch.lineno, branch.col_offset + 1)
-    found = [_kept(source, branch), Edit(site, Outcome.KEPT, (f"{comma}enabled={test}",))]
+    site = source.site("scaler", branch)
+    found = [_kept(source, branch), added(source, site, call, Part.LAST, f"enabled={test}")]
     told = _telling(item) if isinstance(item, ast.With) else []
     if told and isinstance(item, ast.With):
         found += _let_out(source, item, told)

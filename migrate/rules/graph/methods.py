@@ -19,7 +19,6 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Part
-from migrate.rules.classes import name_span
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
@@ -376,7 +375,7 @@ def _construct(scene: Scene, owner: Class) -> Iterator[Rewriting]:
     """``__call__`` is ``construct``, and ``super().__call__(x)`` in it is ``self.forward(x)``."""
     method = owner.methods["__call__"]
     assert isinstance(method.node, DEFINITIONS)
-    made = scope.edit(scene, method.node, name_span(scene, method.node), "construct")
+    made = scope.edit(scene, method.node, scene.source.name_span(method.node), "construct")
     yield Rewriting(method.node, (made,), CALLED, "__call__")
     for node in method.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "__call__" and is_super(node.value):

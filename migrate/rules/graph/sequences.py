@@ -13,20 +13,17 @@ from functools import partial
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Part, Piece, Span
+from migrate.records.outcomes import Edit, Part, Piece
 from migrate.rules.graph import scope, values
 from migrate.rules.graph.scope import Checks, Text, builtin, foreign
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
-    comments,
     indent_of,
     indentation,
     may_hold_comment,
     step_of,
-    stripped,
-    token,
 )
 from migrate.syntax.trees import within
 
@@ -65,18 +62,11 @@ def _spread(scene: Scene, node: ast.Dict) -> Edit | None:
 
 
 def _entries(scene: Scene, node: ast.Dict, entries: list[tuple[ast.expr, ast.expr]]) -> list[Parts]:
-    """Return one dict, its text as it was: between two entries there may be a comment."""
-    if not entries:
-        return []
-    source = scene.source
-    lexed = source.lexed(source.span(node))
-    first = [t.span.start for t in lexed].index(source.span(entries[0][0]).start)
-    last = [t.span.end for t in lexed].index(source.span(entries[-1][1]).end)
-    while lexed[first - 1].text == "(":  # a key or value in parentheses of its own
-        first -= 1
-    while lexed[last + 1].text == ")":
-        last += 1
-    return [["{", Piece(Span(lexed[first].span.start, lexed[last].span.end)), "}"]]
+    """Return one dict of some entries."""
+    parts: Parts = []
+    for key, value in entries:
+        parts += [", ", piece(scene.source, key), ": ", piece(scene.source, value)]
+    return [["{", *parts[1:], "}"]] if entries else []
 
 
 def _of_others(scene: Scene, node: ast.Call) -> Edit | None:
@@ -255,23 +245,19 @@ def _nested(scene: Scene, node: ast.ListComp | ast.GeneratorExp) -> Edit | None:
     generated = isinstance(node, ast.GeneratorExp)
     if generated and not _is_collected(scene, node, _COLLECTED):
         return None
-    source, span = scene.source, scene.source.span(node)
-    starts = []
-    for before, generator in zip((node.elt, node.generators[0].iter), node.generators, strict=True):
-        ahead = source.span(before).end
-        word = token(source, ahead, source.span(generator.target).start, "for")
-        assert word is not None
-        starts.append(word.start)
-    if comments(scene.source, span.start, span.end):
-        return None
     if not _is_python_sum(scene):
         return None
-    element = stripped(source, span.start + 1, starts[0])
-    outer = stripped(source, starts[0], starts[1])
-    inner = stripped(source, starts[1], span.end - 1)
-    parts = ("sum([[", Piece(element), " ", Piece(inner), "] ", Piece(outer), "], [])")
+    outer, inner = (_clause(scene, generator) for generator in node.generators)
+    parts = ("sum([[", piece(scene.source, node.elt), *inner, "]", *outer, "], [])")
     # the span of a generator has the parentheses of the call
     return scope.whole(scene, node, *(("(", *parts, ")") if generated else parts))
+
+
+def _clause(scene: Scene, clause: ast.comprehension) -> Parts:
+    """Return ``for x in y if z`` of a comprehension, a space before it."""
+    source = scene.source
+    parts: Parts = [" for ", piece(source, clause.target), " in ", piece(source, clause.iter)]
+    return parts + [part for test in clause.ifs for part in (" if ", piece(source, test))]
 
 
 def _is_python_sum(scene: Scene) -> bool:
