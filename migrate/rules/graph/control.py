@@ -26,7 +26,6 @@ from migrate.rules.graph.unbound import own_error
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
-    first_start,
     indent_of,
     indentation,
     may_hold_comment,
