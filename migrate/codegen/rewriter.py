@@ -40,7 +40,7 @@ from migrate.codegen.templates import (
     listed,
     name_of,
 )
-from migrate.records.outcomes import Added, Edit, Part, Span, Wrap
+from migrate.records.outcomes import Added, Edit, Lines, Part, Span, Wrap
 from migrate.syntax.concrete import bytes_of, fields, generated
 from migrate.syntax.source import Source
 
@@ -398,7 +398,10 @@ class Rewriter(Composing):
         parts = self._expanded(edit, 0)
         indent = self.blocks.indents[id(run.block)]
         text, puts = self._template(parts)
-        found = self._parsed(edit, text, puts, indent)
+        if isinstance(edit, (Lines, Wrap)):
+            found = self._statements(edit, text, puts)
+        else:
+            found = self._parsed(edit, text, puts, indent)
         if run.tail:
             return found
         last = next((i for i, f in enumerate(found[::-1]) if not isinstance(f, cst.EmptyLine)), -1)

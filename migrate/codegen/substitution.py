@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,6 +45,11 @@ def added(source: Source, site: Site, node: ast.AST, part: Part, *parts: str | P
     # the end of a call is its own, as is the beginning of a statement
     at = place.end if isinstance(node, ast.Call) else place.start
     return Added(site.at(Span(at, at)), Outcome.CONVERTED, parts, part=part, node=place)
+
+
+def joined(source: Source, lines: Iterable[Sequence[str | Piece]]) -> tuple[str | Piece, ...]:
+    """Return lines, each of some parts, as the parts of one text."""
+    return tuple(part for line in lines for part in (source.newline, *line))[1:]
 
 
 def inside(source: Source, call: ast.Call) -> list[str | Piece]:

@@ -30,7 +30,7 @@ from itertools import pairwise
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import added, piece
 from migrate.engine import caught
-from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Lines, Outcome, Part, Piece, Refusal, Site, Span
 from migrate.rules.graph import unbound
 from migrate.rules.inside_text import fitted
 from migrate.rules.members import ASKED
@@ -104,7 +104,7 @@ class Binding(Edit):
 
 
 @dataclass(frozen=True)
-class Stop(Edit):
+class Stop(Lines):
     """A statement that raises; its text, comments included, stands above it as a comment."""
 
 

@@ -147,6 +147,14 @@ class Added(Edit):
 
 
 @dataclass(frozen=True)
+class Lines(Edit):
+    """An edit that puts lines in the place of statements.
+
+    Their indentation is that which they have to each other; the writer puts them into a block.
+    """
+
+
+@dataclass(frozen=True)
 class Removal(Edit):
     """An edit that takes a whole statement away; a block that loses all of them keeps pass."""
 

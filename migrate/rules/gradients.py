@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
+from migrate.records.outcomes import Edit, Lines, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.registry import by_row
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import indentation
 from migrate.syntax.trees import within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
@@ -353,8 +352,6 @@ def _edit(
     chosen: Chosen,
 ) -> Edit | Refusal:
     source, newline = scene.source, scene.source.newline
-    begin = indentation(source, statement)
-    deep = (begin, "    ")
     name = _name(scene, found.outputs)
     names = ", ".join(n.id for n in found.inputs)
     grad, root = scene.spelling.local("mindspore.grad")
@@ -379,17 +376,17 @@ def _edit(
     start, end = source.span(items[0]).start, source.span(statement).end
     parts: list[str | Piece] = []
     for item in found.between:
-        parts += [Piece(source.span(item)), newline, begin]
+        parts += [Piece(source.span(item)), newline]
     parts.append(f"def {name}({names}):{newline}")
     for item in found.inside:
-        parts += [*deep, Piece(source.span(item)), newline]
+        parts += ["    ", Piece(source.span(item)), newline]
     result: list[str | Piece] = [piece(source, found.outputs)]
     if cotangent is not None:
         result = ["(", *result, " * ", piece(source, cotangent), ").sum()"]
-    parts += [*deep, "return ", *result, newline, begin]
+    parts += ["    return ", *result, newline]
     parts.append(Piece(source.span(statement)))
     taken = Edit(site.at(source.span(gone)), Outcome.CONVERTED, (text,))
-    return Edit(
+    return Lines(
         site.at(Span(start, end)), Outcome.CONVERTED, tuple(p for p in parts if p),
         chosen.row.key, frozenset(needs), chosen.row.note, also=(taken,),
     )  # fmt: skip

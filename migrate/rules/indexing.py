@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from migrate.analysis.types.expressions import has_axes
 from migrate.analysis.types.kinds import Kind, is_all, kind
-from migrate.codegen.substitution import piece
+from migrate.codegen.substitution import joined, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
@@ -23,9 +23,7 @@ from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
 from migrate.syntax.lines import (
     begins_line,
     ends_line,
-    indent_of,
     statements,
-    step_of,
 )
 
 Parts = tuple["str | Piece", ...]
@@ -237,7 +235,6 @@ def _alone(scene: Scene, node: ast.stmt) -> bool:
 def _guard(scene: Scene, node: ast.stmt, target: ast.Subscript, places: str | Piece) -> Edit:
     """Put a store under a condition."""
     source = scene.source
-    indent = indent_of(source, node)
     site = scene.site("empty index", target).at(source.span(node))
-    below = f".size:{source.newline}{indent}{step_of(indent)}"
-    return Wrap(site, Outcome.CONVERTED, ("if ", places, below, statements(source, [node])))
+    lines = (("if ", places, ".size:"), ("    ", statements(source, [node])))
+    return Wrap(site, Outcome.CONVERTED, joined(source, lines))

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Wrap
+from migrate.codegen.substitution import joined, piece
+from migrate.records.outcomes import Edit, Lines, Outcome, Piece, Site, Wrap
 from migrate.rules.called_from import call_sites
 from migrate.rules.data_attribute import compiled, is_set_anew, is_target, sets_alone
 from migrate.rules.graph import scope
@@ -24,7 +24,6 @@ from migrate.rules.written import Holder, Target, target_of, written_by
 from migrate.sites.buffer_gradients import is_parameter, parameters, registered
 from migrate.sites.scene import Scene, once
 from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
-from migrate.syntax.lines import indentation
 
 Parts = tuple["str | Piece", ...]
 
@@ -47,7 +46,7 @@ def set_anew(
 
 def _edit(scene: Scene, site: Site, parts: Parts, needs: frozenset[str], line: ast.stmt) -> Edit:
     place = site.at(scene.source.span(line))
-    return Edit(place, Outcome.HELPER, parts, site.name, needs)
+    return Lines(place, Outcome.HELPER, parts, site.name, needs)
 
 
 def _copied(
@@ -61,19 +60,17 @@ def _copied(
     index: Parts = ()
     while isinstance(inner, ast.Subscript):
         index, inner = ("[", piece(source, inner.slice), "]", *index), inner.value
-    indent = indentation(source, statement)
     name = _name(scene, target.expr.attr)
     text, root = scene.spelling.local("helpers.assign")
     held = piece(source, target.expr)
-    line: Parts = (source.newline, indent)
     own = source.span(place)
     value = tuple(  # self.bank[i].add(1) is of the copy as well
         part
         for old in value
         for part in ((name, *index) if isinstance(old, Piece) and old.span == own else (old,))
     )
-    parts = (f"{name} = ", held, ".copy()", *line, name, *index, f" {sign} ", *value)
-    parts = (*parts, *line, f"{text}(", held, f", {name})")
+    copied, changed = (f"{name} = ", held, ".copy()"), (name, *index, f" {sign} ", *value)
+    parts = joined(source, (copied, changed, (f"{text}(", held, f", {name})")))
     return _edit(scene, site, parts, needs | {root}, statement)
 
 

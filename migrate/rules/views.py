@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Site, Span
+from migrate.codegen.substitution import added, joined, piece
+from migrate.records.outcomes import Edit, Lines, Outcome, Part, Piece, Site
 from migrate.rules.stopped import is_stopped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import begins_line, ends_line, indentation
+from migrate.syntax.lines import begins_line, ends_line
 from migrate.syntax.trees import unpacked, within
 
 Parts = tuple["str | Piece", ...]
@@ -359,16 +359,6 @@ def _names(scene: Scene) -> Iterator[str]:
     yield from (name for name in tries if name not in taken)
 
 
-def lines(scene: Scene, statement: ast.stmt, found: list[Parts]) -> Parts:
-    """Return statements as lines, indented as this statement is."""
-    source = scene.source
-    indent = indentation(source, statement)
-    parts: Parts = ()
-    for one in found:
-        parts = (*parts, source.newline, indent, *one) if parts else one
-    return parts
-
-
 def changed(
     scene: Scene, site: Site, expr: ast.expr, value: Parts, needs: frozenset[str], assigned: bool,
     loose: bool = False,
@@ -376,7 +366,7 @@ def changed(
     """Return the edit of a statement that gives the view ``expr`` another value."""
     statement = scene.statement(expr)
     text, root = scene.spelling.local("helpers.assign") if assigned else ("", "")
-    parts = lines(scene, statement, put(scene, expr, value, text, loose))
+    parts = joined(scene.source, put(scene, expr, value, text, loose))
     place = site.at(scene.source.span(statement))
     outcome = Outcome.HELPER if assigned else Outcome.CONVERTED
     needs |= {root} if root else frozenset()
@@ -387,7 +377,7 @@ def changed(
         if name == "diagonal" or name == "to" or name in _CASTS:
             used = DIAGONAL if name == "diagonal" else "mindspore.float32"
             needs |= {scene.spelling.local(used)[1]}
-    return Edit(place, outcome, parts, site.name, needs)
+    return Lines(place, outcome, parts, site.name, needs)
 
 
 def repaired(scene: Scene, site: Site, statement: ast.stmt, repairs: tuple[Repair, ...]) -> Edit:
@@ -400,10 +390,6 @@ def repaired(scene: Scene, site: Site, statement: ast.stmt, repairs: tuple[Repai
             found.append((f"{one.name} = {one.view.id}",))
         else:
             found.append((f"{one.name} = ", piece(scene.source, one.view)))
-    end = scene.source.span(statement).end
-    indent = Piece(
-        Span(scene.source.line_start(statement.lineno), scene.source.span(statement).start)
-    )
-    parts = (scene.source.newline, indent, *lines(scene, statement, found))
-    place = site.at(Span(end, end))
-    return Edit(place, Outcome.CONVERTED, parts, site.name)
+    parts = joined(scene.source, found)
+    behind = added(scene.source, site, statement, Part.BEHIND, *parts)
+    return replace(behind, row=site.name)

@@ -11,14 +11,14 @@ import builtins
 import functools
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from migrate.analysis.program import Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
-from migrate.records.outcomes import Edit, Outcome, Part, Piece, Removal, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Removal
 from migrate.rules.graph import methods, scope
 from migrate.rules.graph.late import asked_of
 from migrate.rules.graph.scope import Checks, Findings, Found, Rewriting, Text, foreign
@@ -26,11 +26,8 @@ from migrate.rules.graph.unbound import own_error
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
-    indent_of,
-    indentation,
     may_hold_comment,
     statements,
-    step_of,
 )
 from migrate.syntax.trees import all_parameters, children, defaults, last_name
 
@@ -99,18 +96,17 @@ def _loop_else(scene: Scene, node: ast.For | ast.While) -> tuple[Edit, ...]:
         return ()
     source = scene.source
     loop = Piece(source.span(node), without="orelse")
-    below = (source.newline, indentation(scene.source, node))
+    after = (statements(source, node.orelse),)
     breaks = _breaks(node.body)
     if not breaks:
-        return (scope.whole(scene, node, loop, *below, statements(source, node.orelse)),)
+        return (scope.instead(scene, node, (loop,), after),)
     function = scene.function(node)
     if function is None:
         return ()
     name = scope.free_local(scene, function, "broken")
-    step = step_of(indent_of(source, node))
-    parts = (f"{name} = False", *below, loop, *below, f"if not {name}:", *below, step)
+    lines = ((f"{name} = False",), (loop,), (f"if not {name}:",), ("    ", *after))
     return (
-        scope.whole(scene, node, *parts, statements(source, node.orelse)),
+        scope.instead(scene, node, *lines),
         *(_marked(scene, b, name) for b in breaks),
     )
 
@@ -404,12 +400,11 @@ def _match(scene: Scene, node: ast.Match) -> tuple[Edit, ...]:
     tests = [_test(scene, source.text_of(subject), case) for case in node.cases]
     if None in tests or not begins_line(scene.source, node) or "" in tests[:-1] or tests[0] == "":
         return ()
-    below, step = (source.newline, indentation(source, node)), step_of(indent_of(source, node))
-    made: list[Text] = []
+    lines: list[Sequence[Text]] = []
     for number, (case, test) in enumerate(zip(node.cases, tests, strict=True)):
         head = f"{'elif' if number else 'if'} {test}:" if test else "else:"
-        made += [*(below if number else ()), head, *below, step, statements(source, case.body)]
-    return (scope.whole(scene, node, *made),)
+        lines += [(head,), ("    ", statements(source, case.body))]
+    return (scope.instead(scene, node, *lines),)
 
 
 def _test(scene: Scene, subject: str, case: ast.match_case) -> str | None:
@@ -472,7 +467,8 @@ def _asked(scene: Scene, node: ast.Try) -> Edit | None:
     question = _question(scene, handler.type.id, value)
     if not question:
         return None
-    text = source.text(Span(source.span(ours).start, source.span(value).start))
+    target = "" if isinstance(ours, ast.Return) else source.text_of(ours.targets[0])
+    text = f"{target} = " if target else "return "
     asked = (text, piece(source, value), f" if {question} else ")
     otherwise = piece(source, default)
     return scope.edit(scene, node, span, *asked, otherwise)

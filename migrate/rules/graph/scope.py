@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from migrate.analysis.program import Function, method_of
 from migrate.analysis.types.inference import Inference
-from migrate.codegen.substitution import added, piece
-from migrate.records.outcomes import Edit, Outcome, Part, Piece, Span, Wrap
+from migrate.codegen.substitution import added, joined, piece
+from migrate.records.outcomes import Edit, Lines, Outcome, Part, Piece, Span, Wrap
 from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
@@ -373,6 +373,12 @@ def edit(scene: Scene, node: ast.AST, span: Span, *parts: Text) -> Edit:
 def whole(scene: Scene, node: ast.AST, *parts: Text) -> Edit:
     """Return an edit that takes the place of a node."""
     return edit(scene, node, scene.source.span(node), *parts)
+
+
+def instead(scene: Scene, node: ast.stmt, *lines: Sequence[Text]) -> Lines:
+    """Return an edit that puts lines in the place of a statement."""
+    parts = joined(scene.source, lines)
+    return Lines(scene.site("graph form", node), Outcome.CONVERTED, parts)
 
 
 def around(scene: Scene, node: ast.expr, before: str, behind: str) -> Edit:

@@ -20,10 +20,6 @@ from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
-    indent_of,
-    indentation,
-    may_hold_comment,
-    step_of,
 )
 from migrate.syntax.trees import within
 
@@ -177,10 +173,8 @@ def _set_default(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     source = scene.source
     held, key = source.text_of(func.value), source.text_of(node.args[0])
-    head = f"if {key} not in {held}:{source.newline}"
-    below = f"{step_of(indent_of(scene.source, statement))}{held}[{key}] = "
-    value = _inside(scene, node.args[1])
-    return scope.whole(scene, node, head, indentation(scene.source, statement), below, value)
+    head, value = f"if {key} not in {held}:", _inside(scene, node.args[1])
+    return scope.instead(scene, statement, (head,), (f"    {held}[{key}] = ", value))
 
 
 def _taken_out(scene: Scene, node: ast.Call) -> Edit | None:
@@ -448,14 +442,9 @@ def _popped(scene: Scene, node: ast.Assign) -> Edit | None:
         return None
     if not any(_is_pop(scene, side) for side in (choice.body, choice.orelse)):
         return None
-    span, line = scene.source.span(node), scene.source.newline
-    if may_hold_comment(scene.source, span.start, span.end):
-        return None
-    indent, step = indentation(scene.source, node), step_of(indent_of(scene.source, node))
     test, one, other = (_inside(scene, part) for part in (choice.test, choice.body, choice.orelse))
-    first = (f":{line}", indent, f"{step}{target.id} = ", one, line, indent)
-    second = (f"else:{line}", indent, f"{step}{target.id} = ", other)
-    return scope.edit(scene, node, span, "if ", test, *first, *second)
+    first, second = ((f"    {target.id} = ", part) for part in (one, other))
+    return scope.instead(scene, node, ("if ", test, ":"), first, ("else:",), second)
 
 
 def _is_pop(scene: Scene, node: ast.expr) -> bool:

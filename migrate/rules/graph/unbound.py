@@ -17,7 +17,7 @@ from migrate.records.outcomes import Edit, Part
 from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, Text
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, begins_line, ends_line, indentation
+from migrate.syntax.lines import begins_line, ends_line
 from migrate.syntax.trees import all_parameters, children, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -53,7 +53,6 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Text, ...]:
     function, block = scene.function(statement), scene.parent(statement)
     if function is None or not begins_line(scene.source, statement):
         return (text,)
-    indent, newline = indentation(scene.source, statement), scene.source.newline
     after = scope.statements_after(scene, statement)
     inner: ast.AST = statement
     while isinstance(around := scene.parent(inner), (ast.With, ast.AsyncWith)):
@@ -67,10 +66,9 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Text, ...]:
     # a nested function may not say nonlocal for a name that nothing binds
     read |= {n for s in ast.walk(function.node) if isinstance(s, ast.Nonlocal) for n in s.names}
     names = _lost(function.node, statement, read)
-    parts = [p for n in names for p in (f"{n} = None{newline}", indent)]
-    if after:
-        return (*parts, f"if True:{newline}", indent, f"    {text}")
-    return (*parts, text)
+    lines = [f"{n} = None" for n in names]
+    lines += ["if True:", f"    {text}"] if after else [text]
+    return (scene.source.newline.join(lines),)
 
 
 def _lost(function: ast.AST, statement: ast.stmt, read: set[str]) -> list[str]:
@@ -219,7 +217,6 @@ def own_error(scene: Scene, node: ast.Raise) -> Edit | None:
     if not foreign and any(a.kind != "class" for a in atoms):
         return None
     source, name = scene.source, scope.free_local(scene, function, "error")
-    indent = before(source, source.span(node).start)
     cause = (" from ", piece(source, node.cause)) if node.cause is not None else ()
-    head = (f"{name} = ", piece(source, made), source.newline, indent)
-    return scope.whole(scene, node, *head, f"raise {name}", *cause)
+    bound = (f"{name} = ", piece(source, made))
+    return scope.instead(scene, node, bound, (f"raise {name}", *cause))
