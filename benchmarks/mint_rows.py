@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.mapping import table
-from migrate.mapping.facts import Signature
 from migrate.mapping.row import POLICY_DROP, POLICY_REFUSE, Row
+from migrate.mapping.signatures import Signature
 from migrate.mapping.table_lint import lint_template, says_nothing
 
 SPACES = {

@@ -15,8 +15,8 @@ from migrate.evidence.judge import Outcome, compare_run, evidence, places, same_
 from migrate.evidence.programs import Probe, harness_text, probes
 from migrate.evidence.store import RowEvidence
 from migrate.evidence.variants import InputError, draw, parse_input
-from migrate.mapping.facts import HelperFiles
 from migrate.mapping.row import Case
+from migrate.mapping.signatures import HelperFiles
 from migrate.mapping.table import Table, load, mappings_folder
 
 ROWS = """

@@ -17,8 +17,8 @@ from migrate.evidence.judge import Outcome, compare_run, evidence
 from migrate.evidence.programs import Probe, together_text
 from migrate.evidence.variants import alternatives, generated_calls, variants
 from migrate.evidence.workers import MindSporeRun, groups
-from migrate.mapping.facts import Param, parse_signature
 from migrate.mapping.row import Case, Row
+from migrate.mapping.signatures import Param, parse_signature
 from migrate.parity.compare import Measure
 from migrate.records.outcomes import Verdict
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.mapping.facts import NUMPY_KEYWORDS, FactsError, parse_signature
+from migrate.mapping.signatures import NUMPY_KEYWORDS, SignatureError, parse_signature
 from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, load, mappings_folder
 
 TABLE = load()
@@ -41,7 +41,7 @@ def test_notation_of_signatures() -> None:
     assert (signature.result, signature.overload) == ("tuple[Tensor, int]", "dim")
     named = parse_signature("(x) -> namedtuple(values=Tensor, indices=Tensor)")
     assert (named.result, named.fields) == ("tuple[Tensor, Tensor]", ("values", "indices"))
-    with pytest.raises(FactsError, match="not Python"):
+    with pytest.raises(SignatureError, match="not Python"):
         parse_signature("f(a b)")
 
 
@@ -94,7 +94,7 @@ def test_no_default_depends_on_the_run() -> None:
 
 @pytest.mark.slow
 def test_writing_the_facts_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    from migrate.evidence.facts import write
+    from migrate.evidence.signatures import write
 
     for path in write(tmp_path, progress=lambda line: None):
         shipped = mappings_folder() / "facts" / path.name

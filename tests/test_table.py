@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.mapping import table as tables
-from migrate.mapping.facts import HelperFiles
+from migrate.mapping.signatures import HelperFiles
 from migrate.mapping.table import Table, TableError, load, mappings_folder
 
 Make = Callable[..., Table]

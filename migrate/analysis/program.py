@@ -226,12 +226,6 @@ class File:
         return tuple(found), parents
 
     @cached_property
-    def holding_blocks(self) -> list[ast.AST]:
-        """The nodes that hold lists of statements."""
-        kinds = [k for k in self._by_class if {"body", "finalbody"}.intersection(k._fields)]
-        return [n for k in kinds if k not in (ast.Lambda, ast.IfExp) for n in self._by_class[k]]
-
-    @cached_property
     def attributes(self) -> dict[str, list[ast.Attribute]]:
         """The attributes that are read or written, by their name."""
         found: dict[str, list[ast.Attribute]] = {}

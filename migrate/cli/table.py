@@ -47,7 +47,7 @@ def lint(mappings: tuple[Path, ...] = ()) -> int:
 def facts() -> int:
     """Write mappings/facts. Raises Problem when a framework is missing."""
     need("numpy", "mindspore", "torch")
-    from migrate.evidence.facts import write
+    from migrate.evidence.signatures import write
 
     for path in write(progress=lambda line: print(line, file=sys.stderr)):
         print(path)

@@ -84,11 +84,6 @@ def needs_none(new: cst.BaseExpression, old: cst.BaseExpression) -> bool:
     return isinstance(new, _ATOMS) and not isinstance(old, _ATOMS)
 
 
-def is_enclosed(node: cst.BaseExpression) -> bool:
-    """Return whether an expression has parentheses of its own."""
-    return bool(node.lpar)
-
-
 def in_parentheses(node: cst.BaseExpression) -> cst.BaseExpression:
     """Return an expression with one more pair of parentheses."""
     lpar, rpar = (cst.LeftParen(), *node.lpar), (*node.rpar, cst.RightParen())

@@ -16,10 +16,6 @@ _BEGIN, _END = "_torch2ms_begin_", "_torch2ms_end_"
 Line = Any  # an EmptyLine, or a statement: BaseStatement has no leading_lines
 
 
-class NoCode(Exception):
-    """A text is no Python."""
-
-
 def name_of(place: int) -> str:
     """Return the name that stands for a node in a template."""
     return f"{MARK}{place}_"

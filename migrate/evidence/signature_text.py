@@ -1,4 +1,4 @@
-"""Write signatures of Python objects, trees and docstrings as ``migrate.mapping.facts`` reads them.
+"""Write signatures of Python objects, trees and docstrings in the form that is read again.
 
 The text is the same on every run: no memory address, no path, no object without a name.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import typing_extensions
 
-from migrate.mapping.facts import parameters
+from migrate.mapping.signatures import parameters
 
 
 def parse_def(stated: str) -> ast.FunctionDef | None:
@@ -70,7 +70,7 @@ LISTS = {"list", "List", "Sequence", "Iterable", "_size"}
 
 @dataclass(frozen=True)
 class Piece:
-    """One parameter as text. ``kind`` as in ``migrate.mapping.facts.Param``; "": unknown."""
+    """One parameter as text. ``kind`` as in ``migrate.mapping.signatures.Param``; "": unknown."""
 
     name: str
     kind: str

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from migrate.mapping.facts import Param, Signature
 from migrate.mapping.row import POLICY_DROP, POLICY_REFUSE, Case, Row
+from migrate.mapping.signatures import Param, Signature
 from migrate.parity.exchange import Array
 
 # Arguments that decide nothing here, and those that torch itself gave up.

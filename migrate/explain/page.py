@@ -14,8 +14,8 @@ from migrate import __version__
 from migrate.evidence import store
 from migrate.evidence.store import RowEvidence
 from migrate.explain.names import answering, full_name
-from migrate.mapping.facts import Param, Signature
 from migrate.mapping.row import Case, Row
+from migrate.mapping.signatures import Param, Signature
 from migrate.mapping.table import Table
 from migrate.mapping.table_lint import torch_arguments
 from migrate.syntax.trees import dotted

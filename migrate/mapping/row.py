@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrate.mapping.facts import FactsError, Signature, parse_signature
+from migrate.mapping.signatures import Signature, SignatureError, parse_signature
 
 POLICY_DROP = frozenset(
     {
@@ -139,7 +139,7 @@ def _signatures(
         texts = [written] if isinstance(written, str) else written
         try:
             return tuple(parse_signature(text) for text in texts)
-        except FactsError as error:
+        except SignatureError as error:
             raise TableError(
                 f"{path}: {key}: {error}; write it as name(a, b=1) -> Tensor"
             ) from error

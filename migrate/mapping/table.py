@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from migrate.mapping.facts import Facts, HelperFiles, Param, Signature
 from migrate.mapping.row import POLICY_DROP, Case, Row, TableError, for_mint, make_case, make_row
+from migrate.mapping.signatures import Framework, HelperFiles, Param, Signature
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -46,8 +46,8 @@ class Table:
 
     raw: Mapping[str, Mapping[str, Any]]
     files: Mapping[str, Path]
-    torch: Facts
-    mindspore: Facts
+    torch: Framework
+    mindspore: Framework
     helpers: HelperFiles
     folder: Path
     user_files: tuple[Path, ...] = ()
@@ -279,7 +279,7 @@ def load(
             raw[key], files[key] = values, path
     facts = folder / "facts"
     helpers = HelperFiles(Path(__file__).resolve().parents[1] / "helpers")
-    torch, mindspore = Facts(facts / TORCH_FACTS), Facts(facts / MINDSPORE_FACTS)
+    torch, mindspore = Framework(facts / TORCH_FACTS), Framework(facts / MINDSPORE_FACTS)
     raw = for_mint(raw) if target == "mint" else raw
     return Table(raw, files, torch, mindspore, helpers, folder, tuple(user_mappings))
 

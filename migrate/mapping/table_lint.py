@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from migrate.mapping.facts import Param, Signature
 from migrate.mapping.row import (
     CASE_KEYS,
     CODES,
@@ -21,6 +20,7 @@ from migrate.mapping.row import (
     Row,
     TableError,
 )
+from migrate.mapping.signatures import Param, Signature
 from migrate.mapping.table import Table, is_pattern, read_toml
 from migrate.syntax.trees import dotted
 

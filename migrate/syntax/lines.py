@@ -41,12 +41,6 @@ def line_end(source: Source, offset: int) -> int:
     return end - 1 if end > offset and source.data[end - 1 : end] == b"\r" else end
 
 
-def commented_end(source: Source, node: ast.stmt) -> int:
-    """Return where a statement ends, with a comment on its last line: it belongs to it."""
-    end = source.span(node).end
-    return line_end(source, end) if behind(source, end).startswith("#") else end
-
-
 def next_line(source: Source, offset: int) -> int:
     """Return where the line behind an offset begins."""
     end = source.data.find(b"\n", offset)
@@ -116,32 +110,6 @@ def comments(source: Source, start: int, end: int) -> list[str]:
     ]
 
 
-def token(source: Source, start: int, end: int, *texts: str) -> Span | None:
-    """Return the first token with one of these texts between two offsets that split no token."""
-    lexed = source.lexed(Span(start, end))
-    return next((t.span for t in lexed if t.text in texts), None)
-
-
-def opening(source: Source, call: ast.Call) -> Span | None:
-    """Return the bracket that follows the function of a call; None where that has its own."""
-    behind = source.span(call.func).end
-    found = source.lexed(Span(behind, source.span(call).end))[0]
-    return found.span if found.text == "(" else None
-
-
-def enclosed(source: Source, span: Span) -> Span:
-    """Return a part of the text with the parentheses right around it, if it has some."""
-    start, end = span
-    around = source.data[start - 1 : start] + source.data[end : end + 1]
-    return Span(start - 1, end + 1) if around == b"()" else span
-
-
-def stripped(source: Source, start: int, end: int) -> Span:
-    """Return a part of the text without the white space around it."""
-    text = source.data[start:end]
-    return Span(start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
-
-
 def blank_lines(source: Source, offset: int) -> int:
     """Return how many empty lines lie right above the line of an offset; -1 at the very top."""
     text = source.data[: line_begin(source, offset)]
@@ -172,12 +140,6 @@ def above(source: Source, node: ast.stmt) -> int:
     while line > 1 and source.data.startswith(mark, source.line_start(line - 1)):
         line -= 1
     return source.line_start(line)
-
-
-def indentation(source: Source, node: ast.stmt) -> Piece:
-    """Return the text before a statement: a piece, that moves with a block whose header is gone."""
-    start = source.span(node).start
-    return Piece(Span(line_begin(source, start), start))
 
 
 def comment_lines(source: Source, start: int, lines: list[str]) -> tuple[str | Piece, ...]:

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 from migrate.records.outcomes import Site, Span
 
@@ -21,7 +20,6 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 _OPENING = tuple(getattr(tokenize, f"{kind}STRING_START", -1) for kind in "FT")  # Python 3.12
 _CLOSING = tuple(getattr(tokenize, f"{kind}STRING_END", -1) for kind in "FT")
-_SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
 def whole_strings(
@@ -44,13 +42,6 @@ def whole_strings(
                 yield tokenize.TokenInfo(tokenize.STRING, "", start, token.end, token.line)
         elif not depth:
             yield token
-
-
-class Token(NamedTuple):
-    """A token of Python with its place in the UTF-8 text of a module."""
-
-    text: str
-    span: Span
 
 
 class Unreadable(Exception):
@@ -140,33 +131,6 @@ class Source:
         for token in whole_strings(tokenize.tokenize(reader)):
             if token.type in (tokenize.COMMENT, tokenize.STRING):
                 found.append((token.type, self._at(token.start), self._at(token.end)))
-        return tuple(found)
-
-    def lexed(self, span: Span) -> tuple[Token, ...]:
-        """Return the tokens of a part of the text that begins and ends between two tokens.
-
-        Comments are among them; line ends and indentation are not.
-        """
-        text = self.text(span)
-        starts = (0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text)))
-        plain = text.isascii()
-        found: list[Token] = []
-        # a bracket around it: no line end has a meaning then, and no indentation
-        try:
-            reader = io.StringIO("(" + text, newline="").readline
-            for token in whole_strings(tokenize.generate_tokens(reader)):
-                if token.type in _SPACE or token.start == token.end:
-                    continue
-                at, to = (
-                    starts[line - 1] + column - (line == 1)
-                    for line, column in (token.start, token.end)
-                )
-                if at >= 0:
-                    begin = span.start + (at if plain else len(text[:at].encode("utf-8")))
-                    end = begin + len(text[at:to].encode("utf-8"))
-                    found.append(Token(text[at:to], Span(begin, end)))
-        except tokenize.TokenError:  # the bracket is never closed
-            pass
         return tuple(found)
 
     def _at(self, place: tuple[int, int]) -> int:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.program import Class, File, Function, Program, method_of
 from migrate.analysis.types import rivals
 from migrate.mapping import calls
-from migrate.mapping.facts import signature_of
+from migrate.mapping.signatures import signature_of
 from migrate.mapping.table import Signature, Table
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from migrate.mapping.facts import parse_signature
+from migrate.mapping.signatures import parse_signature
 from migrate.mapping.table import Signature
 
 # Only names that Tensors have too count, and only what can be called: ndarray.size() fails.

@@ -88,7 +88,7 @@ class Sources:
 
 
 def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
-    """(names, aliases, version) of the installed torch, as ``migrate.mapping.facts`` reads them."""
+    """Return names, aliases and version of the installed torch, for ``mapping.signatures``."""
     torch = importlib.import_module("torch")
     sources = _sources(Path(str(torch.__file__)).parent)
     names: dict[str, Entry] = {}

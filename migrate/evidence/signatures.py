@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from migrate.mapping.facts import FORMAT
+from migrate.mapping.signatures import FORMAT
 from migrate.mapping.table import MINDSPORE_FACTS, TORCH_FACTS, mappings_folder
 from migrate.records.outcomes import Problem
 
@@ -29,7 +29,7 @@ def write(folder: Path | None = None, progress: Callable[[str], None] = print) -
     for framework, name in FILES.items():
         progress(f"reading the signatures of {framework}")
         path = folder / name
-        command = [sys.executable, "-m", "migrate.evidence.facts", framework, str(path)]
+        command = [sys.executable, "-m", "migrate.evidence.signatures", framework, str(path)]
         root = str(Path(__file__).resolve().parents[2])
         old = os.environ.get("PYTHONPATH", "")
         environment = {**os.environ, "PYTHONPATH": root + (os.pathsep + old if old else "")}
@@ -61,9 +61,9 @@ def dump(framework: str, release: str, names: Mapping[str, Any], aliases: Mappin
 def main(framework: str, path: Path) -> None:
     """Survey one framework in this process and write its file."""
     if framework == "torch":
-        from migrate.evidence.facts_torch import collect
+        from migrate.evidence.torch_signatures import collect
     else:
-        from migrate.evidence.facts_mindspore import collect
+        from migrate.evidence.mindspore_signatures import collect
     names, aliases, release = collect()
     path.write_text(dump(framework, release, names, aliases), encoding="utf-8")
 

@@ -41,7 +41,7 @@ Entry = list[Any]
 
 
 def collect() -> tuple[dict[str, Entry], dict[str, str], str]:
-    """(names, aliases, version) of the installed MindSpore; see ``migrate.mapping.facts``."""
+    """(names, aliases, version) of the installed MindSpore; see ``migrate.mapping.signatures``."""
     mindspore = importlib.import_module("mindspore")
     names: dict[str, Entry] = {}
     for space in FULL:

@@ -31,7 +31,7 @@ NUMPY_KEYWORDS = {
 }
 
 
-class FactsError(ValueError):
+class SignatureError(ValueError):
     """A facts file or signature that cannot be read; the message says where, what, why, next."""
 
 
@@ -65,15 +65,19 @@ class Signature:
 
 
 def parse_signature(text: str, overload: str = "") -> Signature:
-    """``"name(a, b=1) -> Tensor"``, with or without the name, as a Signature. Raises FactsError."""
+    """Return ``name(a, b=1) -> Tensor``, with or without the name, as a Signature.
+
+    Raises:
+        SignatureError: it cannot be read.
+    """
     _, bracket, rest = text.partition("(")
     rest = rest.replace("from: float", "from_: float").replace("from: int", "from_: int")
     try:
         function = ast.parse(f"def f{bracket}{rest}: pass").body[0]
     except SyntaxError as error:
-        raise FactsError(f"signature {text!r} is not Python: {error.msg}") from error
+        raise SignatureError(f"signature {text!r} is not Python: {error.msg}") from error
     if not isinstance(function, ast.FunctionDef):
-        raise FactsError(f"signature {text!r} is not a function signature")
+        raise SignatureError(f"signature {text!r} is not a function signature")
     return replace(signature_of(function), overload=overload)
 
 
@@ -128,7 +132,7 @@ def type_name(node: ast.expr | None) -> tuple[str, bool]:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Framework:
     """The generated facts of one framework; the file is read when first needed."""
 
     path: Path
@@ -139,7 +143,7 @@ class Facts:
             return {"names": {}, "aliases": {}, "release": ""}
         content = json.loads(self.path.read_text(encoding="utf-8"))
         if content.get("format") != FORMAT:
-            raise FactsError(
+            raise SignatureError(
                 f"{self.path}: format {content.get('format')!r} where {FORMAT} is understood; "
                 "write the facts again with: torch2ms table facts"
             )
@@ -219,7 +223,7 @@ class HelperFiles:
 
     @cached_property
     def paths(self) -> Mapping[str, Path]:
-        """Name of a helper -> the file that defines it. Raises FactsError on a double name."""
+        """Name of a helper -> the file that defines it. Raises SignatureError on a double name."""
         found: dict[str, Path] = {}
         for path in sorted(self.folder.glob("*.py")):
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -227,7 +231,7 @@ class HelperFiles:
                     continue
                 name = line.split(" ", 1)[1].partition("(")[0].partition(":")[0].strip()
                 if name in found and not name.startswith("_"):
-                    raise FactsError(
+                    raise SignatureError(
                         f"{path}: helper {name} is also defined in {found[name].name}; "
                         "one of the two needs another name"
                     )
