@@ -27,9 +27,11 @@ from migrate.rules.alias_writes import Writes
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import (
+    ASKING,
     EINOPS,
     FIRST_ALONE,
     METADATA,
+    contracts,
     is_written,
     layer_shares,
     shares,
@@ -59,10 +61,7 @@ _SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter
 _ONE_ELEMENT = frozenset(("next", "max", "min"))
 _FIELDS = {"torch2ms.gradient_of": "grad", "torch2ms.group_weights": "['params']",
            "torch2ms.own_groups": "param_groups"}  # fmt: skip
-_ASKING = frozenset(
-    "isinstance len range print int float bool str repr hasattr id type callable sum abs round "
-    "issubclass any all ord chr hash format divmod pow".split()
-)
+_FORWARD = "torch.nn.Module.forward"
 
 
 class Calls(Writes):
@@ -113,6 +112,8 @@ class Calls(Writes):
             if found is not None:
                 return found
         atoms = [a for a in ordered(self.scene.kind(func)) if a.kind != "None"]
+        if isinstance(func, ast.Attribute) and atoms and {a.name for a in atoms} == {_FORWARD}:
+            atoms = [a for a in ordered(self.scene.kind(func.value)) if a.kind != "None"]
         if isinstance(func, ast.Attribute) and func.attr in MODULE_ONLY:  # only a Module has these
             atoms = [a for a in atoms if a.kind != "unknown"]
             if not atoms:
@@ -401,7 +402,7 @@ class Calls(Writes):
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made
-        if shares(name):
+        if shares(name) and not contracts(name, node):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
             how = SAME if last == "detach" and direct else VIEW
@@ -427,7 +428,7 @@ class Calls(Writes):
         if name == "setattr" and len(args) == 3:
             self._set(node, args)
             return NO_REFS
-        if name in _ASKING:
+        if name in ASKING:
             return self.made(node)
         if name in _PAIRING:
             each = [self.contents(a) for a in args]

@@ -7,6 +7,8 @@ an input as it is when nothing is to be done. Every other torch function makes a
 
 from __future__ import annotations
 
+import ast
+
 from migrate.analysis.types.kinds import HANDING_ON, Atom
 
 _VIEWS = frozenset(
@@ -42,6 +44,11 @@ is_contiguous nelement itemsize names layout ndimension data_ptr is_complex get_
 is_leaf grad_fn
 """.split()
 )
+# Python's own functions that give back nothing of what they are given
+ASKING = frozenset(
+    "isinstance len range print int float bool str repr hasattr id type callable sum abs round "
+    "issubclass any all ord chr hash format divmod pow".split()
+)
 # whether what a function of einops gives may be a view: packing and sums make new tensors
 EINOPS = {"einops.rearrange": True, "einops.repeat": True, "einops.reduce": True,
           "einops.unpack": True, "einops.pack": False, "einops.einsum": False}  # fmt: skip
@@ -54,6 +61,13 @@ def shares(name: str) -> bool:
     if owner.startswith("torch.nn") and last[:1].isupper():
         return last in _LAYERS
     return last in _VIEWS
+
+
+def contracts(name: str, call: ast.Call) -> bool:
+    """Whether a call is an einsum of several operands: a product, which is new. Of one it may be
+    a view."""
+    operands = [a for a in call.args[1:] if not isinstance(a, (ast.List, ast.Tuple, ast.Starred))]
+    return name == "torch.einsum" and len(operands) > 1
 
 
 def is_view_name(attribute: str) -> bool:
