@@ -34,6 +34,7 @@ from migrate.rules.torch_sharing import (
     contracts,
     is_written,
     layer_shares,
+    makes_array,
     shares,
 )
 from migrate.rules.written import (
@@ -56,7 +57,6 @@ from migrate.syntax.trees import all_parameters
 _COLLECTING = frozenset(("append", "extend", "insert", "add", "update", "appendleft"))
 _GIVING = frozenset(("values", "copy", "keys"))
 _TAKING = frozenset(("pop", "popleft", "get", "setdefault", "popitem"))
-_PAIRING = frozenset(("zip", "enumerate"))
 _SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter dict".split())
 _ONE_ELEMENT = frozenset(("next", "max", "min"))
 _FIELDS = {"torch2ms.gradient_of": "grad", "torch2ms.group_weights": "['params']",
@@ -307,7 +307,7 @@ class Calls(Writes):
             return made
         if atom.name == "copy.copy" and args:  # holds what the first one holds
             return made_as(args[0], VIEW) | self.made(node)
-        if atom.name == "copy.deepcopy":  # shares nothing with it
+        if atom.name == "copy.deepcopy" or makes_array(atom.name, node):  # shares nothing with it
             return self.made(node)
         if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
             return NO_REFS  # its import is flagged: what stands for it raises
@@ -430,7 +430,7 @@ class Calls(Writes):
             return NO_REFS
         if name in ASKING:
             return self.made(node)
-        if name in _PAIRING:
+        if name in ("zip", "enumerate"):
             each = [self.contents(a) for a in args]
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
         if name in _SAME_ELEMENTS:

@@ -52,6 +52,17 @@ ASKING = frozenset(
 # whether what a function of einops gives may be a view: packing and sums make new tensors
 EINOPS = {"einops.rearrange": True, "einops.repeat": True, "einops.reduce": True,
           "einops.unpack": True, "einops.pack": False, "einops.einsum": False}  # fmt: skip
+# functions of numpy that gave memory of their own for all samples that were tried, `copy=False`
+# and `out=` apart
+_NUMPY_NEW = frozenset(
+    """
+append arange argpartition argsort argwhere array average column_stack concatenate convolve copy
+corrcoef cov cross delete diagflat digitize dstack empty_like extract eye flatnonzero full full_like
+geomspace gradient hstack in1d inner insert isin kron linspace logspace meshgrid nonzero ones_like
+pad partition repeat resize roll row_stack searchsorted setdiff1d sinc sort tensordot tile trapz tri
+tril triu union1d unique unwrap vander vdot vstack where zeros_like
+""".split()
+)
 NOT_WRITING = frozenset(("requires_grad_", "share_memory_", "retain_grad_"))
 
 
@@ -68,6 +79,13 @@ def contracts(name: str, call: ast.Call) -> bool:
     a view."""
     operands = [a for a in call.args[1:] if not isinstance(a, (ast.List, ast.Tuple, ast.Starred))]
     return name == "torch.einsum" and len(operands) > 1
+
+
+def makes_array(name: str, call: ast.Call) -> bool:
+    """Whether a call is one of numpy's that gives an array of its own."""
+    library, _, function = name.rpartition(".")
+    told = {keyword.arg for keyword in call.keywords}
+    return library == "numpy" and function in _NUMPY_NEW and told.isdisjoint(("out", "copy", None))
 
 
 def is_view_name(attribute: str) -> bool:
