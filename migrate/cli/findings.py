@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.analysis.types.recorded import RECORDED
 from migrate.records.outcomes import Outcome
-from migrate.records.result import GRAPH, Entry, FileResult, Record, summed
+from migrate.records.result import CHECKED, GRAPH, Entry, FileResult, Record, summed
 from migrate.workspace.assembly import Conversion
 from migrate.workspace.outputs import Output
 
@@ -96,6 +96,10 @@ def totals(conversion: Conversion) -> Iterator[str]:
     if notes:
         yield f"Notes:      {len(notes)} API differences that change no number (see the report)"
     assumed = [e.assumption for file in files for e in file.entries if e.assumption]
+    checked = sum(text.startswith(CHECKED) for text in assumed)
+    if checked:
+        yield f"Checked:    {checked} places stop where something is a Tensor (see the report)"
+    assumed = [text for text in assumed if not text.startswith(CHECKED)]
     shown = sum(RECORDED in text for text in assumed)
     if shown:
         yield f"Assumed:    {shown} receivers are what they were in the run (see the report)"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from migrate.analysis.types.kinds import NOTHING
 from migrate.codegen.emitted import Emitted
+from migrate.engine import flags
 from migrate.records.outcomes import Decision, Edit, Outcome, Refusal, Site
-from migrate.records.result import CellPlace, Entry
+from migrate.records.result import CHECKED, CellPlace, Entry
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
 
@@ -26,7 +27,9 @@ def entries(
         own = scene.site(reference.name, reference.node)
         site = Site(decision.site.name, decision.site.span, own.line, own.column)
         line = emitted.line(own.span.start)
-        if isinstance(decision, Refusal):
+        if isinstance(decision, Refusal) and flags.is_checked(scene, decision, reference.node):
+            found.append(_checked(site, line, decision))
+        elif isinstance(decision, Refusal):
             found.append(_flagged(site, line, decision))
         else:
             found.append(
@@ -43,6 +46,18 @@ def entries(
                 )
             )
     return tuple(found)
+
+
+def _checked(site: Site, line: int, refusal: Refusal) -> Entry:
+    return Entry(
+        name=site.name,
+        outcome=Outcome.KEPT,
+        line=site.line,
+        column=site.column,
+        output_line=line,
+        assumption=f"{CHECKED} ({refusal.code}): if it is one, {refusal.reason}; "
+        f"{refusal.next_step}",
+    )
 
 
 def _flagged(site: Site, line: int, refusal: Refusal) -> Entry:

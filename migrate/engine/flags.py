@@ -121,7 +121,8 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
     by_line: dict[int, list[Mark]] = {}
     for mark in marks:
         begin = text_begin(scene.source, first_start(scene.source, scene.statement(mark.node)))
-        by_line.setdefault(begin, []).append(mark)
+        if not is_checked(scene, mark.refusal, mark.node):
+            by_line.setdefault(begin, []).append(mark)
     for start, some in by_line.items():
         yield _comment(scene, start, some)
     stopping = list(_outermost(scene, marks))
@@ -134,6 +135,18 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
             assert isinstance(guard, Guard)  # its text holds one kind of quotes
             yield guard
     yield from caught.edits(scene, [m.node for m in marks if m.form in _RAISING])
+
+
+def is_checked(scene: Scene, refusal: Refusal, node: ast.AST) -> bool:
+    """Return whether the text stays behind a check, which stops where something is a Tensor.
+
+    That is no flag: the text is right for all else, and nothing shows that it is a Tensor.
+    """
+    return refusal.tensor is not None and _alone(scene, node)
+
+
+def _alone(scene: Scene, node: ast.AST) -> bool:
+    return begins_line(scene.source, scene.statement(node))
 
 
 def raising(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> frozenset[str]:
@@ -175,8 +188,7 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
-    asked = refusal.tensor is not None or refusal.given
-    if asked and begins_line(scene.source, scene.statement(node)):
+    if (refusal.given and _alone(scene, node)) or is_checked(scene, refusal, node):
         return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
     if isinstance(place, ast.stmt):

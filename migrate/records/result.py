@@ -12,6 +12,7 @@ from migrate import __version__
 from migrate.records.outcomes import Outcome, Verdict, Why
 
 SCHEMA_VERSION = 1
+CHECKED = "taken for no Tensor, which is checked when it runs"
 GRAPH = "GRF"  # what graph mode alone does not run
 
 
