@@ -9,12 +9,10 @@ reached, in PyNative and in Graph mode. Three forms do that:
 - What an import evaluates and keeps (values of names, entries of displays, defaults, decorators,
   base classes) is ``Missing``, which fails on any use: importing the file has to go on where
   torch's program would.
+  What it hands to a function of the program (``Norm.add(nn.SyncBatchNorm)``) is such a value too.
 - Where only the receiver of a method is unknown the text stays. A Tensor of MindSpore that has no
   method of that name fails by itself; where it has one, the receiver is checked first, and raises.
-- What it hands to a function of the program (``Norm.add(nn.SyncBatchNorm)``) is such a value too.
-- What an import does (``optimizer.step()``, a setting of torch) raises: nothing tells who
-  would miss it, and a file that went on would be silently another one. Settings of torch's own
-  machinery that mean nothing in MindSpore have rows and are no flags.
+- What an import does (``optimizer.step()``, a setting of torch) raises: nothing tells who needs it.
 """
 
 from __future__ import annotations
@@ -138,15 +136,8 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
 
 
 def is_checked(scene: Scene, refusal: Refusal, node: ast.AST) -> bool:
-    """Return whether the text stays behind a check, which stops where something is a Tensor.
-
-    That is no flag: the text is right for all else, and nothing shows that it is a Tensor.
-    """
-    return refusal.tensor is not None and _alone(scene, node)
-
-
-def _alone(scene: Scene, node: ast.AST) -> bool:
-    return begins_line(scene.source, scene.statement(node))
+    """Return whether the text stays behind a check for a Tensor: it is right for all else."""
+    return refusal.tensor is not None and begins_line(scene.source, scene.statement(node))
 
 
 def raising(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> frozenset[str]:
@@ -188,7 +179,8 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
-    if (refusal.given and _alone(scene, node)) or is_checked(scene, refusal, node):
+    asked = refusal.tensor is not None or refusal.given
+    if asked and begins_line(scene.source, scene.statement(node)):
         return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
     if isinstance(place, ast.stmt):
