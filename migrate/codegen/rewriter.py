@@ -514,8 +514,9 @@ class Rewriter(Composing):
         }
         ours = [(id(self._latest(first)), id(self._latest(last))) for first, last in self.ours]
         inserted = [Span(places[a].start, places[b].end) for a, b in ours if a in places]
+        text = state.text + self.tree.tail
         return emitted(
-            state.text.encode(), tuple(self._marks(places)), inserted=tuple(inserted),
+            text.encode(), tuple(self._marks(places)), inserted=tuple(inserted),
             failed=tuple(self.failed), lost=tuple(self._lost(Counter(state.comments))),
         )  # fmt: skip
 

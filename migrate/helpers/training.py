@@ -31,11 +31,15 @@ def without_statistics(network):
 
 
 class TrainOneStep(nn.TrainOneStepCell):
-    """One training step of a network that returns (loss, *others); returns all of them."""
+    """One training step of a network that returns (loss, *others); returns all of them.
 
-    def __init__(self, network, optimizer):
+    ``has_aux=False``: it returns a loss. Given a number, graph mode runs the network of MindSpore's
+    own TrainOneStepCell twice, and so moves the statistics of its BatchNorms twice.
+    """
+
+    def __init__(self, network, optimizer, has_aux=True):
         super().__init__(network, optimizer)
-        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=True)
+        self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)

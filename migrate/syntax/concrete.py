@@ -175,6 +175,7 @@ class Concrete:
 
     Statements that nothing in ``changed`` touches are folded: a name stands for them in the tree.
     LibCST reads and writes 10,000 lines a second, and most statements of a file stay as they are.
+    ``tail`` is white space at the end that LibCST would lose.
     """
 
     def __init__(self, source: Source, changed: Sequence[Span]) -> None:
@@ -192,8 +193,12 @@ class Concrete:
             self._folded.append(length)
             self._longer.append(position - length)
         text = b"".join((*texts, source.data[position:])).decode("utf-8")
-        self.module = cst.parse_module(text)
+        self.module, self.tail = cst.parse_module(text), ""
         state = generated(self.module)
+        if state.text != text:  # LibCST loses empty lines at the end that hold spaces
+            kept = text[: text.find("\n", len(text.rstrip())) + 1]
+            self.module, self.tail = cst.parse_module(kept), text[len(kept) :]
+            state, text = generated(self.module), kept
         if state.text != text:
             raise ValueError(f"{source.path}: LibCST writes another text than it has read")
         self.parents = state.parents

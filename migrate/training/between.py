@@ -8,6 +8,7 @@ Tensor unless nothing but the statement knows it), also inside of the functions 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,9 @@ _UNCHANGED = _PLAIN - {"foreign"} | {"Tensor", "Module", "Optimizer"}
 # what may bind or change a variable that no name shows, or the numbers drawn next
 _ANY_NAME = frozenset("globals locals vars exec eval setattr delattr".split())
 _SEEDING = frozenset("seed manual_seed manual_seed_all set_rng_state setstate set_state".split())
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COMPUTING = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.FormattedValue, ast.If, ast.While)
+_PASSING = (ast.Attribute, ast.Subscript, ast.Starred, ast.Tuple, ast.List, ast.keyword, ast.IfExp)
 _HOLDERS = frozenset("list dict set tuple".split())
 _SETTING = frozenset(("train", "eval", "requires_grad_", "load_state_dict"))
 _FRESH = ("detach", "clone", "item", "numpy", "tolist", "cpu", "norm")
@@ -64,14 +68,14 @@ class Between:
         return found
 
     @cached_property
-    def _outer(self) -> set[str]:
-        """The variables of others that the functions read which are run."""
-        found: set[str] = set()
+    def _outer(self) -> set[tuple[str, int]]:
+        """The variables of others that the functions read which are run, each with its scope."""
+        found: set[tuple[str, int]] = set()
         for view, node in self._reached:
             if isinstance(node, ast.Name):
-                function = view.file.function_at(node)
-                if function is not None and node.id not in function.locals - function.globals:
-                    found.add(node.id)
+                scope, function = _scope(view, node), view.file.function_at(node)
+                if scope is view.file or (scope is not function and isinstance(scope, Function)):
+                    found.add((node.id, id(scope)))
         return found
 
     @cached_property
@@ -112,14 +116,14 @@ class Between:
         if name.id in _ANY_NAME:
             return True
         function = view.file.function_at(name)
+        outer = (name.id, id(_scope(view, name))) in self._outer
         if not isinstance(name.ctx, ast.Load):
-            if function is not None and name.id in function.globals:
-                return name.id in self._outer | self._names
-            return view.file is self.view.file and name.id in self._outer
-        if name.id not in self._outer or name.id in binds(view.file.imports):
+            shared = function is not None and name.id in function.globals
+            return outer or (shared and name.id in self._names)
+        if not outer or name.id in binds(view.file.imports):
             return False
         atoms = {a.kind for a in view.kind(name)}
-        return not atoms or not atoms <= _UNCHANGED
+        return (not atoms or not atoms <= _UNCHANGED) and _gets_out(view, name)
 
     def _may_see(self, view: View, held: ast.expr, keyed: bool = False) -> bool:
         """Return whether the contents of a value may be read; ``keyed``: it is no Tensor."""
@@ -154,6 +158,8 @@ class Between:
             isinstance(held, ast.Attribute) and held.attr in ("data", "T")
         ):
             held = held.value
+        if isinstance(held, ast.Attribute):
+            return _keeps_to_itself(view, held)
         if not isinstance(held, ast.Name) or held.id in self._names:
             return not isinstance(held, ast.Name) and is_fresh(view, held)
         facts = self.view.inference.facts(view.file.path)
@@ -168,6 +174,34 @@ class Between:
         return not any(
             isinstance(n, ast.Name) and n.id == held.id and _is_handed_on(view, n) for n in nodes
         )
+
+
+def _keeps_to_itself(view: View, held: ast.Attribute) -> bool:
+    """Return whether what attributes of a name hold is known to nothing else: ``self.sum``.
+
+    All that is put there is made for it, and all that reads it computes with it.
+    """
+    if view.atoms(held.value) <= {"Tensor"}:
+        return is_fresh(view, held)
+    for file in view.neighbours:
+        there = View(file, view.inference)
+        for node in (n for n in file.of(ast.Attribute) if n.attr == held.attr):
+            around = file.parents.get(id(node))
+            if there.atoms(node.value) == {"Tensor"} or isinstance(around, ast.AugAssign):
+                continue
+            if isinstance(node.ctx, ast.Load):
+                if _is_handed_on(there, node) and not _is_copied(there, node):
+                    return False
+                continue
+            while isinstance(around, ast.Tuple):
+                around = file.parents.get(id(around))
+            value = around.value if isinstance(around, ast.Assign) else None
+            if value is None or not (_is_plain(there, node) or _is_new(there, value)):
+                return False
+        blind = (c for n in ("setattr", "vars", "__setattr__") for c, _ in file.calls.get(n, ()))
+        if any(c.args and there.atoms(c.args[0]) != {"Module"} for c in blind):
+            return False
+    return True
 
 
 def _changed(view: View, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
@@ -291,6 +325,8 @@ def _run(view: View, items: Iterable[ast.AST]) -> list[tuple[View, ast.AST]]:
     known = freezing.of(view)
     waiting: list[freezing.Body] = []
     for item in items:
+        if isinstance(item, ast.Name):
+            continue  # runs nothing, and may stand for a loss, of no file
         body = known.body_of(view, item)
         whole = isinstance(item, ast.stmt) and id(item) in body.graph.spans
         at = body.graph.at(item, view.file.parents)
@@ -305,6 +341,45 @@ def _run(view: View, items: Iterable[ast.AST]) -> list[tuple[View, ast.AST]]:
             found += [(there, n) for n in (body.function or body.file).nodes]
             waiting += [b for some in body.calls.values() for _, b in some]
     return found
+
+
+def _scope(view: View, name: ast.Name) -> object:
+    """Return what a variable belongs to: a comprehension, a function, the file; None: a builtin."""
+    node: ast.AST | None = view.file.parents.get(id(name))
+    while node is not None:
+        if isinstance(node, _COMPREHENSIONS):
+            targets = (n for g in node.generators for n in ast.walk(g.target))
+            if any(isinstance(n, ast.Name) and n.id == name.id for n in targets):
+                return node
+        function = view.file.functions.get(id(node))
+        if function is not None and name.id in function.locals - function.globals:
+            return function
+        node = view.file.parents.get(id(node))
+    builtin = name.id not in view.file.names and hasattr(builtins, name.id)
+    return None if builtin else view.file
+
+
+def _gets_out(view: View, name: ast.Name) -> bool:
+    """Return whether unknown code, or another variable, may get what a variable holds.
+
+    Not where it is computed with, and where torch or a generator of numpy is given it: ``opt`` in
+    ``np.random.normal(0, 1, (n, opt.latent_dim))``.
+    """
+    node: ast.AST = name
+    around = view.file.parents.get(id(node))
+    while isinstance(around, _PASSING):
+        if isinstance(around, ast.Subscript | ast.Attribute) and not isinstance(
+            around.ctx, ast.Load
+        ):
+            return True
+        node, around = around, view.file.parents.get(id(around))
+    if isinstance(around, ast.Call):
+        if around.func is node:
+            return True
+        known = {a.name for a in view.kind(around.func) if a.kind == "foreign"}
+        drawn = bool(known) and all(n.startswith("numpy.random.") for n in known)
+        return not drawn and view.atoms(around.func) != {"ref"}
+    return not isinstance(around, _COMPUTING)
 
 
 def _is_plain(view: View, node: ast.AST) -> bool:
@@ -324,12 +399,14 @@ def _is_made(view: View, node: ast.Attribute) -> bool:
 def _is_new(view: View, node: ast.expr) -> bool:
     """Return whether an expression makes its value: ``x.sum(0)`` shares no storage with ``x``."""
     func = node.func if isinstance(node, ast.Call) else None
+    if isinstance(func, ast.Attribute) and func.attr == "tolist":
+        return True
     if isinstance(func, ast.Attribute) and view.atoms(func.value) == {"Tensor"}:
         return not shares(func.attr) and not func.attr.endswith("_")
     return isinstance(node, ast.Constant) or is_fresh(view, node)
 
 
-def _is_handed_on(view: View, name: ast.Name) -> bool:
+def _is_handed_on(view: View, name: ast.Name | ast.Attribute) -> bool:
     """Return whether another variable, object or function may get a value where it is read."""
     around = view.file.parents.get(id(name))
     if isinstance(name.ctx, ast.Store) or isinstance(around, ast.BinOp | ast.Compare | ast.Return):
@@ -339,6 +416,14 @@ def _is_handed_on(view: View, name: ast.Name) -> bool:
     if isinstance(around, ast.Subscript) and around.value is name:
         return isinstance(around.ctx, ast.Load) and not _is_asked(view, around)
     return not _is_asked(view, name)
+
+
+def _is_copied(view: View, node: ast.AST) -> bool:
+    """Return whether a value is only given to what makes a Tensor of its numbers."""
+    around = view.file.parents.get(id(node))
+    while isinstance(around, ast.List | ast.Tuple):
+        around = view.file.parents.get(id(around))
+    return isinstance(around, ast.Call) and view.torch_names(around.func) == {"torch.tensor"}
 
 
 def _is_asked(view: View, node: ast.AST) -> bool:

@@ -90,12 +90,18 @@ def is_fresh(view: View, node: ast.expr) -> bool:
     """Whether nobody else holds the memory of a tensor."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return view.atoms(node) == {"Tensor"}
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    if not isinstance(node, ast.Call):
         return False
     names = view.torch_names(node.func)
     if names:
         last = {n.rpartition(".")[2] for n in names}
+        if any(n.endswith("Tensor") for n in last) and not all(map(view.atoms, node.args)):
+            return False  # torch.Tensor(t) is another name for t
+        if any("Tensor" in view.atoms(a) for a in node.args if "Tensor" in "".join(last)):
+            return False
         return view.atoms(node) == {"Tensor"} and not last & {*_SHARING, "Parameter", "Variable"}
+    if not isinstance(node.func, ast.Attribute):
+        return False
     return node.func.attr == "clone" or is_fresh(view, node.func.value)
 
 

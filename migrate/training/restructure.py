@@ -29,7 +29,7 @@ from migrate.training.placing import Place, place
 from migrate.training.slices import Region, region
 from migrate.training.staged import Staged
 from migrate.training.steps import Step, carries, step
-from migrate.training.variables import variables
+from migrate.training.variables import takes_numbers, variables
 from migrate.training.wording import edits
 
 TORCH = "_torch2ms_torch"
@@ -233,7 +233,8 @@ def _in_place(
     if isinstance(carried, Unclear):
         return carried
     hidden = placing.hidden_modules(view, found, own) if group.by_hand else []
-    made = step(view, group, cell, names, own, OWN, carried, hidden)
+    numbers = takes_numbers(view, found, names, own)
+    made = step(view, group, cell, names, own, OWN, carried, hidden, numbers)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
 
 

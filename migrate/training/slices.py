@@ -19,6 +19,7 @@ from migrate.analysis.program import Function
 from migrate.syntax.trees import all_parameters, dotted, last_name
 from migrate.training import freezing
 from migrate.training.between import Between, at_weights
+from migrate.training.detached import constant_items, is_constant, on_host
 from migrate.training.effects import Use, binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View, block_of
@@ -33,8 +34,9 @@ def before_update(
     """Results of an earlier step come in as constants: no weight updated here may be behind."""
     origins: dict[str, set[str]] = {}
     for item in items:
-        found = set() if quiet(view, item) or _cuts_off(item) else models(view, [item], own)
-        for name in reads([item], own) if not _cuts_off(item) else ():
+        cut = is_constant(view, item, own)
+        found = set() if quiet(view, item) or cut else models(view, [item], own)
+        for name in reads([item], own) if not cut else ():
             found |= origins.get(name, set())
         # a branch or loop may bind it, or not
         kept = not isinstance(item, (ast.With, ast.AsyncWith)) and bool(list(blocks(item)))
@@ -303,10 +305,33 @@ def cut_off(
     losses: tuple[ast.expr, ...],
     own: str,
 ) -> Cut | str:
-    """Sort the statements in front of a backward."""
+    """Sort the statements in front of a backward.
+
+    What is computed of the Modules for its numbers alone stays in front of the step where it
+    fetches them, or where the step cannot have it.
+    """
     marks = {id(m.statement) for m in group.marks}
     candidates = [s for s in items if id(s) not in marks]
     touched = touched_by(view, candidates, own, group.by_hand)
+    alone = constant_items(view, candidates, losses, touched, own)
+    if alone and on_host(alone):
+        return _cut(view, group, candidates, losses, touched - {id(s) for s in alone}, own)
+    found = _cut(view, group, candidates, losses, touched, own)
+    if isinstance(found, str) and alone:
+        other = _cut(view, group, candidates, losses, touched - {id(s) for s in alone}, own)
+        found = found if isinstance(other, str) else other
+    return found
+
+
+def _cut(
+    view: View,
+    group: Group,
+    candidates: list[ast.stmt],
+    losses: tuple[ast.expr, ...],
+    touched: set[int],
+    own: str,
+) -> Cut | str:
+    touched = {*touched}
     needed = reads(losses, own)
     inside: list[ast.stmt] = []
     put: set[str] = set()  # containers that are filled inside
@@ -315,7 +340,8 @@ def cut_off(
         feeding = any(map(left.read_by, (*inside, *losses))) and bool(models(view, [item], own))
         feeding |= bool(filled(item) & needed)
         begins = _is_display(item) and bool(binds([item], own) & put)
-        if begins or ((feeding or binds([item], own) & needed) and id(item) in touched):
+        feeding |= bool(changed(item, own) & needed)
+        if begins or (feeding and id(item) in touched):
             put = (put - binds([item], own)) | (filled(item) & needed)
             if constants(view, group, item, [*inside, *losses], own):
                 touched.discard(id(item))
@@ -332,6 +358,8 @@ def cut_off(
     found = sort_out(view, inside, after, losses, touched, own, group.by_hand)
     if isinstance(found, str):
         return found
+    if reason := _written_later(found, own):
+        return reason
     found.before = [s for s in candidates if s not in after]
     gone = next((s for s in found.moved if leaves(s)), None)
     if gone is not None:
@@ -412,13 +440,18 @@ def sort_out(
             return f"line {item.lineno} may read what {own} holds of the loss before its update"
         if freezing.of(view).handles_weights(view, item):
             return f"line {item.lineno} may look at gradients or weights before the update"
-        uses_results = reads([item], own) & (binds(before, own) | binds(found.moved, own))
+        made = binds(found.moved, own).union(*(changed(s, own) for s in before))
+        uses_results = reads([item], own) & made
         if uses_results or id(item) in touched:
             if models(view, [item], own):
                 return f"line {item.lineno} uses the Module between loss and update"
             if at_weights(view, item, by_hand):
                 return f"line {item.lineno} may look at gradients or weights before the update"
             rest = [*(s for s in inside if s.lineno > item.lineno), *losses]
+            written = changed(item, own) & binds(before, own)
+            if written & reads(rest, own) and id(item) not in touched:
+                found.inside.append(item)  # it fills what was made inside: ``label.fill_(0)``
+                continue
             if writes_results(item, binds(before, own)) or (
                 Between(view, tuple(rest), own).changed_by(item)
             ):
@@ -445,6 +478,15 @@ def sort_out(
     if kept:
         return f"line {kept[0].lineno} keeps results while the loss is computed"
     return found
+
+
+def _written_later(cut: Cut, own: str) -> str:
+    """Return that what moves behind the step would read what the step has changed in place."""
+    for item in cut.moved:
+        for later in (s for s in cut.inside if s.lineno > item.lineno):
+            if reads([item], own) & (changed(later, own) - binds([later], own)):
+                return f"line {later.lineno} changes what line {item.lineno} reads"
+    return ""
 
 
 def writes_results(item: ast.stmt, names: set[str]) -> bool:

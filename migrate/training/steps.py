@@ -32,8 +32,9 @@ def step(
     module: str,
     carried: bool = False,
     hidden: Sequence[str] = (),
+    numbers: bool = False,
 ) -> Step | Unclear:
-    """Which train step does it, with what it is built from."""
+    """Which train step does it, with what it is built from; ``numbers``: it is given some."""
     if group.by_hand:
         return _backward(cell, module, hidden, group.scaler)
     optimizer = _optimizers(view, group)
@@ -56,8 +57,9 @@ def step(
         return Step(f"{module}.ValueClippedTrainStep({cell.build}, {optimizer}{given})")
     if group.clips():
         return Step(f"{module}.ClippedTrainStep({cell.build}, {optimizer}{given})", results)
-    name = "TrainOneStep" if aux else "TrainOneStepCell"
-    return Step(f"{module}.{name}({cell.build}, {optimizer})")
+    name = "TrainOneStep" if aux or numbers else "TrainOneStepCell"
+    alone = ", has_aux=False" if numbers and not aux else ""
+    return Step(f"{module}.{name}({cell.build}, {optimizer}{alone})")
 
 
 def _backward(cell: LossCell, module: str, hidden: Sequence[str], scaler: str) -> Step:

@@ -188,6 +188,13 @@ def variables(
     return Variables(tuple(held), tuple(given), extra, loop, tuple(late))
 
 
+def takes_numbers(view: View, region: Region, names: Variables, own: str) -> bool:
+    """Return whether an input of the loss Cell is known to be, or to hold, more than Tensors."""
+    nodes = [*region.again, *region.inside, *region.losses]
+    every = (u for n in nodes for u in uses(n, own) if u.name in names.given and not u.stored)
+    return any({a.kind for a in view.kind(u.node)} - {"Tensor", "unknown"} for u in every)
+
+
 def _is_bound_once(view: View, region: Region, name: str, own: str) -> bool:
     """``criterion = nn.MSELoss()`` in front of the step, and nowhere else in its function."""
     here = [s for s in region.block[: region.last] if name in binds([s], own)]
