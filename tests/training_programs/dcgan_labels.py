@@ -29,7 +29,7 @@ def run(model):
     optimizerG = torch.optim.Adam(netG.parameters(), lr=0.01, betas=(0.5, 0.999))
     rng = np.random.RandomState(0)
     found = []
-    for i in range(5):
+    for _ in range(5):
         data = torch.from_numpy(rng.randn(6, 5).astype(np.float32))
         netD.zero_grad()
         batch_size = data.size(0)
