@@ -26,11 +26,12 @@ torch = pytest.importorskip("torch")
 T = pytest.importorskip("torchvision.transforms")
 TF = pytest.importorskip("torchvision.transforms.functional")
 TD = pytest.importorskip("torchvision.datasets")
+TU = pytest.importorskip("torchvision.utils")
 
 from mindspore import Tensor  # noqa: E402
 
 from migrate.helpers import image_augmentation as augmentation  # noqa: E402
-from migrate.helpers import image_datasets, image_transforms, images  # noqa: E402
+from migrate.helpers import image_datasets, image_grids, image_transforms, images  # noqa: E402
 
 MODES = ("L", "RGB", "RGBA", "1", "F")
 SIZES = ((37, 23), (16, 16), (9, 31))
@@ -128,6 +129,42 @@ def test_every_byte_becomes_the_same_float() -> None:
     same(images.image_to_tensor(array), TF.to_tensor(array))
     numbers = array.astype(np.float64)[:, :, None]
     same(images.image_to_tensor(numbers), TF.to_tensor(numbers))  # no division: no bytes
+
+
+GRIDS: list[dict[str, Any]] = [
+    {},
+    {"nrow": 3, "padding": 1, "pad_value": 0.5},
+    {"normalize": True},
+    {"normalize": True, "scale_each": True, "nrow": 2},
+    {"normalize": True, "value_range": (-1, 1)},
+]
+
+
+@pytest.mark.parametrize("settings", GRIDS, ids=str)
+@pytest.mark.parametrize(
+    "shape", [(5, 3, 4, 6), (4, 1, 3, 3), (1, 3, 4, 4), (3, 4, 5), (1, 4, 5), (4, 5)]
+)
+def test_grids_of_images_and_their_files(
+    shape: tuple[int, ...], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    mine, theirs = Tensor(values), torch.from_numpy(values)
+    same(image_grids.image_grid(mine, **settings), TU.make_grid(theirs, **settings))
+    image_grids.save_image(mine, tmp_path / "mine.png", **settings)
+    TU.save_image(theirs, tmp_path / "theirs.png", **settings)
+    assert (tmp_path / "mine.png").read_bytes() == (tmp_path / "theirs.png").read_bytes()
+    if len(shape) < 4:
+        several = image_grids.image_grid([mine, mine], **settings)
+        same(several, TU.make_grid([theirs, theirs], **settings))
+
+
+def test_a_grid_of_whole_numbers_has_no_file() -> None:
+    whole = Tensor(np.ones((2, 3, 4, 4), np.int32))
+    same(image_grids.image_grid(whole), TU.make_grid(torch.ones(2, 3, 4, 4).int()))
+    with pytest.raises(TypeError, match="float"):
+        image_grids.save_image(whole, "never.png")
+    with pytest.raises(TypeError, match="list containing"):
+        image_grids.image_grid([1])
 
 
 def test_tensors_are_normalized_converted_and_made_images_again() -> None:
@@ -232,6 +269,7 @@ def test_the_files_of_mnist_are_read_as_by_torchvision(name: str, tmp_path: Path
 def test_packed_files_of_mnist_are_read_as_they_are(tmp_path: Path) -> None:
     write_mnist(tmp_path, "MNIST")
     plain = image_datasets.MNIST(str(tmp_path))
+    same(plain.data, TD.MNIST(tmp_path).train_data)
     for path in list((tmp_path / "MNIST" / "raw").iterdir()):
         path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()

@@ -23,6 +23,8 @@ def models(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
     found: set[str] = set()
     for use in (u for n in nodes for u in uses(n, own)):
         atoms = view.atoms(use.node)
+        if "Module" in atoms:
+            atoms -= {"instance"}  # what a library made of it: ``apex.convert_syncbn_model(net)``
         known = atoms == {"Module"} and not _weightless(view, use.node)
         known = known or (not use.stored and view.is_leaf(use.node))
         told = not atoms and (use.name in _told(view) or _is_called(view, use.node))
