@@ -15,6 +15,11 @@ def reduction_of(size_average, reduce, reduction):
     return "sum" if size_average is False else "mean"
 
 
+def reduction_number(reduction):
+    """torch.nn.functional._Reduction.get_enum: the number of a reduction in torch's own code."""
+    return {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}[reduction]
+
+
 def reduced_by(loss, reduction):
     """The loss of each element, their mean, or their sum; of no elements NaN or 0."""
     if loss.size == 0 and reduction != "none":

@@ -252,19 +252,25 @@ def _cutting(scene: Scene, block: ast.AST, name: str) -> tuple[str, str]:
     return scene.spelling.local(_CUT if known else _CUT_ALL)
 
 
-def _may_carry(scene: Scene, node: ast.expr, block: ast.AST) -> bool:
+def _may_carry(
+    scene: Scene, node: ast.expr, block: ast.AST, seen: frozenset[int] = frozenset()
+) -> bool:
     """Return whether an expression, or a variable that is bound, may hold Tensors with a gradient,
-    and nothing says what it is."""
+    and nothing says what it is. ``seen``: bindings that other bindings of the block decide."""
+    if id(node) in seen:
+        return False
+    seen |= {id(node)}
     if "unknown" not in scene.kind_names(node):
         return False
     if isinstance(node, ast.Name):
         item = scene.parent(node)
         if isinstance(node.ctx, ast.Load):
             names = (n for n in evaluated(block) if isinstance(n, ast.Name) and n.id == node.id)
-            return any(_may_carry(scene, n, block) for n in names if isinstance(n.ctx, ast.Store))
+            stores = [n for n in names if isinstance(n.ctx, ast.Store)]
+            return any(_may_carry(scene, n, block, seen) for n in stores)
         alone = isinstance(item, ast.Assign) and item.targets == [node]
         bound = item.value if alone or isinstance(item, ast.AugAssign) else None  # type: ignore[union-attr]
-        return bound is not None and _may_carry(scene, bound, block)
+        return bound is not None and _may_carry(scene, bound, block, seen)
     computes = isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript))
     recorded = computes and data_attribute.records(scene, scene.function(node))
     return recorded and carries(scene, node, block, frozenset())

@@ -193,7 +193,7 @@ def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     """What bprop binds before the first statement of backward."""
     body = plan.backward.body
     first = body[1] if ast.get_docstring(plan.backward) is not None and len(body) > 1 else body[0]
-    lines: list[Parts] = []
+    lines: list[Parts] = [[f"{second} = {name}"] for name, second in plan.held.items()]
     vararg = plan.backward.args.vararg
     if vararg is not None:
         whole = "gradients" if plan.outputs > 1 else "(gradients,)"
@@ -273,7 +273,7 @@ def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
     parts: Parts = []
     needs: set[str] = set()
     for name, item in zip(plan.inputs, values, strict=False):
-        text, root = _gradient(scene, name, item)
+        text, root = _gradient(scene, plan.held.get(name, name), item)
         parts += [*text, ", "]
         needs |= root
     parts[-1] = "," if len(plan.inputs) == 1 else ""

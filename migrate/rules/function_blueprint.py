@@ -171,7 +171,8 @@ class Blueprint:
     """``names`` says what the backward's ``ctx.attribute`` is called in bprop; ``saved`` the items
     of ``ctx.saved_tensors`` (an input, the output or a copy), ``bundle`` the name that holds them
     all where one is none of these. ``head`` are the forward's statements that bprop repeats,
-    ``read`` the attributes of ctx that forward itself reads."""
+    ``read`` the attributes of ctx that forward itself reads, ``held`` the second names of inputs
+    whose own name gets another value."""
 
     forward: ast.FunctionDef
     backward: ast.FunctionDef
@@ -184,6 +185,7 @@ class Blueprint:
     names: dict[str, str]
     head: tuple[ast.stmt, ...]
     read: frozenset[str]
+    held: dict[str, str]
 
     @property
     def ctx(self) -> tuple[str, str]:
@@ -322,11 +324,12 @@ def _kept(pair: _Pair, bundle: str) -> Blueprint | str:
     head = _head(pair.forward, wanted, pair.inputs, pair.ctx)
     if isinstance(head, str):
         return head
-    why = _unsuited(pair.forward, pair.backward, head, pair.inputs, written)
+    why = _unsuited(pair.forward, pair.backward, head, pair.inputs)
+    held = _held(pair.backward, head, pair.inputs, written)
     read = ctx_reads(pair.forward)
     return why or Blueprint(
         pair.forward, pair.backward, pair.inputs, pair.outputs, pair.grads, pair.out, bundle,
-        saved, names, head, read,
+        saved, names, head, read, held,
     )  # fmt: skip
 
 
@@ -345,12 +348,10 @@ def _unsuited(
     backward: ast.FunctionDef,
     head: tuple[ast.stmt, ...],
     inputs: tuple[str, ...],
-    written: set[str],
 ) -> str:
     """Why the returns of backward, or the copies, cannot stand in bprop as they are; or ""."""
     if head and forward.body[0].col_offset != backward.body[0].col_offset:
         return "forward and backward are indented differently"
-    rebound = written.union(*(changed(s) for s in head))
     for node in own_nodes(backward):
         if not isinstance(node, ast.Return):
             continue
@@ -361,10 +362,28 @@ def _unsuited(
             return "backward has to return one value for every input of forward"
         if not all(_is_none(v) for v in values[len(inputs) :]):
             return "backward returns more gradients than forward has inputs"
-        for name, value in zip(inputs, values, strict=False):
-            if name in rebound and (_is_none(value) or isinstance(value, ast.Name)):
-                return f"the input {name} has another value where its gradient is returned"
     return ""
+
+
+def _held(
+    backward: ast.FunctionDef,
+    head: tuple[ast.stmt, ...],
+    inputs: tuple[str, ...],
+    written: set[str],
+) -> dict[str, str]:
+    """The inputs whose name has another value where a gradient of their shape is returned, and
+    the name under which bprop holds them from the start."""
+    rebound = written.union(*(changed(s) for s in head))
+    taken = {n.id for n in ast.walk(backward) if isinstance(n, ast.Name)} | {*inputs, *rebound}
+    found = {}
+    for node in own_nodes(backward):
+        if isinstance(node, ast.Return) and node.value is not None:
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            for name, value in zip(inputs, values, strict=False):
+                if name in rebound and (_is_none(value) or isinstance(value, ast.Name)):
+                    usual = f"{name.rstrip('_')}_given"
+                    found[name] = usual if usual not in taken else f"{usual}_"
+    return found
 
 
 def _is_none(node: ast.expr) -> bool:
