@@ -202,6 +202,23 @@ class File:
             outer = self.parents.get(id(outer))
         return self.functions.get(id(outer))
 
+    @cached_property
+    def shadowed(self) -> frozenset[int]:
+        """The ids of the imported names of the top level that an import behind them binds again,
+        before anything runs that could read them."""
+        found: set[int] = set()
+        bound: dict[str, int] = {}
+        for statement in self.source.tree.body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for alias in statement.names:
+                    name = alias.asname or alias.name
+                    if name in bound and name != "*":
+                        found.add(bound[name])
+                    bound[name] = id(alias)
+            elif not isinstance(getattr(statement, "value", None), ast.Constant):
+                bound = {}
+        return frozenset(found)
+
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one class, in the order of ``nodes``."""
         return self._by_class.get(kind, [])

@@ -495,13 +495,18 @@ class Flow(Evaluator):
         body.solve(node, {}, self.leave())
         self.world.class_body(key, body.variables)
 
+    def _lasting(self, node: ast.Import | ast.ImportFrom) -> list[ast.alias]:
+        """Return the names of an import, those apart that the next imports bind anew."""
+        shadowed = self.world.program.files[self.path].shadowed
+        return [alias for alias in node.names if id(alias) not in shadowed]
+
     def _Import(self, node: ast.Import) -> None:
-        for alias in node.names:
+        for alias in self._lasting(node):
             whole = alias.name if alias.asname else alias.name.partition(".")[0]
             self.bound(alias.asname or whole, self.world.imported(self.path, whole, 0, None))
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:
-        for alias in node.names:
+        for alias in self._lasting(node):
             if alias.name == "*":
                 for name, value in self.world.star(
                     self.path, node.module or "", node.level
