@@ -14,9 +14,11 @@ from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Wrap
 from migrate.rules.registry import by_row, rewrites
+from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 
 NAME = "torch.Tensor.type"
+_TENSOR = "torch.Tensor"
 _DTYPES = {
     "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.HalfTensor": "float16",
     "torch.LongTensor": "int64", "torch.IntTensor": "int32", "torch.ShortTensor": "int16",
@@ -150,3 +152,20 @@ def _is_shown(scene: Scene, node: ast.AST) -> bool:
     return isinstance(current, ast.Raise) or (isinstance(current, ast.Assert) and (
         current.msg is below
     ))  # fmt: skip
+
+
+@rewrites()
+def sizes(scene: Scene) -> Iterator[Edit]:
+    """Write ``made(*x.shape)`` where a variable holds one of torch's old tensor classes.
+
+    That takes a torch.Size for a shape and a tuple for data, and here a shape is a tuple.
+    """
+    for call in scene.file.of(ast.Call):
+        if len(call.args) != 1 or call.keywords or direct_name(scene, call.func) is not None:
+            continue
+        made = scene.kind(call.func)
+        old = bool(made) and all(a.kind == "ref" and a.name in (*_DTYPES, _TENSOR) for a in made)
+        if old and is_all(scene.kind(call.args[0]), "Size"):
+            source = scene.source
+            parts = (piece(source, call.func), "(*", piece(source, call.args[0]), ")")
+            yield Wrap(scene.site("torch.Tensor", call), Outcome.CONVERTED, parts)
