@@ -113,12 +113,35 @@ class Elimination:
     def unlike_tensors(self, function: Function) -> frozenset[str]:
         """Return the names that a function uses in a way that no Tensor can be used.
 
-        ``x["key"]``, ``"key" in x``, ``x == "text"``, ``x.items()``.
+        ``x["key"]``, ``"key" in x``, ``x == "text"``, ``x.items()``; or a method of its own class,
+        or a function of its file, that it is passed to.
         """
         if function not in self._unlike:
             found = (_used_otherwise(node, self._tensor_names) for node in function.nodes)
-            self._unlike[function] = frozenset(found) - {""}
+            self._unlike[function] = frozenset(found) - {""}  # for what calls it in turn
+            self._unlike[function] |= frozenset(self._passed_otherwise(function))
         return self._unlike[function]
+
+    def _passed_otherwise(self, function: Function) -> Iterator[str]:
+        """Yield the variables that are passed to what uses them as no Tensor can be used."""
+        top = self.program.files[function.path].top
+        for call in function.of(ast.Call):
+            assert isinstance(call, ast.Call)
+            called: Function | Class | None = None
+            if isinstance(call.func, ast.Name):
+                called = top.get(call.func.id)
+            elif isinstance(call.func, ast.Attribute) and _of_self(call.func, function):
+                owner = method_of(function)
+                methods = owner.owner.methods if owner is not None and owner.owner else {}
+                called = methods.get(call.func.attr)
+            if not isinstance(called, Function) or called is function:
+                continue
+            bound = called.owner is not None and not called.decorated("staticmethod")
+            names = [p.arg for p in called.parameters][bound:]
+            given = [*zip(names, call.args, strict=False)]
+            given += [(k.arg, k.value) for k in call.keywords if k.arg]
+            unlike = self.unlike_tensors(called)
+            yield from (v.id for n, v in given if n in unlike and isinstance(v, ast.Name))
 
     @cached_property
     def _module_methods(self) -> frozenset[str]:
