@@ -140,8 +140,8 @@ class Calls(Writes):
 
     def _argument(self, node: ast.expr) -> Refs:
         if isinstance(node, ast.Starred):
-            refs = self.value(node.value)
-            return refs | self.elements(refs)
+            held = self.elements(refs := self.value(node.value))  # a list is not handed on itself
+            return held if is_all(self.scene.kind(node.value), "list", "tuple") else refs | held
         return self.value(node)
 
     def _unknown(self, node: ast.Call, given: Refs) -> Refs:
