@@ -373,9 +373,9 @@ def _kept(path: Sequence[ast.AST]) -> ast.AST:
 def _is_effect(refusal: Refusal, place: ast.AST) -> bool:
     """Whether the value is not all that is missing: a name may be left with what it had before."""
     name = refusal.site.name.partition("(")[0].rpartition(".")[2]
-    if refusal.code.startswith("INP"):
-        return True
-    return isinstance(place, ast.Call) and _EFFECT.search(name) is not None
+    told = any(k.arg == "out" for k in getattr(place, "keywords", ()))
+    written = refusal.code.startswith("INP") or told
+    return written or (isinstance(place, ast.Call) and _EFFECT.search(name) is not None)
 
 
 # -- what becomes of it -----------------------------------------------------------------------

@@ -6,7 +6,10 @@ from mindspore import ops
 
 def tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """torch.tensor: a new tensor of numbers, nested lists, an array or a tensor."""
-    return ms.tensor(data, dtype=dtype)
+    made = ms.tensor(data, dtype=dtype)
+    if dtype is None and made.dtype == ms.complex128 and isinstance(data, (complex, list, tuple)):
+        return made.astype(ms.complex64)  # Python's numbers have no precision of their own
+    return made
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -16,7 +19,7 @@ def as_tensor(data, dtype=None, device=None):
     if isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], ms.Tensor):
         data = ops.stack(data)
         return data if dtype is None else data.astype(dtype)
-    return ms.tensor(data, dtype=dtype)
+    return tensor(data, dtype)
 
 
 def scalar_tensor(

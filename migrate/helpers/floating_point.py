@@ -1,10 +1,10 @@
-"""In: floating point tensors. Out: torch's frexp and nextafter, exact to the last bit."""
+"""In: floating point tensors. Out: torch's functions of their bits: sign, exponent, next number."""
 
 import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.creation import broadcast_shapes
-from migrate.helpers.dtypes import paired
+from migrate.helpers.dtypes import as_float, is_whole, paired
 
 
 def binary_exponent(input):
@@ -55,3 +55,20 @@ def nextafter(input, other):
     largest = ops.full_like(start, 3.4028234663852886e38) * ops.sign(start)
     moved = ops.where(ops.logical_and(ops.isinf(start), ops.logical_or(up, down)), largest, moved)
     return ops.where(ops.isinf(start) & (start == end), end, moved)
+
+
+def signbit(input):
+    """torch.signbit: whether a number is negative, -0.0 included; NaN counts as positive."""
+    if is_whole(input):
+        return input.astype(ms.int64) < 0
+    return ops.logical_or(input < 0, ops.reciprocal(input) < 0)  # 1 / -0.0 is -inf
+
+
+def copysign(input, other):
+    """torch.copysign: the size of ``input`` with the sign of ``other``, a Tensor or a number."""
+    if isinstance(other, ms.Tensor):
+        input, other = paired(as_float(input), other)
+    else:
+        other = ms.tensor(float(other), dtype=ms.float32)
+    size = ops.abs(as_float(input))
+    return ops.where(signbit(ops.stop_gradient(other)), -size, size)

@@ -136,6 +136,8 @@ def linear(input, weight, bias=None):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """torch.nn.functional.normalize: the input over its p-norm along ``dim``, at least ``eps``."""
+    if out is not None:
+        raise NotImplementedError("torch2ms DEF110 normalize writes into no out=")
     return input / at_least(vector_norm(input, p, dim, True), eps)
 
 

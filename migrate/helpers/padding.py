@@ -30,6 +30,16 @@ class EdgePad(nn.Cell):
         return ops.pad(x, self.padding, self.mode)
 
 
+def edge_padding(cell):
+    """The attribute ``padding`` of a layer as torch has it: (before, after) of the last axis first.
+
+    MindSpore's own ReflectionPad keeps pairs, the first axis first.
+    """
+    if isinstance(cell.padding[0], int):
+        return cell.padding
+    return tuple([n for pair in reversed(cell.padding) for n in pair])
+
+
 class ConstantPad1d(EdgePad):
     """Reproduces torch.nn.ConstantPad1d."""
 

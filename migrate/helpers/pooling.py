@@ -4,6 +4,7 @@ import mindspore as ms
 from mindspore import nn, ops
 
 from migrate.helpers.convolution import conv_pads, per_axis
+from migrate.helpers.pooling_functional import lp_pool1d, lp_pool2d, lp_pool3d
 
 
 def flat_windows(x, axes):
@@ -244,51 +245,31 @@ class AdaptiveMaxPool3d(nn.Cell):
         return (out, places.astype(ms.int64)) if self.return_indices else out
 
 
-class LPPool1d(nn.Cell):
-    """Reproduces torch.nn.LPPool1d: (sum of x^p)^(1/p) over each window."""
+class LPPool(nn.Cell):
+    """Reproduces torch.nn.modules.pooling._LPPoolNd: (sum of x^p)^(1/p) over each window."""
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
         super().__init__()
-        self.norm_type, self.ceil_mode = float(norm_type), ceil_mode
-        self.kernel_size = (1, per_axis(kernel_size, 1)[0])
-        self.stride = self.kernel_size if stride is None else (1, per_axis(stride, 1)[0])
+        self.norm_type, self.ceil_mode = norm_type, ceil_mode
+        self.kernel_size, self.stride = kernel_size, stride
+
+
+class LPPool1d(LPPool):
+    """Reproduces torch.nn.LPPool1d for (N, C, L) and (C, L)."""
 
     def construct(self, x):
-        rows = ops.pow(flat_windows(x, 1).expand_dims(2), self.norm_type)
-        mean = ops.avg_pool2d(rows, self.kernel_size, self.stride, 0, self.ceil_mode).squeeze(2)
-        out = ops.pow(mean * self.kernel_size[1], 1.0 / self.norm_type)
-        return out if x.ndim == 3 else out.squeeze(0)
+        return lp_pool1d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool2d(nn.Cell):
-    """Reproduces torch.nn.LPPool2d: (sum of x^p)^(1/p) over each window."""
-
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type, self.ceil_mode = float(norm_type), ceil_mode
-        self.kernel_size = per_axis(kernel_size, 2)
-        self.stride = self.kernel_size if stride is None else per_axis(stride, 2)
+class LPPool2d(LPPool):
+    """Reproduces torch.nn.LPPool2d for (N, C, H, W) and (C, H, W)."""
 
     def construct(self, x):
-        images = ops.pow(flat_windows(x, 2), self.norm_type)
-        mean = ops.avg_pool2d(images, self.kernel_size, self.stride, 0, self.ceil_mode)
-        count = self.kernel_size[0] * self.kernel_size[1]
-        out = ops.pow(mean * count, 1.0 / self.norm_type)
-        return out if x.ndim == 4 else out.squeeze(0)
+        return lp_pool2d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool3d(nn.Cell):
-    """Reproduces torch.nn.LPPool3d: (sum of x^p)^(1/p) over each window."""
-
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
-        super().__init__()
-        self.norm_type, self.ceil_mode = float(norm_type), ceil_mode
-        self.kernel_size = per_axis(kernel_size, 3)
-        self.stride = self.kernel_size if stride is None else per_axis(stride, 3)
+class LPPool3d(LPPool):
+    """Reproduces torch.nn.LPPool3d for (N, C, D, H, W) and (C, D, H, W)."""
 
     def construct(self, x):
-        volumes = ops.pow(flat_windows(x, 3), self.norm_type)
-        mean = ops.avg_pool3d(volumes, self.kernel_size, self.stride, 0, self.ceil_mode)
-        count = self.kernel_size[0] * self.kernel_size[1] * self.kernel_size[2]
-        out = ops.pow(mean * count, 1.0 / self.norm_type)
-        return out if x.ndim == 5 else out.squeeze(0)
+        return lp_pool3d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)

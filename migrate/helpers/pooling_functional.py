@@ -166,20 +166,32 @@ def kept_lengths(input, output_size):
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """torch.nn.functional.lp_pool1d: the p-norm of every window."""
+    if abs(norm_type) == float("inf"):
+        return widest(max_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
     total = avg_pool1d(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
     return lp_root(total * per_axis(kernel_size, 1)[0], norm_type)
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """torch.nn.functional.lp_pool2d: the p-norm of every window."""
+    if abs(norm_type) == float("inf"):
+        return widest(max_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
     total = avg_pool2d(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
     return lp_root(total * math.prod(per_axis(kernel_size, 2)), norm_type)
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """torch.nn.functional.lp_pool3d: the p-norm of every window."""
+    if abs(norm_type) == float("inf"):
+        return widest(max_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
     total = avg_pool3d(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
     return lp_root(total * math.prod(per_axis(kernel_size, 3)), norm_type)
+
+
+def widest(pool, input, norm_type, kernel_size, stride, ceil_mode):
+    """The largest size of a window, or the smallest where the norm is that of -infinity."""
+    sign = 1 if norm_type > 0 else -1
+    return sign * pool(sign * ops.abs(input), kernel_size, stride, ceil_mode=ceil_mode)
 
 
 def lp_root(total, norm_type):

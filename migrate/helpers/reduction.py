@@ -59,6 +59,8 @@ def all_axes_kept(found, input, dim, keepdim):
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """torch.norm: the vector p-norm over ``dim`` ('fro' is 2); or a matrix's nuclear norm."""
+    if out is not None:
+        raise NotImplementedError("torch2ms DEF110 norm writes into no out=")
     if p == "nuc":
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
@@ -83,7 +85,7 @@ def cumprod(input, dim, *, dtype=None):
     if input.ndim == 0 or input.size == 0:
         return input.copy()
     if is_whole(input):
-        return ops.cumprod(input, dim)
+        return ops.cumprod(input, dim).astype(input.dtype)  # the kernel gives int64
     # the kernel's gradient divides by the elements, which zeros make NaN
     found, step, size = ops.swapaxes(input, 0, dim), 1, input.shape[dim]
     while step < size:

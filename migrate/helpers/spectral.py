@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.complex_numbers import conj
 from migrate.helpers.gathering import roll
 
 
@@ -11,6 +12,16 @@ def opposite(norm):
     if norm == "ortho":
         return "ortho"
     return "backward" if norm == "forward" else "forward"
+
+
+def hfft(input, n=None, dim=-1, norm=None):
+    """torch.fft.hfft, by ops.irfft: ops.hfft takes the conjugate at every second call on CPU."""
+    return ops.irfft(conj(input), n, dim, opposite(norm))
+
+
+def hfftn(input, s=None, dim=None, norm=None):
+    """torch.fft.hfftn, by ops.irfftn, as ops.hfftn fails like ops.hfft."""
+    return ops.irfftn(conj(input), s, dim, opposite(norm))
 
 
 def ihfft(input, n=None, dim=-1, norm=None):

@@ -63,6 +63,18 @@ def assign(tensor, value):
     return tensor.copy_(value)
 
 
+def shaped_as(value, out):
+    """What torch writes into ``out``, in its dtype; raises where torch would reshape ``out``."""
+    if tuple(value.shape) != tuple(out.shape):
+        raise ValueError(f"torch2ms INP106 out= of shape {out.shape} would become {value.shape}")
+    return value.astype(out.dtype)
+
+
+def typed_as(values, *outs):
+    """Several results, each in the dtype of the tensor that torch writes it into."""
+    return tuple([value.astype(out.dtype) for value, out in zip(values, outs)])
+
+
 def fill_(tensor, value):
     """torch.Tensor.fill_: every element becomes ``value``, a number or a tensor of no axes."""
     if isinstance(value, ms.Tensor):

@@ -189,6 +189,24 @@ def lint_ref(table: Table, row: Row) -> Iterator[Finding]:
         )
 
 
+def lint_unread(table: Table, row: Row) -> Iterator[Finding]:
+    """Every argument of torch's that a helper takes is one that it reads."""
+    node = table.helpers.definition(row.ref.partition(".")[2])
+    if isinstance(node, ast.ClassDef):
+        inits = (n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+        node = next(inits, None)
+    if not row.ref.startswith("helpers.") or node is None:
+        return
+    loaded = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    read = {n.id for n in loaded}
+    given = node.args
+    for name in (a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)):
+        silent = name in row.drop | POLICY_DROP or name == "generator"  # all draw from one stream
+        if name not in read and name in torch_arguments(row) and not silent:
+            what = f"ref {row.ref} takes {name} and never reads it"
+            yield Finding(what, WHY, f'use it, raise, or drop = ["{name}"] with a reason')
+
+
 def _differences(wanted: Signature, target: Signature) -> Iterator[str]:
     theirs = {param.name: param for param in target.params}
     if says_nothing(wanted) or {"args", "kwargs"} <= {param.kind for param in target.params}:
@@ -302,6 +320,7 @@ def _row_problems(table: Table, row: Row, rules: frozenset[str]) -> Iterator[Pro
         _conditions,
         _templates,
         lint_ref,
+        lint_unread,
         _case,
     )
     for check in checks:

@@ -43,8 +43,10 @@ from migrate.rules.written import (
     Holder,
     Target,
     first_layer,
+    follows_another,
     is_chain,
     target_of,
+    told_outs,
     transposes,
     works_inplace,
     written_array,
@@ -85,6 +87,8 @@ class Calls(Writes):
         expr = written_by(self.scene, node)
         if expr is not None:
             return self._writing(node, expr, mark)
+        if outs := told_outs(self.scene, node):
+            return self._writing_outs(node, outs, mark)
         array = written_array(self.scene, node)
         if array is not None:
             for part in (*node.args, *(k.value for k in node.keywords)):
@@ -164,7 +168,7 @@ class Calls(Writes):
             refs = self.value(expr)
         else:
             refs = self.target_refs(target_of(self.scene, expr))
-        if self._follows_another(node, expr):
+        if follows_another(self.scene, node, expr):
             refs = frozenset(r for r in refs if root(r.region)[1:2] == (id(node),))
         chain = is_chain(self.scene, expr)
         for part in (*node.args, *(k.value for k in node.keywords)):
@@ -177,28 +181,14 @@ class Calls(Writes):
         del self.flight[mark:]
         return self.write(node, expr, refs, self._mode(node))
 
-    def _follows_another(self, node: ast.Call, expr: ast.expr) -> bool:
-        """Return whether a layer of a loop that works in place is passed what another one made.
-
-        ``for layer in self.layers: x = layer(x)``, where the first of them makes a new tensor.
-        """
-        statement = self.scene.parent(node)
-        loop = self.scene.parent(statement) if isinstance(statement, ast.Assign) else None
-        names = (getattr(expr, "id", ""), getattr(node.func, "id", ""))
-        if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For):
-            return False
-        if statement not in loop.body or not all(names):
-            return False
-        if getattr(loop.target, "id", "") != names[1]:
-            return False
-        before = loop.body[: loop.body.index(statement)]
-        stores = [n for s in loop.body for n in ast.walk(s) if getattr(n, "id", "") in names]
-        stored = [n for n in stores if not isinstance(getattr(n, "ctx", None), ast.Load)]
-        leaving = any(isinstance(n, ast.Continue) for s in before for n in ast.walk(s))
-        if leaving or stored != statement.targets:
-            return False
-        first = first_layer(self.scene, loop.iter)
-        return bool(first) and not any("inplace" in a.keys or layer_shares(a) for a in first)
+    def _writing_outs(self, node: ast.Call, outs: tuple[ast.Name, ...], mark: int) -> Refs:
+        """``torch.max(x, 1, out=(values, places))``; the result holds both."""
+        targets = [(out, self.target_refs(target_of(self.scene, out))) for out in outs]
+        for part in (*node.args, *(k.value for k in node.keywords if k.arg != "out")):
+            self._argument(part)
+        del self.flight[mark:]
+        mode = self._mode(node)
+        return NO_REFS.union(*(self.write(node, out, refs, mode) for out, refs in targets))
 
     def _mode(self, node: ast.Call) -> str:
         parent = self.scene.parent(node)

@@ -332,8 +332,9 @@ def through_data(scene: Scene, expr: ast.expr) -> bool:
 
 
 def _changes_object(by: ast.AST, expr: ast.expr) -> bool:
-    """A method, an item: what is written for these can change the very object; no layer can."""
-    if not isinstance(by, ast.Call):
+    """A method, an item, what ``out=`` names: what is written for these can change the very object;
+    no layer can."""
+    if not isinstance(by, ast.Call) or any(k.value is expr for k in by.keywords if k.arg == "out"):
         return True
     return isinstance(by.func, ast.Attribute) and (
         by.func.value is expr or "init" in ast.unparse(by.func)

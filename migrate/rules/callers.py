@@ -24,7 +24,7 @@ from migrate.rules.called_from import (
     scene_of,
 )
 from migrate.rules.torch_sharing import is_written
-from migrate.rules.written import Holder, target_of
+from migrate.rules.written import Holder, first_argument, target_of
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_parameters
 
@@ -269,15 +269,24 @@ def _parameter_writes(function: Function) -> list[ast.AST]:
     names = {p.arg for p in all_parameters(function.node.args)} - {owner_parameter(function)}
     found: list[ast.AST] = []
     for node in function.nodes:
-        place: ast.AST | None = None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            place = node.func.value if is_written(node.func.attr) else None
+        places: tuple[ast.AST | None, ...] = ()
+        if isinstance(node, ast.Call):
+            outs = [k.value for k in node.keywords if k.arg == "out"]
+            places = tuple(one for out in outs for one in getattr(out, "elts", (out,)))
+            if isinstance(node.func, ast.Attribute) and is_written(node.func.attr):
+                filled = "init" in ast.unparse(node.func)  # filled_parts.py has these
+                places = (*places, node.func.value, None if filled else first_argument(node))
         elif isinstance(node, ast.AugAssign):
-            place = node.target
+            places = (node.target,)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            place = node.value
-        while isinstance(place, (ast.Attribute, ast.Subscript)):
-            place = place.value
-        if isinstance(place, ast.Name) and place.id in names:
+            places = (node.value,)
+        if any(isinstance(p, ast.Name) and p.id in names for p in map(_outermost, places)):
             found.append(node)
     return found
+
+
+def _outermost(place: ast.AST | None) -> ast.AST | None:
+    """Return what an attribute or element is of."""
+    while isinstance(place, (ast.Attribute, ast.Subscript)):
+        place = place.value
+    return place

@@ -60,6 +60,12 @@ def constant_target(scene: Scene, row: Row) -> str:
     return template
 
 
+def _is_type(scene: Scene, row: Row) -> bool:
+    """Return whether a row gives a class itself, for ``isinstance``, whatever the arguments are."""
+    target = constant_target(scene, row)
+    return bool(target) and scene.table.target_is_class(target)
+
+
 def same_signature(table: Table, row: Row) -> str:
     """The target when a template only renames and the target takes torch's very arguments."""
     if not row.to or row.only or row.rule:
@@ -89,6 +95,10 @@ def decide_call(
     )  # fmt: skip
     if isinstance(chosen, NotChosen):
         return chosen
+    type_only = next((c.row for c in chosen if _is_type(scene, c.row)), None)
+    if type_only is not None:
+        why = "the class is known as a type here, not as what its constructor builds"
+        return NotChosen("API104", why, "build the class that is meant", type_only.ref, type_only)
     chosen = _moded(scene, name, _cycled(scene, name, chosen), receiver)
     saved = checkpoints.chosen_for(scene, site, name, call, chosen)
     if isinstance(saved, Refusal):
@@ -119,13 +129,27 @@ def decide_method(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit |
     receiver, *rest = call.args
     func = ast.copy_location(ast.Attribute(receiver, name.rpartition(".")[2], ast.Load()), call)
     method = ast.copy_location(ast.Call(func, rest, call.keywords), call)
+    found = decide_other(scene, site, name, method, receiver)
+    return found if isinstance(found, Edit) else None
+
+
+def decide_other(
+    scene: Scene, site: Site, name: str, call: ast.Call, receiver: ast.expr | None
+) -> Edit | NotChosen | None:
+    """The edit of a call that the source does not have as it is, in place of the one it has.
+
+    None: several rows may be meant, or a rule decides, which looks at the source.
+    """
     chosen = choose(
-        scene.table, name, rest, call.keywords, scene.kind_names, scene.target,
-        lambda row, bound: _selects(scene, row, bound, method, receiver),
+        scene.table, name, call.args, call.keywords, scene.kind_names, scene.target,
+        lambda row, bound: _selects(scene, row, bound, call, receiver),
     )  # fmt: skip
-    if isinstance(chosen, NotChosen) or len(chosen) != 1 or chosen[0].row.rule:
+    if isinstance(chosen, NotChosen):
+        return chosen
+    renderings = [render(scene, call, receiver, c) for c in chosen if not c.row.rule]
+    if chosen[0].row.rule or len({shown(scene.source, r.parts) for r in renderings}) != 1:
         return None
-    row, rendering = chosen[0].row, render(scene, method, receiver, chosen[0])
+    row, rendering = chosen[0].row, renderings[0]
     helped = any(n.startswith("helpers.") for n in rendering.needs)
     outcome = Outcome.HELPER if helped else Outcome.CONVERTED
     place = site.at(scene.source.span(call))

@@ -77,7 +77,7 @@ def _item(scene: Scene, call: ast.Call, part: ast.Subscript, edit: Edit) -> Edit
     for old in edit.parts:
         whole = isinstance(old, Piece) and old.span == scene.source.span(part)
         copied += [old, ".copy()"] if whole else [old]
-    return bind_anew(scene, call, piece(scene.source, part), replace(edit, parts=tuple(copied)))
+    return bind_anew(scene, call, (piece(scene.source, part),), replace(edit, parts=tuple(copied)))
 
 
 def _is_part(scene: Scene, call: ast.Call, tensor: ast.expr) -> bool:

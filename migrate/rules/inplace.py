@@ -10,19 +10,29 @@ import ast
 from dataclasses import replace
 
 from migrate.analysis.types.kinds import is_all
-from migrate.codegen.substitution import added, piece
+from migrate.codegen.substitution import added, inside, piece
 from migrate.mapping.choice import NotChosen, choose
+from migrate.mapping.row import POLICY_REFUSE
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import findings
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.callers import Fate, Missed, fate
-from migrate.rules.calling import edit_of
+from migrate.rules.calling import decide_other, edit_of
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import is_basic
-from migrate.rules.written import Holder, Target, cuts_off, is_chain, target_of
+from migrate.rules.written import (
+    Holder,
+    Target,
+    cuts_off,
+    first_argument,
+    is_chain,
+    target_of,
+    told_out,
+    told_outs,
+)
 from migrate.sites.scene import Scene
 
 Parts = tuple["str | Piece", ...]
@@ -59,11 +69,89 @@ def function(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refu
     A name with rows of its own (``init.uniform_``) goes by those, also where they refuse a call.
     """
     own = any(not row.flag for row in scene.table.rows(name))
-    changed = call.args[0] if call.args and not own else None
+    changed = first_argument(call) if not own else None
     if changed is None or isinstance(changed, (ast.Starred, ast.Subscript)):
         return None
     plain = name[:-1]
     return _decided(scene, site, plain, call, changed, False) if scene.table.rows(plain) else None
+
+
+_ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
+
+
+def into(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
+    """``torch.add(x, y, out=z)`` is ``z = x.add(y)`` in the dtype of ``z``.
+
+    Torch resizes a tensor that has another shape: a variable is bound to what has that shape. Where
+    the object has to change, or a part of it, the shapes have to be equal, which the helper asks.
+    """
+    out = told_out(scene, call)
+    if out is None:
+        return _into_several(scene, site, name, call)
+    if any(isinstance(n, _ONCE) for n in ast.walk(out)):
+        why = "what out= names would be computed twice"
+        return Refusal(site, "INP202", why, "give it a name first")
+    value = _without_out(scene, site, name, call)
+    if isinstance(value, Refusal):
+        return value
+    found, target = fate(scene, call), target_of(scene, out)
+    if found.missed is not None:
+        return missed(site, out, found.missed)
+    if is_stopped(scene, scene.file, call) and data_attribute.keeps_gradient(scene, out):
+        return data_attribute.straight_through(site, out)
+    whole = target.holder is Holder.NAME and not found.assigned
+    return _placed(scene, call, out, target, found, _in_kind(scene, out, value, whole), False)
+
+
+def _into_several(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
+    """``torch.max(x, 1, out=(v, i))`` is ``v, i = x.max(1)``, each in the dtype that it has."""
+    outs, value = told_outs(scene, call), _without_out(scene, site, name, call)
+    if isinstance(value, Refusal):
+        return value
+    found = fate(scene, call)
+    if found.missed is not None:
+        return missed(site, outs[0], found.missed)
+    lent = found.assigned or any(target_of(scene, o).holder is not Holder.NAME for o in outs)
+    if lent or not (isinstance(scene.parent(call), ast.Expr) or found.renewed):
+        why = "several tensors are changed in place that others hold"
+        return Refusal(site, "INP203", why, "take the results, and assign them")
+    text, root = scene.spelling.local("helpers.typed_as")
+    pieces = [p for o in outs for p in (", ", piece(scene.source, o))]
+    edit = replace(_with(value, (f"{text}(", *(value.parts or ()), *pieces, ")")),
+                   outcome=Outcome.HELPER, needs=value.needs | {root})  # fmt: skip
+    return bind_anew(scene, call, tuple(pieces[1:]), edit)
+
+
+def _without_out(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
+    """The edit of the call as it stands without ``out=``."""
+    given = [k for k in call.keywords if k.arg != "out"]
+    plain = ast.copy_location(ast.Call(call.func, call.args, given), call)
+    edit = decide_other(scene, site, name, plain, None)
+    if isinstance(edit, Edit):
+        return edit
+    refused = any(k.arg in POLICY_REFUSE for k in given)
+    if edit is None or edit.flagged or edit.impossible or refused or not edit.ref:
+        why = "its plain form depends on the context" if edit is None else edit.reason
+        code = "INP201" if edit is None else edit.code
+        return Refusal(site, code, why, "write it by hand" if edit is None else edit.next_step)
+    text, root = scene.spelling.local(edit.ref)
+    parts = (f"{text}(", *inside(scene.source, plain))
+    place = site.at(scene.source.span(call))
+    row = edit.row.key if edit.row else ""
+    return Edit(place, Outcome.HELPER, (*parts, ")"), row, frozenset((root,)))
+
+
+def _in_kind(scene: Scene, out: ast.expr, edit: Edit, whole: bool) -> Edit:
+    """The value in the dtype of ``out``; in its shape as well, unless ``whole``."""
+    held, parts = piece(scene.source, out), edit.parts or ()
+    if whole:
+        shape = "".join(p if isinstance(p, str) else "_" for p in parts)
+        called = isinstance(ast.parse(shape, mode="eval").body, (ast.Call, ast.Attribute, ast.Name))
+        plain = parts if called else ("(", *parts, ")")
+        return _with(edit, (*plain, ".astype(", held, ".dtype)"))
+    text, root = scene.spelling.local("helpers.shaped_as")
+    parts = (f"{text}(", *parts, ", ", held, ")")
+    return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
 
 
 def _decided(
@@ -129,15 +217,15 @@ def _placed(
         whole = own and not is_chain(scene, receiver)
         return edit if whole else _assigned(scene, target.expr, edit)
     if statement or found.renewed:
-        return bind_anew(scene, call, piece(scene.source, target.expr), edit)
+        return bind_anew(scene, call, (piece(scene.source, target.expr),), edit)
     return _with(edit, edit.parts)
 
 
-def bind_anew(scene: Scene, call: ast.Call, to: Piece, edit: Edit) -> Edit:
+def bind_anew(scene: Scene, call: ast.Call, to: Parts, edit: Edit) -> Edit:
     """Return the edit of a call whose value its statement binds to ``to`` as well."""
     statement = scene.parent(call)
     assert isinstance(statement, (ast.Expr, ast.Assign))
-    bound = added(scene.source, edit.site, statement, Part.TARGET, to)
+    bound = added(scene.source, edit.site, statement, Part.TARGET, *to)
     place = edit.site.at(scene.source.span(call))
     return replace(_with(edit, edit.parts or ()), site=place, also=(bound,))
 
@@ -175,8 +263,7 @@ def _into_item(
 ) -> Edit | Refusal:
     """``x[i].add_(1)`` is ``x[i] = x[i].add(1)``, for an index that is a view in torch."""
     assert edit.parts is not None
-    twice = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
-    if any(isinstance(n, twice) for n in ast.walk(receiver)):
+    if any(isinstance(n, _ONCE) for n in ast.walk(receiver)):
         return Refusal(edit.site, "INP202", "its index would be computed twice",
                        "give the index a name first")  # fmt: skip
     if target.holder is Holder.ELEMENT:
@@ -193,12 +280,12 @@ def _into_item(
     call = scene.parent(scene.parent(receiver))  # type: ignore[arg-type]
     assert isinstance(call, ast.Call)
     if target.holder is Holder.ELEMENT:  # of a list or dict: a number there is no tensor
-        return bind_anew(scene, call, piece(scene.source, receiver), edit)
+        return bind_anew(scene, call, (piece(scene.source, receiver),), edit)
     value = _stored(scene, receiver, edit)
     anew = set_anew(scene, edit.site, receiver, "=", value, edit.needs)
     if anew is not None:
         return anew
-    return bind_anew(scene, call, piece(scene.source, receiver), _with(edit, value))
+    return bind_anew(scene, call, (piece(scene.source, receiver),), _with(edit, value))
 
 
 def _stored(scene: Scene, receiver: ast.Subscript, edit: Edit) -> Parts:

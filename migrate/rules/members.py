@@ -180,7 +180,8 @@ def _passed_on(
     target = dotted(template.func)
     names = [getattr(a, "id", "") for a in template.args]
     wanted = ["self", *(p.name for p in row.signatures[0].params)]
-    if not target.startswith("helpers.") or names != wanted:
+    named = {k.arg for k in call.keywords if k.arg is not None}
+    if not target.startswith("helpers.") or names != wanted or not named <= set(wanted):
         return None
     text, root = scene.spelling.local(target)
     place, given = site.at(scene.source.span(call)), inside(scene.source, call)

@@ -12,7 +12,7 @@ from migrate.analysis.types.kinds import Atom, without_none
 from migrate.syntax.trees import within
 
 _DEPENDENT = ("Dropout", "BatchNorm", "RReLU", "Transformer", "MultiheadAttention", "dropout",
-              "rrelu", "batch_norm", "StochasticDepth", "DropBlock")  # fmt: skip
+              "rrelu", "batch_norm", "StochasticDepth", "DropBlock", "InstanceNorm")  # fmt: skip
 _BY_SETTING = {
     "torch.nn.LSTM": "dropout", "torch.nn.GRU": "dropout", "torch.nn.RNN": "dropout",
     "torch.nn.InstanceNorm1d": "track_running_stats",
@@ -47,6 +47,7 @@ class Dependence:
             return _BY_SETTING[name] in named or None in named or len(getattr(call, "args", ())) > 4
         if "BatchNorm" in last and any(map(_keeps_nothing, getattr(call, "keywords", ()))):
             return False
+        last = last.removeprefix("Lazy")  # a lazy InstanceNorm keeps statistics unless told not to
         return last.startswith(_DEPENDENT) or last.endswith(("Dropout", "BatchNorm"))
 
     def _given_depends(self, file: File, node: ast.expr) -> bool:

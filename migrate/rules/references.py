@@ -24,7 +24,7 @@ from migrate.rules.calling import (
     template_of,
 )
 from migrate.rules.registry import decides
-from migrate.rules.written import UNPADDING, transposes
+from migrate.rules.written import UNPADDING, told_out, told_outs, transposes
 from migrate.sites.module_members import family
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
@@ -44,6 +44,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return gone
     if called is not None and (unbound := _unbound(scene, site, node, name)) is not None:
         return unbound
+    if called is not None and (told_out(scene, called) or told_outs(scene, called)):
+        return inplace.into(scene, site, name, called)
     if called is not None and (inherited := _inherited(scene, site, called, name)) is not None:
         return inherited
     if isinstance(parent, ast.Call) and parent.func is node:
@@ -222,6 +224,9 @@ def _is_never_made(scene: Scene, node: ast.expr, name: str, row: Row) -> bool:
     """
     if row.flag != "API104" or scene.table.kind(name) != "class" or "ensor" in name:
         return False
+    members = (scene.table.raw[k] for k in scene.table.raw if k.startswith(f"{name}."))
+    if any("flag" not in row for row in members):
+        return False  # the members of an enumeration are converted
     child: ast.AST = node
     while isinstance(parent := scene.parent(child), ast.Tuple):
         child = parent

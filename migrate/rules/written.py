@@ -10,7 +10,7 @@ from itertools import islice
 from migrate.analysis.program import File, Program
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import Atom, is_all
-from migrate.rules.torch_sharing import is_written
+from migrate.rules.torch_sharing import is_written, layer_shares
 from migrate.rules.views import changed_alone, viewed
 from migrate.sites.buffer_gradients import is_data
 from migrate.sites.scene import Scene
@@ -54,18 +54,53 @@ def written_by(scene: Scene, node: ast.Call) -> ast.expr | None:
         named = any(a.kind in _CALLED_BY_NAME for a in scene.kind(func))
         if ("Tensor" in kinds or not kinds & _NO_TENSOR) and not named:
             return func.value
-    if not node.args:
+    if (into := told_out(scene, node)) is not None:
+        return into
+    first = first_argument(node)
+    if first is None:
         return None
     for atom in called(scene, func):
         if atom.kind == "Module" and "inplace" in atom.keys and atom.name != SEQUENCE:
-            return node.args[0]
+            return first
         if atom.kind == "ref" and atom.name.startswith("torch."):
             last = atom.name.rpartition(".")[2]
             if is_written(last) and not atom.name.startswith("torch.Tensor."):
-                return node.args[0]
+                return first
             if atom.name.startswith("torch.nn.functional.") and works_inplace(scene, node, True):
-                return node.args[0]
+                return first
     return None
+
+
+def first_argument(node: ast.Call) -> ast.expr | None:
+    """Return the argument that comes first, also where it is named: ``torch.relu_(input=x)``."""
+    named = (k.value for k in node.keywords if k.arg == "input")
+    return node.args[0] if node.args else next(named, None)
+
+
+def told_out(scene: Scene, node: ast.Call) -> ast.expr | None:
+    """Return the Tensor that a function of torch writes its result into: ``out=``, one Tensor."""
+    given = next((k.value for k in node.keywords if k.arg == "out"), None)
+    if given is None or not is_all(scene.kind(given), "Tensor"):
+        return None
+    atoms = scene.kind(node.func)
+    return given if atoms and all(is_function(a) for a in atoms) else None
+
+
+def told_outs(scene: Scene, node: ast.Call) -> tuple[ast.Name, ...]:
+    """Return the variables that a function of torch writes several results into."""
+    given = next((k.value for k in node.keywords if k.arg == "out"), None)
+    if not isinstance(given, (ast.Tuple, ast.List)):
+        return ()
+    names = tuple(n for n in given.elts if isinstance(n, ast.Name))
+    distinct = len({n.id for n in names}) == len(given.elts) > 1
+    if not distinct or not all(is_all(scene.kind(n), "Tensor") for n in names):
+        return ()
+    return names if scene.kind(node.func) and all(map(is_function, scene.kind(node.func))) else ()
+
+
+def is_function(atom: Atom) -> bool:
+    """Return whether an atom is a function of torch by its name."""
+    return atom.kind == "ref" and atom.name.startswith("torch.")
 
 
 def transposes(call: ast.Call) -> bool:
@@ -265,6 +300,30 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     if not layers or isinstance(layers[0], ast.Starred):
         return frozenset()
     return scene.kind(layers[0])
+
+
+def follows_another(scene: Scene, node: ast.Call, expr: ast.expr) -> bool:
+    """Return whether a layer of a loop that works in place is passed what another one made.
+
+    ``for layer in self.layers: x = layer(x)``, where the first of them makes a new tensor.
+    """
+    statement = scene.parent(node)
+    loop = scene.parent(statement) if isinstance(statement, ast.Assign) else None
+    names = (getattr(expr, "id", ""), getattr(node.func, "id", ""))
+    if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For):
+        return False
+    if statement not in loop.body or not all(names):
+        return False
+    if getattr(loop.target, "id", "") != names[1]:
+        return False
+    before = loop.body[: loop.body.index(statement)]
+    stores = [n for s in loop.body for n in ast.walk(s) if getattr(n, "id", "") in names]
+    stored = [n for n in stores if not isinstance(getattr(n, "ctx", None), ast.Load)]
+    leaving = any(isinstance(n, ast.Continue) for s in before for n in ast.walk(s))
+    if leaving or stored != statement.targets:
+        return False
+    first = first_layer(scene, loop.iter)
+    return bool(first) and not any("inplace" in a.keys or layer_shares(a) for a in first)
 
 
 def _only_grows(program: Program, attribute: str) -> bool:

@@ -43,7 +43,8 @@ _COMPLEX = _Question(
     frozenset("real imag abs angle view_as_real shape irfft irfft2 irfftn hfft istft".split()),
     frozenset(
         "tensor as_tensor full cat stack where exp conj mul sub add div neg einsum matmul "
-        "sqrt sum mean cos sin log pow".split()
+        "sqrt sum mean cos sin log pow ones zeros eye "
+        "eig eigh qr svd inv det solve cholesky".split()
     ),
 )
 _NEGATIVE = _Question(
