@@ -10,6 +10,7 @@ from migrate.syntax.source import Source
 from migrate.syntax.trees import (
     LEAVES,
     FunctionNode,
+    all_names,
     all_parameters,
     children,
     defaults,
@@ -101,7 +102,7 @@ class _Indexer:
 
     def _bound_inside(self, target: ast.AST, function: Function | None) -> None:
         """The variables of a comprehension are its own."""
-        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        names = all_names(target)
         self.file.names |= names
         if function is not None:
             function.inner |= names

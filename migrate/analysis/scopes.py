@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from migrate.analysis.cfg import Graph, Node, Role, Unit, evaluated, graph_of
-from migrate.syntax.trees import all_parameters, children
+from migrate.syntax.trees import all_names, all_parameters, children
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -227,7 +227,7 @@ class _Walker:
             self._expression(piece, node, events, not (index and isinstance(part, ast.Assert)))
 
     def _capture(self, top: ast.AST) -> None:
-        self.captured |= {n.id for n in ast.walk(top) if isinstance(n, ast.Name)}
+        self.captured |= all_names(top)
 
     def _expression(self, top: ast.AST, node: Node, events: Events, certain: bool = True) -> None:
         pending = [_Item(top, _NOTHING, certain)]

@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from migrate.syntax.trees import all_names
+
 Region = tuple[Hashable, ...]
 SAME, VIEW, MAYBE = 0, 1, 2
 ELEMENTS = "[]"
@@ -154,7 +156,7 @@ class State:
     def bound(self, name: str) -> None:
         """Forget the views of a name, and through it, that is bound to another value."""
         for other, view in list(self.views.items()):
-            mentions = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(view))
+            mentions = name in all_names(view)
             if other == name or mentions:
                 del self.views[other]
 

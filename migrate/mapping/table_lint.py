@@ -22,7 +22,7 @@ from migrate.mapping.row import (
 )
 from migrate.mapping.signatures import Param, Signature
 from migrate.mapping.table import Table, is_pattern, read_toml
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import all_names, dotted, stored_names
 
 ROOTS = frozenset({"mindspore", "helpers"})
 
@@ -80,13 +80,9 @@ def lint_template(table: Table, row: Row, part: str, template: str) -> Iterator[
 
 def _free_names(tree: ast.expr, arguments: tuple[str, ...], part: str) -> Iterator[Finding]:
     bound = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    bound |= {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    bound |= stored_names(tree)
     known = {*arguments, *ROOTS, *bound, "self", *dir(builtins)}
-    free = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - known
+    free = all_names(tree) - known
     for name in sorted(free):
         near = difflib.get_close_matches(name, [*arguments, *ROOTS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"arguments: {', '.join(arguments)}"
@@ -452,7 +448,7 @@ def _case(table: Table, row: Row) -> Iterator[Finding]:
         except SyntaxError as error:
             yield Finding(f"case {call!r} is not Python", str(error.msg), "correct the call")
             continue
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names = all_names(tree)
         inputs = {f"x{number}" for number in range(len(case.inputs))}
         lacking = sorted(n for n in names if n[:1] == "x" and n[1:].isdigit() and n not in inputs)
         if lacking:

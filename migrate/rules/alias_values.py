@@ -27,7 +27,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
 from migrate.rules.views import Repair
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import children
+from migrate.syntax.trees import all_names, children
 
 Path = tuple[str, ...]
 MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
@@ -390,7 +390,7 @@ class Values:
     def closure(self, node: ast.AST) -> Refs:
         """A function made here: whoever holds it may read what it captured."""
         made = self.made(node)
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        names = all_names(node)
         self.closures[next(iter(made)).region] = tuple(sorted(names))
         arguments = getattr(node, "args", None)
         for default in (*arguments.defaults, *arguments.kw_defaults) if arguments else ():
@@ -408,7 +408,7 @@ class Values:
                 self.bind(
                     clause.target, self.each(clause.iter) | (self.operated(clause) or NO_REFS)
                 )
-                bound |= {n.id for n in ast.walk(clause.target) if isinstance(n, ast.Name)}
+                bound |= all_names(clause.target)
                 for test in clause.ifs:
                     self.value(test)
             if isinstance(node, ast.DictComp):

@@ -46,7 +46,7 @@ from migrate.rules.written import (
 from migrate.sites.buffer_gradients import is_buffer, is_data, registered
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_parameters
+from migrate.syntax.trees import all_names, all_parameters
 
 _SUBJECT = "<subject>"  # of the match around; no name of Python's
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
@@ -305,7 +305,7 @@ class _Walk(Calls, Forward[State]):
         if isinstance(part, (ast.Assign, ast.AnnAssign)) and role is Role.STATEMENT:
             shared = self.shared
             for name, view in named(self.scene, part).items():
-                read = {n.id for n in ast.walk(view) if isinstance(n, ast.Name)}
+                read = all_names(view)
                 if shared.isdisjoint(read | {name}):
                     self.state.views[name] = view
 

@@ -24,6 +24,7 @@ from migrate.rules.function_blueprint import (
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.references import APPLY, Form
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_names
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
@@ -150,7 +151,7 @@ def _construct(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
 
 def _local(plan: Blueprint, attribute: str) -> str:
     """What ``ctx.attribute`` is called in construct."""
-    used = {n.id for n in ast.walk(plan.forward) if isinstance(n, ast.Name)}
+    used = all_names(plan.forward)
     return f"ctx_{attribute}" if attribute in used | set(plan.inputs) else attribute
 
 

@@ -13,7 +13,7 @@ from migrate.sites.module_members import TRAIN
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
-from migrate.syntax.trees import is_super
+from migrate.syntax.trees import all_names, is_super
 
 
 @decides(Form.FORWARD)
@@ -40,7 +40,7 @@ def first_parameters(scene: Scene) -> Iterator[Edit]:
             if method.decorated("staticmethod", "classmethod") or not method.parameters:
                 continue
             first = method.parameters[0]
-            if first.arg != "self" and not _uses(method.node, "self"):
+            if first.arg != "self" and "self" not in all_names(method.node):
                 yield from _rename(scene, method.node, first)
 
 
@@ -72,10 +72,6 @@ def delegates(scene: Scene) -> Iterator[Edit]:
         text = f"{asked}{scene.source.newline}    {given}"
         site = scene.site("__getattr__", first)
         yield added(scene.source, site, first, Part.BEFORE, text)
-
-
-def _uses(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
 
 
 def _rename(scene: Scene, node: ast.AST, first: ast.arg) -> Iterator[Edit]:

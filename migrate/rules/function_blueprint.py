@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from migrate.analysis.program import Class, Function
-from migrate.syntax.trees import FunctionNode, last_name
+from migrate.syntax.trees import FunctionNode, all_names, last_name
 
 _QUIET = ("mark_non_differentiable",)
 SAVED = ("saved_tensors", "saved_variables")
@@ -211,7 +211,7 @@ def blueprint(owner: Class) -> Blueprint | str:
         return f"forward returns {outputs} values, and backward takes {len(grads)} gradients"
     if set(grads) & set(inputs):
         return "an input and a gradient have the same name"
-    taken = {n.id for n in ast.walk(backward) if isinstance(n, ast.Name)} | {*inputs, *grads}
+    taken = all_names(backward) | {*inputs, *grads}
     out = next(n for n in ("out", "output", "result", "outcome", "out_") if n not in taken)
     bundle = next(n for n in ("saved", "kept", "saved_values", "saved_") if n not in taken)
     return _kept(_Pair(forward, backward, inputs, outputs, grads, out), bundle)
@@ -431,7 +431,7 @@ def _head(
             continue
         if altered(statement) & set(inputs):
             return "forward changes an input in place before it saves what depends on it"
-        uses = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        uses = all_names(statement)
         if ctx in uses or any(isinstance(n, ast.Return) for n in ast.walk(statement)):
             return "what it saves is not computed by plain statements"
         chosen.append(statement)

@@ -20,7 +20,7 @@ from migrate.rules.registry import by_row
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import within
+from migrate.syntax.trees import loaded_names, within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
           "allow_unused", "is_grads_batched", "materialize_grads")  # fmt: skip
@@ -229,11 +229,11 @@ class _Flow:
 
     def behind(self, outputs: ast.expr) -> tuple[ast.stmt, ...]:
         """Return the steps that a value is made by."""
-        needed, found = _loads(outputs), []
+        needed, found = loaded_names(outputs), []
         for item, bound in reversed(self.steps):
             if bound & needed:
                 found.append(item)
-                needed |= _loads(item)
+                needed |= loaded_names(item)
         return tuple(reversed(found))
 
 
@@ -253,11 +253,6 @@ def _is_asked(around: ast.AST | None) -> bool:
     return isinstance(around, ast.Attribute) and around.attr in METADATA
 
 
-def _loads(node: ast.AST) -> set[str]:
-    names = (n for n in within(node) if isinstance(n, ast.Name))
-    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
-
-
 def _stores(node: ast.AST) -> set[str]:
     names = (n for n in within(node) if isinstance(n, ast.Name))
     return {n.id for n in names if not isinstance(n.ctx, ast.Load)}
@@ -272,7 +267,7 @@ def _check(
 ) -> None:
     """Raise _Unclear where others read what the function binds, or bind what it reads."""
     bound = {name for item in inside for name in _stores(item)}
-    read = {name for item in inside for name in _loads(item)}
+    read = {name for item in inside for name in loaded_names(item)}
     own = {id(n) for item in inside for n in within(item)}
     own |= {
         id(n)
@@ -333,7 +328,7 @@ def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.
         if len(given) == 1 and ast.unparse(given[0]) == ast.unparse(found.outputs):
             return None
     bound = {name for item in found.inside for name in _stores(item)}
-    if _loads(node) & (bound | {n.id for n in found.inputs}):
+    if loaded_names(node) & (bound | {n.id for n in found.inputs}):
         raise _Unclear("what its outputs are multiplied with is computed from its inputs")
     return node
 

@@ -17,6 +17,7 @@ from migrate.analysis.types.kinds import Atom, Kind, is_all, ordered
 from migrate.records.outcomes import Refusal, Site
 from migrate.rules.torch_sharing import METADATA, is_view_name, shares
 from migrate.sites.scene import once
+from migrate.syntax.trees import all_names
 
 REGISTERING = {"register_forward_hook": (1, 2), "register_forward_pre_hook": (1,),
                "register_module_forward_hook": (1, 2),
@@ -129,19 +130,15 @@ def _keeps(inference: Inference, function: Function, place: int) -> bool:
         return function.node.args.vararg is not None
     names = {function.parameters[place].arg}
     for node in function.of(ast.Assign, ast.For):  # ``out = output[0]``, ``for x in inputs``
-        if isinstance(node, ast.Assign) and _read(node.value) & names:
+        if isinstance(node, ast.Assign) and all_names(node.value) & names:
             names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-        elif isinstance(node, ast.For) and _read(node.iter) & names:
-            names |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.For) and all_names(node.iter) & names:
+            names |= all_names(node.target)
     return any(
         isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         and _is_held(inference, function, n)
         for n in function.nodes
     )  # fmt: skip
-
-
-def _read(value: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
 
 
 def _is_held(inference: Inference, function: Function, node: ast.AST) -> bool:

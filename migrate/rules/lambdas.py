@@ -23,7 +23,7 @@ from migrate.syntax.lines import (
     indent_of,
     opens_block,
 )
-from migrate.syntax.trees import defaults, last_name
+from migrate.syntax.trees import defaults, last_name, stored_names
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -138,17 +138,10 @@ def _is_movable(scene: Scene, node: ast.Lambda) -> bool:
     while current is not None and current is not statement:
         if isinstance(current, ast.Lambda):
             return False
-        if isinstance(current, _SCOPES) and used & _bound(current):
+        if isinstance(current, _SCOPES) and used & stored_names(current):
             return False
         current = scene.parent(current)
     return _has_room(scene, statement)
-
-
-def _bound(node: ast.AST) -> set[str]:
-    """The names that a comprehension binds."""
-    return {
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
 
 
 def _has_room(scene: Scene, statement: ast.stmt) -> bool:

@@ -14,6 +14,7 @@ from migrate.rules.torch_sharing import is_written, layer_shares
 from migrate.rules.views import changed_alone, viewed
 from migrate.sites.buffer_gradients import is_data
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_names
 
 _NO_TENSOR = frozenset(
     "list tuple dict Size str int float bool Module Optimizer Object class".split()
@@ -181,7 +182,7 @@ def _of_name(scene: Scene, node: ast.Name) -> Holder:
 def _in_comprehension(scene: Scene, node: ast.Name) -> bool:
     for current in scene.around(node, ast.stmt):
         for clause in getattr(current, "generators", ()):
-            if any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(clause.target)):
+            if node.id in all_names(clause.target):
                 return True
     return False
 

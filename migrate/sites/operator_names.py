@@ -9,7 +9,7 @@ from string import Formatter
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.sites.origins import is_complex, is_negative, may_be_complex
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import last_name, within
+from migrate.syntax.trees import all_names, last_name, within
 
 OPERATORS = "torch.Tensor."
 _NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
@@ -325,8 +325,6 @@ def _bound_to_bools(scene: Scene, node: ast.Name) -> bool:
     """Return whether every value that may have been assigned to a name is a bool."""
     values = scene.facts.values(node)
     return bool(values) and all(
-        value is not None
-        and not any(isinstance(m, ast.Name) and m.id == node.id for m in within(value))
-        and is_bool(scene, value)
+        value is not None and node.id not in all_names(value) and is_bool(scene, value)
         for value in values
     )

@@ -10,6 +10,7 @@ from migrate.analysis.types.elimination import tensor_signatures
 from migrate.analysis.types.kinds import Atom, is_all
 from migrate.mapping import calls
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import all_names
 
 _CONTAINER_KINDS = frozenset({"list", "tuple", "dict", "str", "int", "float", "bool", "Size",
                               "iterator", "foreign", "project", "class", "function", "builtin",
@@ -205,7 +206,7 @@ def _of_name(scene: Scene, node: ast.Name, kind: str) -> Unknown:
     while (outer := scene.parent(inner)) is not None:
         clauses = getattr(outer, "generators", ())
         for clause in clauses:
-            if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(clause.target)):
+            if name in all_names(clause.target):
                 if isinstance(clause.target, ast.Name) and _may_hold_it(scene, clause.iter):
                     return binding(scene, clause.iter, f"list[{kind}]")
                 return _cast(node, kind)

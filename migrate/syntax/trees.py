@@ -116,6 +116,21 @@ class ByClass:
         return tuple(n for _, n in sorted(p for kind in kinds for p in self._found.get(kind, ())))
 
 
+def all_names(node: ast.AST) -> set[str]:
+    """Return the names of variables that an expression or statement reads, binds or deletes."""
+    return {n.id for n in within(node) if isinstance(n, ast.Name)}
+
+
+def loaded_names(node: ast.AST) -> set[str]:
+    """Return the names of variables that an expression or statement reads."""
+    return {n.id for n in within(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def stored_names(node: ast.AST) -> set[str]:
+    """Return the names of variables that an expression or statement binds."""
+    return {n.id for n in within(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
 def all_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """Every parameter: by place, by keyword, then *args and **kwargs."""
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]

@@ -14,7 +14,7 @@ from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import above, indent_of, shifted, whole
 from migrate.syntax.source import Source
-from migrate.syntax.trees import last_name
+from migrate.syntax.trees import all_names, last_name
 from migrate.training.effects import binds, free, uses
 from migrate.training.epoch_loops import EpochLoop, counted, moves_batch, own_exits
 from migrate.training.lines import Parts, edit
@@ -129,7 +129,7 @@ def binds_whole(target: ast.expr, name: str) -> bool:
 def elsewhere(loop: EpochLoop) -> set[str]:
     """The names that the scope binds outside of the loop (nonlocal asks for one that is)."""
     if loop.scope is None:  # in a module any name can be bound from a method
-        return {n.id for n in ast.walk(loop.outer) if isinstance(n, ast.Name)}
+        return all_names(loop.outer)
     inside = {id(n) for n in ast.walk(loop.outer)}
     found = {n.arg for n in ast.walk(loop.scope.args) if isinstance(n, ast.arg)}
     for node in ast.walk(loop.scope):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.syntax.lines import above, indent_of, shares_line, whole
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import all_names, dotted
 from migrate.training.effects import binds, blocks
 from migrate.training.marks import View, block_of
 from migrate.training.modules import models, quiet
@@ -102,7 +102,7 @@ def _loss(view: View, loop: ast.For, block: list[ast.stmt]) -> EvalLoop | None:
         calls = [c for c in _calls(item) if is_loss(view, c)]
         target = item.targets[0] if isinstance(item, ast.Assign) else None
         if isinstance(item, ast.Assign) and isinstance(target, ast.Name) and len(item.targets) == 1:
-            parts = {n.id for n in ast.walk(item.value) if isinstance(n, ast.Name)}
+            parts = all_names(item.value)
             if (calls or parts & names) and _is_sum(item.value, calls):
                 names.add(target.id)
                 call = calls[0] if calls else (assigned.call if assigned else None)

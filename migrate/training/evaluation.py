@@ -14,7 +14,7 @@ from migrate.analysis.program import Function
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.syntax.lines import above, comments, indent_of, shares_line, whole
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import all_names, dotted
 from migrate.training.cells import LossCell, of_criterion, written
 from migrate.training.effects import binds, free, reads
 from migrate.training.eval_loops import EvalLoop, Found, Home, eval_loops, home_of, on_host
@@ -131,7 +131,7 @@ def _evaluation(
 def _loss_name(view: View, found: Found) -> str:
     """A name for a loss that had none, which nothing else uses."""
     top = found.function.node if found.function is not None else view.file.source.tree
-    used = {n.id for n in ast.walk(top) if isinstance(n, ast.Name)}
+    used = all_names(top)
     used |= {n.arg for n in ast.walk(top) if isinstance(n, ast.arg)}
     return next(
         n for n in ("loss", "batch_loss", *map("loss_{}".format, range(99))) if n not in used

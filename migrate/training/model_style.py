@@ -12,6 +12,7 @@ from dataclasses import replace
 from migrate.codegen.rewriter import emit
 from migrate.records.outcomes import Edit, Site, Span
 from migrate.syntax.source import Source, read
+from migrate.syntax.trees import all_names
 from migrate.training import callbacks, metrics
 from migrate.training.epoch_loops import EpochLoop, Refused, epoch_loops
 from migrate.training.marks import NAMES, Act
@@ -54,7 +55,7 @@ def evaluated_by_model(staged: Staged, own: str, torch: str) -> Staged:
 
 
 def _taken(source: Source) -> set[str]:
-    taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+    taken = all_names(source.tree)
     return taken | {
         n.name for n in ast.walk(source.tree) if isinstance(n, (ast.ClassDef, ast.alias))
     }

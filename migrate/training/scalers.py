@@ -26,7 +26,7 @@ from migrate.syntax.lines import (
     whole,
 )
 from migrate.syntax.source import Source, read
-from migrate.syntax.trees import last_name
+from migrate.syntax.trees import all_names, last_name
 from migrate.training.effects import free
 from migrate.training.lines import separated
 from migrate.training.staged import Staged
@@ -209,7 +209,7 @@ def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
     imports = (a for n in source.tree.body if isinstance(n, ast.Import) for a in n.names)
     if not any(a.name == "torch" and a.asname is None for a in imports):
         return []
-    taken = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)}
+    taken = all_names(scope)
     for name in {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)}:
         branches = [n for n in ast.walk(scope) if isinstance(n, ast.If)]
         steps = [(b, block) for b in branches if (block := _scaled_block(b, name))]

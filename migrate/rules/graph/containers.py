@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from migrate.analysis.program import Function
 from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
-from migrate.rules.graph.scope import Findings, Silent, compiled_here, named, nodes
+from migrate.rules.graph.scope import Findings, Silent, compiled_here, nodes
 from migrate.rules.record_classes import records
 from migrate.sites import module_members
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_parameters, defaults, last_name
+from migrate.syntax.trees import all_names, all_parameters, defaults, last_name
 
 _CHANGING = frozenset(
     "append appendleft extend insert pop popitem remove clear reverse sort update setdefault add"
@@ -139,7 +139,8 @@ def one_item(scene: Scene, node: ast.Assign) -> Silent | None:
     if not any(isinstance(e, _DISPLAYS) for s in sides for e in s.elts):
         return None
     held = [changed(scene, n) for n in function.of(ast.Call, ast.Subscript)]
-    if not any(isinstance(h, ast.Subscript) and named(h, getattr(target, "id", "")) for h in held):
+    name = getattr(target, "id", "")
+    if not any(isinstance(h, ast.Subscript) and name in all_names(h) for h in held):
         return None
     why = "its items are one object: graph mode changes one of them alone"
     return Silent(value, ("GRF609", ast.unparse(value), why, "write a comprehension"), node)

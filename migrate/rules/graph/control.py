@@ -29,7 +29,7 @@ from migrate.syntax.lines import (
     may_hold_comment,
     statements,
 )
-from migrate.syntax.trees import all_parameters, children, defaults, last_name
+from migrate.syntax.trees import all_names, all_parameters, children, defaults, last_name
 
 NOTE = "its handlers only raised another error: what goes wrong is raised as it is"
 _QUIET = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.UnaryOp, ast.USub,
@@ -323,7 +323,7 @@ def _inner_default(scene: Scene, node: ast.FunctionDef) -> Edit | None:
     named = {a.arg for a in (*([] if args.posonlyargs else args.args), *args.kwonlyargs)}
     seen = outer.locals | {a.arg for a in all_parameters(outer.node.args)}
     late = [(a, d) for a, d in defaults(args) if a.arg in named
-            and any(isinstance(n, ast.Name) and n.id in seen for n in ast.walk(d))]  # fmt: skip
+            and not all_names(d).isdisjoint(seen)]  # fmt: skip
     places = len(args.args) - len(args.defaults)
     if not late or _passed_by_place(scene, outer, node, places):
         return None

@@ -18,7 +18,7 @@ from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Rewriting
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line, statements
-from migrate.syntax.trees import last_name
+from migrate.syntax.trees import all_names, last_name
 
 NOTE = (
     "computed at each call now: graph mode keeps nothing on self. Torch goes on with the first"
@@ -205,7 +205,7 @@ def _places(
     after = {id(n) for s in around for n in ast.walk(s)}
     inside = {id(n) for s in block.body for n in ast.walk(s)}
     tested = {id(n) for n in ast.walk(block.test)}
-    variables = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    variables = all_names(ast.parse(text))
     uses: list[ast.Attribute] = []
     found: list[ast.Attribute | ast.Subscript] = []
     for node in ast.walk(function.node):

@@ -24,7 +24,7 @@ from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.trees import all_parameters, within
+from migrate.syntax.trees import all_names, all_parameters, within
 
 _SETTERS = frozenset(("train", "eval"))
 _PARTS = frozenset(("modules", "children", "named_modules", "named_children", "values", "items"))
@@ -549,7 +549,7 @@ def running(scene: Scene, unit: ast.AST, name: str) -> Iterator[ast.Call]:
             for a in kinds
         ):
             continue
-        if not name or any(isinstance(n, ast.Name) and n.id == name for n in within(node)):
+        if not name or name in all_names(node):
             point = scene.facts.point(node)
             if point is not None and point[0].scope.unit is unit:
                 yield node

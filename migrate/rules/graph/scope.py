@@ -17,7 +17,7 @@ from migrate.rules import dead_branches, decorators
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
-from migrate.syntax.trees import ByClass, is_super, last_name, within
+from migrate.syntax.trees import ByClass, all_names, is_super, last_name, within
 
 _ROOTS = {"mindspore", "ms", "nn", "ops", "mint", "np", "math"}  # what imports are going to bind
 _TELLS = ("print", "warn", "warn_once", "debug", "info", "warning", "error")
@@ -329,11 +329,6 @@ def holds(whole: ast.AST, node: ast.AST) -> bool:
     return any(n is node for n in within(whole))
 
 
-def named(node: ast.AST, name: str) -> bool:
-    """Return whether a variable of this name is anywhere in a node."""
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
-
-
 def root(node: ast.expr) -> ast.expr:
     """Return what a chain of attributes and items begins with."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
@@ -344,7 +339,7 @@ def root(node: ast.expr) -> ast.expr:
 def free_local(scene: Scene, function: Function, member: str) -> str:
     """Return the name of a local variable that takes the place of a member."""
     local = member.lstrip("_") or member
-    taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)} | _ROOTS
+    taken = all_names(function.node) | _ROOTS
     while local in function.locals | taken or local in scene.file.top or keyword.iskeyword(local):
         local += "_"
     return local

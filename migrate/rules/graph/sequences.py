@@ -21,7 +21,7 @@ from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import (
     begins_line,
 )
-from migrate.syntax.trees import within
+from migrate.syntax.trees import all_names, within
 
 Parts = list[Text]
 _CHOICES = ("itertools.combinations", "itertools.permutations",
@@ -286,7 +286,7 @@ def _chosen(scene: Scene, node: ast.Call) -> Edit | None:
         return None
     if not all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in ast.walk(items)):
         return None
-    taken = {n.id for n in ast.walk(items) if isinstance(n, ast.Name)}
+    taken = all_names(items)
     places = [p for p in _PLACES if p not in taken][:size]
     text = scene.source.text_of(items)
     each = ", ".join(f"{text}[{p}]" for p in places)
@@ -396,7 +396,7 @@ def _made(scene: Scene, function: ast.AST, use: ast.Name) -> ast.expr | None:
         return None
     if len(value.args) != 1 or value.keywords or not _has_places(scene, value.args[0]):
         return None
-    names = {n.id for n in ast.walk(value.args[0]) if isinstance(n, ast.Name)}
+    names = all_names(value.args[0])
     changed = any(
         isinstance(n, ast.Attribute) and n.attr in _CHANGES and getattr(n.value, "id", "") in names
         for n in ast.walk(function)

@@ -19,7 +19,7 @@ from migrate.rules.graph import containers, control, late, methods, scope, singl
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
-from migrate.syntax.trees import all_parameters, within
+from migrate.syntax.trees import all_names, all_parameters
 
 CODES = frozenset(
     "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
@@ -146,8 +146,8 @@ def _late(scene: Scene, own: list[ast.AST]) -> Iterator[Silent]:
         if made is None:
             continue
         mine = made.locals | made.inner | {a.arg for a in all_parameters(node.args)}
-        free = {n.id for n in within(node.body if isinstance(node, ast.Lambda) else node)
-                if isinstance(n, ast.Name)} - mine - {made.name}  # fmt: skip
+        body = node.body if isinstance(node, ast.Lambda) else node
+        free = all_names(body) - mine - {made.name}
         looped = _of_comprehension(scene, node)
         late = sorted(free & looped)
         if not late:
@@ -166,7 +166,7 @@ def _of_comprehension(scene: Scene, node: ast.AST) -> set[str]:
         return found  # called, or used by what is called
     while isinstance(around, ast.expr) and not isinstance(around, _FUNCTIONS):
         for part in getattr(around, "generators", ()):
-            found |= {n.id for n in within(part.target) if isinstance(n, ast.Name)}
+            found |= all_names(part.target)
         around = scene.parent(around)
     return found
 

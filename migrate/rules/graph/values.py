@@ -19,6 +19,7 @@ from migrate.rules.graph import objects, scope
 from migrate.rules.graph.scope import Checks, Rewriting, Text, builtin, foreign
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
+from migrate.syntax.trees import all_names
 
 _UNIT = ("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")
@@ -333,7 +334,7 @@ def of_tensors(scene: Scene, node: ast.Call) -> bool:
     if not known or function is None or not isinstance(node.args[0], made):
         return False
     fixed = {a.arg for a in function.parameters[:1] if function.owner is not None}
-    names = {n.id for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
+    names = all_names(node.args[0])
     return bool(names & function.locals - fixed)
 
 
@@ -473,7 +474,7 @@ def first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
         if isinstance(parent, _LATER) or (_conditional(parent, child)):
             return False
         for other in before(parent, child):
-            if scope.named(other, name):
+            if name in all_names(other):
                 return False
             if strict and not all(isinstance(n, _QUIET) for n in ast.walk(other)):
                 return False
