@@ -29,6 +29,8 @@ def holds(part: Part, node: Any, parents: Mapping[int, Any]) -> bool:
         return isinstance(node, (cst.FunctionDef, cst.ClassDef))
     if part is Part.BASE:
         return isinstance(node, cst.ClassDef)
+    if part is Part.MODULE:
+        return isinstance(node, cst.ImportFrom)
     if part is Part.TARGET:
         return isinstance(node, (cst.Expr, cst.Assign))
     if part in (Part.FIRST, Part.LAST):
@@ -40,6 +42,9 @@ def parsed(part: Part, text: str, indent: str, newline: str) -> Any:
     """Return the new text of a part as LibCST has it; None where it is no such part."""
     if part is Part.TARGET:
         return expression(text, indent, newline)
+    if part is Part.MODULE:
+        found = lines(f"from {text} import _", "", newline)
+        return found[0].body[0] if found else None
     if part is Part.DECORATOR:
         found = lines(f"@{text}\ndef _(): pass", "", newline)
         return found[0] if found else None
@@ -53,6 +58,8 @@ def changed(part: Part, node: Any, new: Any) -> Any:
     """Return a node with another part; ``new`` is what ``parsed`` gave, filled."""
     if part is Part.TARGET:
         return _bound(node, new)
+    if part is Part.MODULE:
+        return node.with_changes(module=new.module, relative=new.relative)
     if part is Part.DECORATOR:
         return node.with_changes(decorators=(*new.decorators, *node.decorators))
     if part is Part.PARAMETERS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from migrate.codegen.substitution import added
 from migrate.mapping.names import root_of
-from migrate.records.outcomes import Edit, Outcome, Removal, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Removal, Span
 from migrate.rules.imports import along_name
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import before, first_start, line_begin, next_line
-from migrate.vendoring.follow import module_span
 
 
 def edits(
@@ -62,13 +62,12 @@ def _changes(node: ast.Import | ast.ImportFrom, gone: set[int], along: set[int])
 
 def _renamed(scene: Scene, along: set[int], replaced: Sequence[ast.stmt]) -> list[Edit]:
     """``from torchvision.models import resnet18`` names the package as it is called here."""
-    found = []
+    found: list[Edit] = []
     for node in scene.file.imports:
         ours = any(id(alias) in along for alias in node.names)
         if ours and isinstance(node, ast.ImportFrom) and node not in replaced:
-            span = module_span(scene.source, node)
-            site = scene.source.site_at("import", span)
-            found.append(Edit(site, Outcome.CONVERTED, (along_name(scene, node.module or ""),)))
+            site, name = scene.site("import", node), along_name(scene, node.module or "")
+            found.append(added(scene.source, site, node, Part.MODULE, name))
     return found
 
 

@@ -124,6 +124,7 @@ class Part(str, Enum):
     BEFORE = "lines before a statement"
     BEHIND = "lines behind a statement"
     DECORATOR = "a decorator above those of a definition"
+    MODULE = "the module that an import takes names from, dots included"
     BASE = "one more base of a class"
     PARAMETER = "a first parameter of a function"
     SECOND = "a parameter behind the first of a function"

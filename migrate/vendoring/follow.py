@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.mapping.table import Table, is_pattern
-from migrate.records.outcomes import Span
 from migrate.syntax.source import Source, read
 from migrate.vendoring.closure import Closure
 from migrate.vendoring.library import Installed, Library, find
@@ -150,11 +148,3 @@ def _source(closure: Closure, module: str, path: str) -> Source:
     policy = closure.policies[module.partition(".")[0]]
     text = reduced(closure.library, policy, module, closure.asked(module))
     return read(path, text.encode("utf-8"))
-
-
-def module_span(source: Source, node: ast.ImportFrom) -> Span:
-    """Where ``from X import`` names X, dots included."""
-    span = source.span(node)
-    written = b"." * node.level + (node.module or "").encode()
-    start = source.data.index(written, span.start + len(b"from"))
-    return Span(start, start + len(written))

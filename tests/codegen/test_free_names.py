@@ -11,7 +11,7 @@ import pytest
 from migrate.codegen import helper_copy
 from migrate.codegen.helper_copy import free_names
 
-ROOT = Path(__file__).parents[1] / "migrate"
+ROOT = Path(__file__).parents[2] / "migrate"
 
 
 def by_symtable(text: str) -> set[str]:

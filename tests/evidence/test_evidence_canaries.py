@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 CANARIES: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("canaries.toml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "canaries.toml").read_text(encoding="utf-8")
 )
 FAST = tuple(key for key, values in CANARIES.items() if values.get("fast"))
 RIGHT = ("torch.tan", "torch.nn.Tanh")

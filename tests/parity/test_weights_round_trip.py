@@ -19,7 +19,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.parent.name for path in (ROOT / "samples").glob("*/verify.toml"))
 pytestmark = [
     pytest.mark.slow,

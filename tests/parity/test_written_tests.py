@@ -18,7 +18,7 @@ from migrate.parity.written.pages import Case, NotOurs, RungTests, copies
 from migrate.records.outcomes import Verdict
 from migrate.records.result import Check
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def imports(text: str) -> set[str]:

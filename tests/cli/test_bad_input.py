@@ -169,7 +169,7 @@ def test_an_unreadable_file_in_a_folder(write, tmp_path: Path) -> None:
         folder.chmod(0o755)  # pytest gives them to the user who runs it alone
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "secret.py: cannot be read: Permission denied; check its permissions" in done.stdout

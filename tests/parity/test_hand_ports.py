@@ -21,7 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-HERE = Path(__file__).parent / "hand_ports"
+HERE = Path(__file__).parents[1] / "hand_ports"
 PORTS: dict[str, Any] = tomllib.loads((HERE / "ports.toml").read_text(encoding="utf-8"))
 RIGHT = (Verdict.PASS, Verdict.KERNEL, Verdict.NONDET)
 

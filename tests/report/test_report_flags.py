@@ -10,7 +10,7 @@ import pytest
 from migrate.mapping import table
 from migrate.report.ledger import TOPICS, topic
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def is_code(text: object) -> bool:

@@ -136,7 +136,7 @@ def test_the_hash_seed_is_irrelevant() -> None:
             [sys.executable, "-c", "import json, test_project_properties as t; "
              "print(json.dumps(t.digests()))"],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)},
-            capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+            capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
         )  # fmt: skip
         told.append(json.loads(run.stdout))
     assert told[0] == told[1] and len(set(told[0])) > 20

@@ -56,7 +56,7 @@ def start(out: Path, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "migrate", "verify", str(out), *options]
     return subprocess.Popen(
         command, cwd=out, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from migrate.evidence import store
 from migrate.mapping.table import load
 
-RED = Path(__file__).with_name("red_rows.txt")
+RED = Path(__file__).parents[1] / "red_rows.txt"
 
 
 def known_red() -> set[str]:

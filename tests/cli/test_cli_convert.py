@@ -247,7 +247,7 @@ def test_convert_does_not_load_a_framework(write) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[1, 0, 0] []"
 

@@ -489,7 +489,7 @@ def test_json_is_the_result_and_fits_the_schema(trees: tuple[Path, Path]) -> Non
 
 def test_the_shipped_schema_is_the_generated_one() -> None:
     version = report.schema()["properties"]["schema_version"]["default"]
-    path = Path(__file__).parents[1] / "docs" / "schema" / f"result-v{version}.json"
+    path = Path(__file__).parents[2] / "docs" / "schema" / f"result-v{version}.json"
     assert json.loads(path.read_text(encoding="utf-8")) == report.schema()
 
 
@@ -521,7 +521,7 @@ def test_sarif_has_a_place_for_every_flag_and_failure() -> None:
     assert found[0][2]["region"] == {"startLine": 10, "startColumn": 21}
     assert found[2][2]["region"]["startLine"] == 11
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {c for c, _, _ in found}
-    schema = Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json"
+    schema = Path(__file__).parents[1] / "schemas" / "sarif-2.1.0-rtm.5.json"
     jsonschema.validate(json.loads(text), json.loads(schema.read_text(encoding="utf-8")))
 
 

@@ -103,7 +103,7 @@ def test_table_list_chooses_by_a_part_of_the_name(run) -> None:
 def test_python_m_migrate() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "migrate", "--version"], capture_output=True, text=True,
-        timeout=60, check=False, cwd=Path(__file__).parents[1],
+        timeout=60, check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, f"torch2ms {__version__}\n")
 

@@ -110,7 +110,7 @@ def test_a_loss_that_torch_refuses_is_not_run(trained):
     assert "torch cannot train this" in model.detail
 
 
-PORTS = Path(__file__).parent / "hand_ports"
+PORTS = Path(__file__).parents[1] / "hand_ports"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from migrate.records.outcomes import Outcome
 from migrate.syntax.source import read
 from tests.flag_programs.effects import EFFECTS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 ALIVE = {
     "ENTRY right": "True", "CHOSEN": "1", "annotated": "3", "default given": "3", "wrapped": "3",
     "Based setting": "3", "Member.good": "3", "instance": "False", "caught": "7", "chosen": "1",

@@ -224,7 +224,7 @@ def test_a_text_that_is_no_python_is_left_out_and_told() -> None:
     assert [offset for offset, _ in made.failed] == [4]
 
 
-SAMPLES = sorted((Path(__file__).parents[1] / "samples").rglob("torch/*.py"))
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").rglob("torch/*.py"))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -252,6 +252,8 @@ def test_a_comment_in_two_calls_that_become_alike_is_not_lost() -> None:
         ("class A: pass\n", Part.BASE, "B", "class A(B): pass\n"),
         ("class A(): pass\n", Part.BASE, "B", "class A(B): pass\n"),
         ("@d\nclass A(C, m=M): pass\n", Part.BASE, "B", "@d\nclass A(C, B, m=M): pass\n"),
+        ("from a.b import c  # d\n", Part.MODULE, "..e.f", "from ..e.f import c  # d\n"),
+        ("from . import c\n", Part.MODULE, "e", "from e import c\n"),
         ("f(a)\n", Part.FIRST, "b", "f(b, a)\n"),
         ("f(a for a in x)\n", Part.FIRST, "b", "f(b, (a for a in x))\n"),
         ("f()\n", Part.LAST, "b=1", "f(b=1)\n"),
@@ -290,7 +292,7 @@ def test_a_part_of_a_node_is_changed(before: str, part: Part, text: str, after: 
         of = ast.Call
     elif part in (Part.SLASH, Part.SECOND, Part.PARAMETER, Part.PARAMETERS, Part.DECORATOR):
         of = ast.FunctionDef
-    elif part is Part.TARGET:
+    elif part in (Part.TARGET, Part.MODULE):
         of = ast.stmt
     inner = [n for n in ast.walk(source.tree) if isinstance(n, of) and n is not source.tree]
     called = [n for n in inner if of is not ast.Expr or isinstance(n.value, ast.Call)]  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ import yaml
 
 from migrate.check.findings import Finding, comments, fails
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SARIF = json.loads((ROOT / "tests/schemas/sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 
 CLEAN = "import torch\n\n\ndef f(x: torch.Tensor):\n    return torch.abs(x)\n"

@@ -108,7 +108,7 @@ def converted(run, tmp_path: Path) -> Path:
 def start(out: Path) -> subprocess.Popen[bytes]:
     """Verify in a process of its own."""
     command = [sys.executable, "-m", "migrate", "verify", str(out), "--input", "4x3x16x16"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(
         command, env=environment, cwd=out, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
