@@ -25,6 +25,8 @@ def holds(part: Part, node: Any, parents: Mapping[int, Any]) -> bool:
         return isinstance(node, (cst.BaseStatement, cst.BaseSmallStatement))
     if part is Part.LINES:
         return isinstance(node, cst.BaseSmallStatement)
+    if part is Part.HANDLER:
+        return isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler))
     if part is Part.DECORATOR:
         return isinstance(node, (cst.FunctionDef, cst.ClassDef))
     if part is Part.BASE:

@@ -29,7 +29,6 @@ from migrate.codegen.precedence import (
     needs_none,
     slot_of,
 )
-from migrate.codegen.targets import decorates
 from migrate.codegen.templates import (
     Line,
     assembled,
@@ -45,7 +44,6 @@ from migrate.syntax.concrete import bytes_of, fields, generated
 from migrate.syntax.source import Source
 
 _OURS = ("import", "imports", "helpers")  # what edits of no statement are called
-_HANDLERS = (cst.ExceptHandler, cst.ExceptStarHandler)
 
 
 def emit(source: Source, edits: Sequence[Edit], idle: Collection[Span] = ()) -> Emitted:
@@ -171,7 +169,7 @@ class Rewriter(Composing):
                     a is not b for a, b in zip(items, value, strict=True)
                 ):
                     changes[name] = tuple(items)
-        if id(node) in self.above and not isinstance(node, _HANDLERS):
+        if id(node) in self.above:
             changes |= self._topped(node)
         if id(node) in self.quoted:
             changes["value"] = self._requoted(node)
@@ -230,29 +228,20 @@ class Rewriter(Composing):
     def _handlers_before(self, node: Any) -> list[Any]:
         """Return the handlers that edits put before one."""
         found: list[Any] = []
-        if not isinstance(node, _HANDLERS):
-            return found
-        for edit in self.above.get(id(node), ()):
-            indent = self._indent(node)
+        for edit in self.handlers.get(id(node), ()):
             text, puts = self._template(self._expanded(edit, 0))
-            made = self._parsed(edit, f"try:\n{indent} pass\n{indent}{text}", puts, indent)
+            newline = self.source.newline
+            made = self._statements(edit, f"try:{newline}    pass{newline}{text}", puts)
             found += made[-1].handlers
         return found
 
     def _topped(self, node: Any) -> dict[str, Any]:
-        """Return the lines above an elif, or the decorators, with those that edits put there."""
+        """Return the lines above an elif, with those that edits put there."""
         lines_above: list[Line] = [*node.leading_lines]
-        decorators: list[Any] = [*getattr(node, "decorators", ())]
         for edit in self.above[id(node)]:
             text, puts = self._template(self._expanded(edit, 0))
-            indent = self._indent(node)
-            if decorates(text):
-                text = f"{text.removesuffix(indent)}{indent}def _(): pass"
-                decorators = [*self._parsed(edit, text, puts, indent)[-1].decorators, *decorators]
-            else:
-                lines_above += self._parsed(edit, text, puts, indent)
-        above = {"leading_lines": tuple(lines_above)}
-        return above | ({"decorators": tuple(decorators)} if decorators else {})
+            lines_above += self._parsed(edit, text, puts, self._indent(node))
+        return {"leading_lines": tuple(lines_above)}
 
     def _child(self, child: Any, parent: Any, name: str) -> Any:
         if not isinstance(child, cst.CSTNode):

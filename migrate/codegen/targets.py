@@ -55,11 +55,11 @@ class Targets:
         self.runs: dict[tuple[int, int], list[tuple[Run, Edit]]] = {}
         self.before: dict[tuple[int, int], list[tuple[int | None, Edit]]] = {}
         self.after: dict[tuple[int, int], list[Edit]] = {}
-        self.above: dict[int, list[Edit]] = {}  # decorators, and lines before an elif
-        self.placed: set[int] = set()  # edits before or after a statement
+        self.above: dict[int, list[Edit]] = {}  # lines before an elif
         self.dropped: set[int] = set()  # items of lists, and operands of and and or
         self.added: dict[int, list[Added]] = {}  # edits of parts, by the node that has them
         self.split: set[int] = set()  # lines of several statements
+        self.handlers: dict[int, list[Added]] = {}  # handlers before one
         self.moved: dict[int, list[Any]] = {}  # operands that go behind the others
         self.beside: dict[int, list[Added]] = {}  # statements on the line of a small one
         self.items: dict[int, Edit] = {}  # arguments that become others
@@ -131,6 +131,10 @@ class Targets:
         if edit.part in parts.BESIDE:
             self._beside(edit, node)
             return
+        if edit.part is Part.HANDLER:
+            self.handlers.setdefault(id(node), []).append(edit)
+            self._touch(node)
+            return
         if edit.part is Part.OPERAND:
             top = parts.chain(node, self.tree.parents)
             self.moved.setdefault(id(top), []).append(node)
@@ -156,7 +160,6 @@ class Targets:
             self.before.setdefault((id(block), index), []).append((None, edit))
         else:
             self.after.setdefault((id(block), index), []).append(edit)
-        self.placed.add(id(edit))
         self._touch(block, True)
 
     def _text_around(self, span: Span) -> Any:
@@ -229,16 +232,13 @@ class Targets:
         text, offset = self._text_of(edit), edit.site.span.start
         if text.rstrip(" \t").endswith("\n"):
             found = self._line_for(text, offset)
-            if found is not None and (decorates(text) or found[1] == CLAUSE):
-                node = found[0] if found[1] == CLAUSE else found[0].body[found[1]]
-                self.above.setdefault(id(node), []).append(edit)
-                self.placed.add(id(edit))
-                self._touch(node, True)
+            if found is not None and found[1] == CLAUSE:
+                self.above.setdefault(id(found[0]), []).append(edit)
+                self._touch(found[0], True)
                 return
             if found is not None:
                 block, index, above = found
                 self.before.setdefault((id(block), index), []).append((above, edit))
-                self.placed.add(id(edit))
                 self._touch(block, True)
                 return
         elif text.startswith(("\n", "\r\n")):
@@ -247,7 +247,6 @@ class Targets:
             for block, index, _ in self.blocks.ends.get(offset, ()):
                 if self.blocks.indents[id(block)] == indent:
                     self.after.setdefault((id(block), index), []).append(edit)
-                    self.placed.add(id(edit))
                     self._touch(block, True)
                     return
         self._fail(offset, f"lines at no statement: {text}")
@@ -283,7 +282,3 @@ class Targets:
             if isinstance(holder, _BLOCKS):
                 return self.blocks.indents.get(id(holder), "")
         return ""
-
-
-def decorates(text: str) -> bool:
-    return text.startswith("@") and "\n" not in text.strip()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from migrate.analysis.program import File
 from migrate.analysis.types.inference import Inference
-from migrate.records.outcomes import Edit, Outcome, Site, Span
+from migrate.codegen.substitution import added
+from migrate.records.outcomes import Added, Edit, Outcome, Part, Site, Span
 from migrate.rules.called_from import callers, running
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import before, step_of
 from migrate.syntax.trees import last_name, within
 
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -176,12 +177,13 @@ def _takes(caught: ast.expr | None, error: type[Exception]) -> bool:
 
 def _passed_on(scene: Scene, statement: Try, handler: ast.ExceptHandler) -> Edit:
     source = scene.source
-    start = source.offset(handler.lineno, handler.col_offset)
-    indent = before(source, start)
+    start, end = (source.offset(handler.lineno, handler.col_offset),
+                  source.offset(handler.end_lineno, handler.end_col_offset))  # type: ignore[arg-type]  # fmt: skip
     word = "except*" if isinstance(statement, ast.TryStar) else "except"
-    lines = (f"{word} NotImplementedError:", f"{indent}{step_of(indent)}raise", indent)
+    text = f"{word} NotImplementedError:{source.newline}    raise"
     site = Site("except", Span(start, start), handler.lineno, handler.col_offset + 1)
-    return Edit(site, Outcome.FLAGGED, (source.newline.join(lines),))
+    place = Span(start, end)
+    return Added(site, Outcome.FLAGGED, (text,), part=Part.HANDLER, node=place)
 
 
 def _leaves(block: list[ast.stmt]) -> bool:
@@ -199,13 +201,10 @@ def _leaves(block: list[ast.stmt]) -> bool:
 
 def _raised_again(scene: Scene, statement: Try) -> Edit:
     """``finally: return y`` raises first what a flag has raised."""
-    source, first = scene.source, statement.finalbody[0]
-    span = source.span(first)
-    indent = before(source, span.start)
+    first = statement.finalbody[0]
     text, root = scene.spelling.local("helpers.raise_flag")
-    behind = f"{source.newline}{indent}" if not indent.strip() else "; "
-    site = Site("finally", Span(span.start, span.start), first.lineno, first.col_offset + 1)
-    return Edit(site, Outcome.FLAGGED, (f"{text}(){behind}",), needs=frozenset((root,)))
+    made = added(scene.source, scene.site("finally", first), first, Part.BEFORE, f"{text}()")
+    return replace(made, outcome=Outcome.FLAGGED, needs=frozenset((root,)))
 
 
 def _suppressing(scene: Scene, manager: ast.expr) -> list[Edit]:

@@ -21,8 +21,9 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from itertools import pairwise
 
 from migrate.analysis.types.kinds import is_all, without_none
@@ -36,11 +37,9 @@ from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import (
-    before,
     begins_line,
     comment_lines,
     first_start,
-    step_of,
     text_begin,
 )
 from migrate.syntax.trees import last_name
@@ -413,18 +412,16 @@ def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     """The statement stays behind a check: the comment comes before both."""
     source, statement = scene.source, scene.statement(mark.node)
     assert isinstance(statement, (ast.AugAssign, ast.Assign))
-    start = source.span(statement).start
-    span, indent = Span(start, start), before(source, start)
-    step = step_of(indent)
+    put = partial(added, source, _at(mark, source.span(statement)), statement, Part.BEFORE)
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
-    then = f":{source.newline}{indent}{step}{stop}{source.newline}{indent}"
+    then = f":{source.newline}    {stop}"
     if mark.refusal.tensor is None:
         asked = " or ".join(f"{name} is not None" for name in mark.refusal.given)
-        yield Edit(_at(mark, span), Outcome.FLAGGED, (f"if {asked}{then}",))
+        yield replace(put(f"if {asked}{then}"), outcome=Outcome.FLAGGED)
         return
     text, root = scene.spelling.local("mindspore.Tensor")
     parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}")
-    yield Edit(_at(mark, span), Outcome.FLAGGED, parts, needs=frozenset((root,)))
+    yield replace(put(*parts), outcome=Outcome.FLAGGED, needs=frozenset((root,)))
 
 
 def _definition(scene: Scene, mark: Mark) -> Iterator[Edit]:

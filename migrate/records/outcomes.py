@@ -123,6 +123,7 @@ class Part(str, Enum):
     LINES = "lines of their own for the statements of a line"
     BEFORE = "lines before a statement"
     BEHIND = "lines behind a statement"
+    HANDLER = "a handler before one of a try"
     DECORATOR = "a decorator above those of a definition"
     MODULE = "the module that an import takes names from, dots included"
     BASE = "one more base of a class"
