@@ -96,7 +96,8 @@ def test_no_rule_is_named_outside_its_file() -> None:
 # -- examples -------------------------------------------------------------------------------------
 
 # rules that need packages to convert along, and the tests that have them
-FOLLOWING = {"imports.advised": "test_following.py", "imports.decide_along": "test_following.py"}
+FOLLOWED = "vendoring/test_following.py"
+FOLLOWING = {"imports.advised": FOLLOWED, "imports.decide_along": FOLLOWED}
 
 
 @cache
