@@ -1,4 +1,4 @@
-"""In: a layer of some class. Out: its Parameter that torch calls weight, bias or running_*."""
+"""In: a layer of some class. Out: what torch calls weight, bias, running_* or in_features of it."""
 
 import mindspore as ms
 from mindspore import nn
@@ -7,7 +7,7 @@ _COUNT = "num_batches_tracked"
 
 
 def other_names(cell, name):
-    """What MindSpore's layers call the Parameter that torch calls ``name``; other Cells have their
+    """What MindSpore's layers call what torch calls ``name``; other Cells have their
     own names for what they hold. What torch calls forward is construct of any Cell."""
     if name == "forward":
         kind = cell if isinstance(cell, type) else type(cell)
@@ -16,7 +16,9 @@ def other_names(cell, name):
         return ()
     if name == "weight":
         return ("gamma", "embedding_table")
-    names = {"bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+    names = {"bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance",
+             "in_features": "in_channels", "out_features": "out_channels", "groups": "group",
+             "num_embeddings": "vocab_size", "embedding_dim": "embedding_size"}  # fmt: skip
     names[_COUNT] = "moving_mean"  # who has statistics has a count of batches in torch
     return (names[name],) if name in names else ()
 

@@ -16,7 +16,7 @@ from migrate.rules.alias_walk import summary
 from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.late_writes import as_call
-from migrate.sites.module_members import ENTRY, RENAMED
+from migrate.sites.module_members import ENTRY, RENAMED, SETTINGS
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.sites.unknown_receivers import FORWARD, SOME_FORWARD
@@ -171,7 +171,8 @@ def _is_changed(scene: Scene, node: ast.expr) -> bool:
 def _applies(scene: Scene, node: ast.Attribute, name: str) -> bool:
     """Whether this file decides: forward, and what a class row has in ``weights``, ``attrs``."""
     owner, _, last = name.rpartition(".")
-    if name in (FORWARD, SOME_FORWARD, ENTRY) or (owner == "torch.nn.Module" and last in RENAMED):
+    parts = RENAMED | SETTINGS
+    if name in (FORWARD, SOME_FORWARD, ENTRY) or (owner == "torch.nn.Module" and last in parts):
         return True
     rows = scene.table.rows(owner)
     return any(last in row.weights or last in row.attrs or last in row.layout for row in rows)

@@ -13,6 +13,9 @@ from migrate.sites.scene import Scene, once
 # what some Cells call otherwise than their Modules: on an unknown Module nothing tells which
 RENAMED = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})
 
+# settings that Cells name otherwise, and those that nothing but a layer has
+SETTINGS = frozenset({"in_features", "out_features", "num_embeddings", "embedding_dim", "groups"})
+_OF_LAYERS = frozenset({"in_features", "out_features", "in_channels", "out_channels"})
 
 # by the builtin that asks for them, and its number of arguments
 _ASKING = {
@@ -114,7 +117,7 @@ def of_module(scene: Scene, atom: Atom, attribute: str) -> str:
         if table.keys(f"{base}.{attribute}"):  # a pattern for the namespace is not meant
             return f"{base}.{attribute}"
     full = f"torch.nn.Module.{attribute}"
-    if atom.name in ("", "torch.nn.Module") and attribute in RENAMED:
+    if atom.name in ("", "torch.nn.Module") and attribute in RENAMED | SETTINGS:
         return full
     return (
         full
@@ -158,6 +161,21 @@ def of_some_layer(scene: Scene, node: ast.Attribute, names: set[str]) -> str:
         targets = [t for t in statement.targets if isinstance(t, ast.Attribute)]
         return full if node is given and any(t.attr == node.attr for t in targets) else ""
     return full if passed_on or is_all(scene.kind(given), "Tensor") else ""
+
+
+def asks_layer(scene: Scene, node: ast.Attribute) -> bool:
+    """Whether a setting that Cells name otherwise is asked of what is used as a layer, if nothing
+    tells what it is: ``m.in_features``; ``m.groups`` beside ``m.in_channels``."""
+    if node.attr not in SETTINGS:
+        return False
+    if node.attr in _OF_LAYERS:
+        return True
+    function, held = scene.function(node), ast.unparse(node.value)
+    near = function.nodes if function is not None else ()
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in _OF_LAYERS and ast.unparse(n.value) == held
+        for n in near
+    )
 
 
 def is_own(scene: Scene, node: ast.Attribute) -> bool:

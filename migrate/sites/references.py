@@ -192,6 +192,8 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         if some := module_members.of_some_layer(scene, node, names):
             return [Reference(node, some, Form.MEMBER)]
         unsure = not atoms or any(a.kind == "unknown" for a in atoms)
+        if unsure and isinstance(node.ctx, ast.Load) and module_members.asks_layer(scene, node):
+            return [Reference(node, f"torch.nn.Module.{node.attr}", Form.MEMBER)]
         return _unsure(scene, node, atoms) if unsure else []
     if all(a.kind == "Module" for a in atoms):
         return [Reference(node, min(names), Form.MEMBER)]
