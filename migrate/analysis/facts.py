@@ -1,4 +1,4 @@
-"""Answer questions about the names of one file: what they hold at a point, and who reads it later.
+"""Answer questions about the names of one file: reaching bindings, liveness, definite assignment.
 
 Every answer rests on the control flow graph of the unit (module, class body, function, lambda) in
 which a place is evaluated, and is computed when it is first needed.
@@ -76,7 +76,7 @@ class UnitFacts:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The flow of names in one file; ``parents`` gives the parent of every syntax node by id."""
+    """The flow of names in one file; ``parents`` maps the id of a syntax node to its parent."""
 
     tree: ast.Module
     parents: Mapping[int, ast.AST]
@@ -118,9 +118,9 @@ class Facts:
     # bindings
 
     def reach(self, read: ast.Name) -> Reach:
-        """Return what a name may be bound to where it is read.
+        """Return the bindings of a name that reach a read.
 
-        A name of a scope around may have any value that the scope gives it.
+        For a name of an enclosing scope, these are all bindings in that scope.
         """
         point = self.point(read)
         if point is None:
@@ -156,7 +156,7 @@ class Facts:
         return (*found, None) if reach.outside else tuple(found)
 
     def _value(self, place: ast.AST, parts: bool) -> ast.expr | None:
-        """Return the expression that an assignment gives to a place; None if there is none."""
+        """Return the expression that an assignment binds a target to; None if there is none."""
         path: list[tuple[int, int]] = []
         parent = self.parents.get(id(place))
         while isinstance(parent, ast.Tuple | ast.List | ast.Starred):

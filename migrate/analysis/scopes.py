@@ -173,7 +173,7 @@ _NOTHING: Mapping[str, tuple[ast.Name, ...]] = {}
 
 
 class _Walker:
-    """Notes the events of every node of a scope; gives the units that are defined in it."""
+    """Collects the events of every node of a scope, and the units that are defined in it."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope

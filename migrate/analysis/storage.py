@@ -112,7 +112,7 @@ def _old(region: Region) -> Region:
 
 
 class Intricate(Exception):
-    """So many tensors may share storage that following them is given up."""
+    """Too many tensors may share storage: the analysis of the function is given up."""
 
 
 @dataclass
@@ -232,7 +232,7 @@ class State:
             raise Intricate
 
     def is_object(self, region: Region) -> bool:
-        """Whether the very object is meant: somebody else holds it, or it is a Parameter."""
+        """Return whether a write changes the object itself: it is aliased, or is a Parameter."""
         return is_held(region) or (region[0] in ("new", "old") and region[1] in self.leaves)
 
     # -- containers and objects -------------------------------------------------------------
@@ -317,7 +317,7 @@ def _outlives(region: Region) -> bool:
 
 
 def _in_order(refs: Refs) -> Iterable[Ref]:
-    """The surest first: what a region is first seen to hold goes by the one that asks first."""
+    """Order regions by the first reference to them, the most certain reference first."""
     return (
         refs
         if len(refs) < 2

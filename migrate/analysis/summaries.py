@@ -70,7 +70,7 @@ NO_EFFECTS = Effects()
 
 @dataclass(frozen=True)
 class Changes:
-    """What one call may change in the scope that it stands in.
+    """The effects of one call on the scope of the call.
 
     ``attributes``: names of attributes, of any object; ANY stands for all. ``contents``: variables
     of the caller whose contents may change. ``rebound``: globals and nonlocals.
@@ -175,7 +175,7 @@ class Summaries:
         return self._solved[1]
 
     def bound(self, call: ast.Call, targets: Targets) -> Changes:
-        """Return what a call of known functions may change where it stands."""
+        """Return the effects of a call of known functions on the scope of the call."""
         if not targets.functions and not targets.unseen:
             return NO_CHANGES
         asked = id(call), targets

@@ -115,7 +115,9 @@ def _has(kind: str, special: set[str]) -> bool:
 
 
 def _swallowing(scene: Scene) -> dict[int, list[Edit]]:
-    """Return what goes on from an error of any kind, with the edits that let a flag through."""
+    """Return the handlers that continue after an error of any kind, with the edits that re-raise a
+    flag.
+    """
     found: dict[int, list[Edit]] = {}
     tries: list[Try] = [*scene.file.of(ast.Try), *scene.file.of(ast.TryStar)]
     for node in tries:
@@ -158,7 +160,7 @@ def _is_main(test: ast.expr) -> bool:
 
 
 def _catching(statement: Try) -> ast.ExceptHandler | None:
-    """Return the first handler that takes a NotImplementedError and goes on from there."""
+    """Return the first handler that catches a NotImplementedError and continues."""
     for handler in statement.handlers:
         if not _takes(handler.type, NotImplementedError):
             continue

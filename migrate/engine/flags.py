@@ -102,7 +102,7 @@ class Binding(Edit):
 
 @dataclass(frozen=True)
 class Stop(Lines):
-    """A statement that raises; its text, comments included, stands above it as a comment."""
+    """A statement that raises; the comment above it has its text, with its comments."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _derived(scene: Scene, marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _whole(scene: Scene, node: ast.AST) -> ast.AST:
-    """Return the smallest expression that is not understood: a call goes with its function."""
+    """Return the smallest expression that is not understood: a call with its function."""
     parent = scene.parent(node)
     place = parent if isinstance(parent, ast.Call) and parent.func is node else node
     assert place is not None
@@ -266,7 +266,7 @@ def _catches(scene: Scene, node: ast.AST) -> bool:
 
 
 def _tests_class(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a node is a class that ``isinstance`` or ``issubclass`` asks for."""
+    """Return whether a node is a class in a test of ``isinstance`` or ``issubclass``."""
     holder = scene.parent(node)
     while isinstance(holder, ast.Tuple):
         node, holder = holder, scene.parent(holder)
@@ -313,7 +313,9 @@ def _evaluated(scene: Scene, refusal: Refusal, place: ast.AST) -> tuple[Form, as
 
 
 def _is_passed_on(scene: Scene, path: Sequence[ast.AST]) -> bool:
-    """Whether a call hands it to the program's own code, which keeps it, or fails by its use."""
+    """Return whether a call passes it to the program's own code, which keeps it or fails by its
+    use.
+    """
     call = path[-1]
     if not isinstance(call, ast.Call) or len(path) < 2 or path[-2] is call.func:
         return False

@@ -55,7 +55,7 @@ def edits(
 
 
 def _changes(node: ast.Import | ast.ImportFrom, gone: set[int], along: set[int]) -> bool:
-    """Whether a statement is written anew: something in it goes, or goes another way."""
+    """Return whether a statement is rewritten: a name in it is removed, or imported otherwise."""
     names = {id(alias) for alias in node.names}
     return bool(names & gone) or (bool(names & along) and not names <= along)
 
@@ -120,7 +120,7 @@ def _with_names(
 
 
 def _replace(scene: Scene, statement: ast.stmt, lines: list[str]) -> Edit:
-    """The statement becomes the lines; without any it goes, and its line where it is alone."""
+    """Return the edit that replaces a statement by lines; without lines it is removed."""
     source = scene.source
     span = source.span(statement)
     indent = before(source, span.start)

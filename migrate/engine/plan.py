@@ -50,7 +50,7 @@ def plan(scene: Scene, found: Sequence[Reference], rules: Registry) -> Plan:
         try:
             made = list(rule.run(scene))
             edits = [fit for e in made if isinstance(e, Edit) for fit in beside(scene, e)]
-        except Exception as error:  # nobody knows which places it would have changed
+        except Exception as error:  # the places that it would have changed are unknown
             failed.append(_raised(rule, error))
         else:
             extra += [claimed(edit, rule) for edit in edits]
@@ -59,10 +59,10 @@ def plan(scene: Scene, found: Sequence[Reference], rules: Registry) -> Plan:
 
 
 def _decided(scene: Scene, reference: Reference, rules: Registry) -> Decision:
-    """Return the decision for one reference; a rule that raises costs this place alone.
+    """Return the decision for one reference; if a rule raises, that place alone is flagged.
 
-    The first rule decides that gives an edit or a refusal. What ours refuse, rules of the user
-    that are declared behind them may still convert.
+    The first rule decides that returns an edit or a refusal. Our refusals may be overruled by rules
+    of the user that are declared behind ours.
     """
     node, name = reference.node, reference.name
     made: Decision | None = None

@@ -91,9 +91,9 @@ def _overlaps(changes: Sequence[Edit]) -> Iterator[Fault]:
 
 
 def _owns(outer: Edit, span: Span) -> bool:
-    """Whether an edit writes a part of a text inside it, and leaves another part as it is.
+    """Return whether an edit rewrites a part of a text inside it, and keeps another part.
 
-    What is in none of its pieces goes with it, on purpose: arguments are dropped.
+    Text in none of its pieces is removed on purpose: arguments are dropped.
     """
     pieces = [part.span for part in outer.parts or () if isinstance(part, Piece)]
     if any(p.start <= span.start and span.end <= p.end for p in pieces):

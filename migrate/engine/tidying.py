@@ -1,7 +1,7 @@
-"""Tidy what edits leave: blocks keep ``pass``, comments come back, idle assignments go.
+"""Tidy the result of edits: lost comments are restored, idle assignments removed.
 
-``data, target = data.to(device), target.to(device)`` comes to ``data, target = data, target``: the
-statement goes. A block whose last statement goes gets ``pass`` in its place.
+``data, target = data.to(device), target.to(device)`` becomes ``data, target = data, target``: the
+statement is removed.
 """
 
 from __future__ import annotations

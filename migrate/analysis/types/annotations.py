@@ -58,7 +58,7 @@ def annotated(node: ast.expr | None, kinds: Mapping[int, Kind]) -> Kind:
 
 
 def is_generic(value: Kind) -> bool:
-    """``Tuple`` or ``list``: what a subscript of it gives is a name for a type."""
+    """Return whether a name can be subscripted to a type: ``Tuple``, ``list``."""
     return bool(value) and all(
         (a.kind == "foreign" and a.name.startswith(("typing.", "typing_extensions.")))
         or (a.kind == "builtin" and a.name in ("tuple", "list", "dict", "set", "type"))
@@ -134,5 +134,5 @@ def _literal(part: ast.expr) -> Kind:
 
 
 def _class_value(instance: Kind) -> Kind:
-    """``Type[nn.Module]``: a callable that gives an instance."""
+    """Return the kind of ``Type[nn.Module]``: a callable whose result is an instance."""
     return frozenset((Atom("callable", items=(instance,)),))

@@ -38,7 +38,7 @@ NO_NAMES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Binding(Frame):
-    """Assigns kinds to targets, and uses what tests tell about names."""
+    """Assigns kinds to targets, and narrows kinds by tests."""
 
     hidden: frozenset[str] = frozenset()  # the variables of the comprehension that is evaluated
 
@@ -203,7 +203,7 @@ class Binding(Frame):
             self.grow(both, UNKNOWN)
 
     def _group(self, site: Site) -> Site:
-        """Return the site that stands for the one of an attribute or a global in a large group."""
+        """Return the site that represents that of an attribute or a global in a large group."""
         if isinstance(site, str) and contents.is_told(site):
             return contents.ANYWHERE if contents.ANYWHERE in self.world.joined_to(site) else site
         return site
@@ -331,7 +331,7 @@ class Binding(Frame):
         self.enter(state)
 
     def _narrowed(self, test: ast.expr, holds: bool) -> State | None:
-        """Use what a test tells about names: isinstance, ``is None``, truth, a class's name."""
+        """Narrow kinds where a test holds: isinstance, ``is None``, truth, the name of a class."""
         possible = True
         if holds and (told := class_texts.asked(test, self.function)):
             self._narrow_class(told)
@@ -355,7 +355,7 @@ class Binding(Frame):
         return self.leave() if possible else None
 
     def _narrow(self, name: str, value: Kind) -> None:
-        """Set what a test tells of a variable; of layers, remember what was known before."""
+        """Narrow the kind of a variable; for a layer, remember its kind before the test."""
         before = self.env[name]
         if value is before or value == before:
             return
@@ -372,7 +372,7 @@ class Binding(Frame):
         value = self.env[node.id]
         if is_none:
             known = bool(value) and not {"None", "unknown"} & {a.kind for a in value}
-            if not known or not is_all(value, "Tensor"):  # a Tensor is not: nobody gets here
+            if not known or not is_all(value, "Tensor"):  # a Tensor is not: unreachable
                 self.learn(node.id, NONE)
             return True
         rest = frozenset(a for a in value if a.kind != "None")
@@ -411,7 +411,7 @@ class Binding(Frame):
             self._narrow(subject.id, narrowing.holding(value, tested, self.world) or value)
         else:
             rest = narrowing.failing(value, tested, self.world)
-            if len(test.args) == 2 or rest - UNKNOWN:  # a Tensor that is none: nobody gets here
+            if len(test.args) == 2 or rest - UNKNOWN:  # a Tensor that is none: unreachable
                 self._narrow(subject.id, rest)
 
     def _narrow_type(self, call: ast.Call, classes: ast.expr) -> None:

@@ -123,7 +123,9 @@ class Calling(Given):
         return _of_numpy(given, node)
 
     def _called_through(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
-        """What ``map`` or a partial gives: it does not get the arguments of the node."""
+        """Return the result of a function called by ``map`` or a partial, whose arguments are not
+        those of the node.
+        """
         if atom.kind == "Module" or self.world.function_of(atom.name) is not None:
             return parametric.given_by(frozenset((atom,)), self.world)
         return self._called(atom, node, args)
@@ -137,7 +139,7 @@ class Calling(Given):
         return frozenset(a._replace(sites=at) if a.kind == "iterator" else a for a in found)
 
     def _returned(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
-        """The result of a function of the project, whose body shows what it was given."""
+        """Return the result of a function of the project; its body proves the arguments."""
         found = self._given_back(function, node)
         self._shown_by(function, node)
         if len(self.world.overriding(function)) == 1:
@@ -145,14 +147,16 @@ class Calling(Given):
         if not any(a.items or contents.is_container(a) for a in found):
             return found
         also: frozenset[tuple[str, Site]] = frozenset()
-        if self.world.effects(function).returned:  # it may be, or hold, what it was given
+        if self.world.effects(function).returned:  # it may be, or hold, an argument
             passed = [*node.args, *(k.value for k in node.keywords)]
             passed += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             also = also.union(*(contents.by_kind(self.world.kinds[id(p)]) for p in passed))
         return contents.received(found, id(node), also=also)
 
     def _of_arguments(self, function: Function, node: ast.Call, atom: Atom) -> Kind:
-        """Return what a function gives for the arguments of one call; nothing if for all alike."""
+        """Return the result of a function for the arguments of one call; nothing if all calls
+        agree.
+        """
         given = self.world.results_of(function)
         holder = node.func.value if isinstance(node.func, ast.Attribute) else None
         of = self.world.kinds.get(id(holder), NOTHING)
@@ -188,9 +192,10 @@ class Calling(Given):
     # -- effects --------------------------------------------------------------------------------
 
     def _put_by_method(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
-        """``layers.append(x)``: what is appended belongs to the elements from now on.
+        """Record that ``layers.append(x)`` adds the kind of ``x`` to the elements of ``layers``.
 
-        Returns what ``setdefault`` gives, and the new container for ``copy``; else nothing.
+        Return the result of ``setdefault``, the new container of ``copy``, nothing for other
+        methods.
         """
         owner, _, name = atom.name.rpartition(".")
         holder = atom.items[0] if atom.items else NOTHING
@@ -300,7 +305,7 @@ class Calling(Given):
         return found, every
 
     def _stepped(self, atom: Atom, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
-        """A call of a training step: what its network gives, and the norm where asked for."""
+        """Return the result of a training step: that of its network, and the norm if wanted."""
         self._into_module(node)
         if atom.name.endswith("WithLossCell"):
             return TENSOR
@@ -315,13 +320,13 @@ class Calling(Given):
         return fixed_tuple((*places, TENSOR))
 
     def _from_callback(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
-        """What Model hands on: the batch, or what a call of the step gave."""
+        """Return what Model passes to a callback: the batch, or the result of the step."""
         steps = [a for a in ordered(args[1] if len(args) > 1 else NOTHING) if a.kind == "Step"]
         found = (self._stepped(a, node, (TENSOR,) * 8) for a in steps)
         return join(*found) or sequence("tuple", TENSOR)
 
     def _measured(self, model: Kind, node: ast.Call) -> Kind:
-        """What Model.eval gives: that of its Metric's eval()."""
+        """Return the result of Model.eval: that of the eval() of its Metric."""
         metrics = [m for a in model for i in a.items for d in i for v in d.items for m in v]
         members = [m for a in metrics for m in self.world.member(a.name, "eval")]
         functions = [self.world.function_of(m.name) for m in members]
@@ -380,7 +385,7 @@ class Calling(Given):
         return any(_is_true(v) for v in bound_to("inplace", node, self.world.table, name))
 
     def _tensor_arguments(self, node: ast.Call, name: str) -> None:
-        """What goes where torch admits Tensors only is a Tensor."""
+        """Infer Tensor for an argument whose parameter accepts only Tensors."""
         if name.startswith("torch.Tensor.") or not node.args:
             return
         if name == "torch.from_numpy":
@@ -409,7 +414,7 @@ class Calling(Given):
         self._into_module(node)
 
     def _mapped(self, node: ast.Call, args: tuple[Kind, ...]) -> Kind:
-        """``map(f, items)``: an iterator over what ``f`` gives for an element."""
+        """Return the kind of ``map(f, items)``: an iterator over the results of ``f``."""
         each = tuple(element(a) for a in args[1:])
         found = []
         for atom in ordered(args[0] if args else NOTHING):
@@ -423,7 +428,7 @@ class Calling(Given):
         return sequence("iterator", join(*found) or UNKNOWN)
 
 
-# builtins that run what they are given, or change it
+# builtins that call an argument, or change it
 # calling one of these raises
 _NOT_CALLED = frozenset(
     "None Tensor int float bool str list tuple dict Size dtype device iterator text".split()
@@ -439,7 +444,7 @@ _CALLED = frozenset(("function", "method", "class", "partial", "callable", "unkn
 
 @lru_cache(maxsize=4096)
 def _is_harmless(callee: Kind) -> bool:
-    """Return whether a call runs nothing but what it is given, and changes nothing it is given."""
+    """Return whether a call runs none of its arguments and changes none of them."""
     for atom in callee:
         if atom.kind == "method":
             if not atom.name.startswith(_METHODS):
@@ -454,7 +459,7 @@ def _is_harmless(callee: Kind) -> bool:
 
 @lru_cache(maxsize=4096)
 def _runs(value: Kind) -> bool:
-    """Return whether what a call is given may be code of the program, or an object with some."""
+    """Return whether an argument may be code of the program, or an object that holds some."""
     return any(a.kind in _CALLED or "::" in a.name for a in value)
 
 
@@ -476,7 +481,7 @@ _SEVERAL = {
 
 
 def _several(name: str, node: ast.Call, table: Table) -> Kind:
-    """Return what a function gives that is asked for more than one result; nothing if it is not."""
+    """Return the kind of a function called for several results; nothing if it is not."""
     found: list[Kind] = []
     may_be_asked = table.torch.places(name).keys() | {k.arg for k in node.keywords}
     if may_be_asked.isdisjoint(_SEVERAL):
@@ -498,7 +503,7 @@ def bound_to(argument: str, node: ast.Call, table: Table, name: str) -> list[ast
 
 
 def _of_numpy(found: Kind, node: ast.Call) -> Kind:
-    """An array where a size is given for what draws a number; anything, where it holds objects."""
+    """Return Array for ``numpy.random`` calls with a size; unknown for arrays of objects."""
     found = ARRAY if found == SCALAR and node.keywords else found
     return kind("instance") if found == ARRAY and _of_objects(node) else found
 
@@ -531,7 +536,7 @@ def _handed(node: ast.Call, given: list[Kind]) -> list[Kind]:
 
 
 def _hands_on(layer: Atom) -> bool:
-    """Return whether a layer may give what it is given, or a view of it."""
+    """Return whether the result of a layer may be its argument, or a view of it."""
     owner, _, last = layer.name.rpartition(".")
     if layer.kind != "Module" or not owner.startswith("torch.nn"):
         return False
@@ -554,7 +559,7 @@ _RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 
 
 def _of_packed(args: tuple[Kind, ...], found: Kind, layer: Atom) -> Kind:
-    """Return what a recurrent layer gives: a packed sequence stays packed."""
+    """Return the result of a recurrent layer: a packed sequence stays packed."""
     if layer.name not in _RECURRENT or not args or not args[0] >= PACKED:
         return found
     packed = [Atom("tuple", items=(PACKED, *a.items[1:]), fixed=True) for a in found]

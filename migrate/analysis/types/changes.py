@@ -1,4 +1,4 @@
-"""What one call may change in the scope that it stands in, by the kinds of its parts."""
+"""Find the effects of one call on the scope of the call, by the kinds of its parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from migrate.analysis.summaries import ANY, NO_CHANGES, Changes, Summaries
 from migrate.analysis.types.kinds import UNKNOWN, Atom, Kind
 from migrate.analysis.types.world import World
 
-# what torch, Python or numpy define; it runs nothing of the program but what it is given to call
+# what torch, Python or numpy define; it runs no code of the program but its arguments
 _PLAIN = frozenset(
     "ref str int float bool list tuple dict Size None dtype device Tensor iterator text alias "
     "Optimizer torch builtin foreign project super annotated".split()

@@ -1,8 +1,8 @@
-"""In: a test of the text of a class's name. Out: the variable it asks about, the classes meant.
+"""In: a test of the text of a class's name. Out: the variable that is tested, the classes meant.
 
 ``name = m.__class__.__name__`` and then ``name.find("Conv") != -1``, ``"Conv" in name``,
 ``name.startswith("Conv")``, ``name == "Conv2d"``: the ways in which code that initializes weights
-asks what a Module is.
+dispatches on the class of a Module.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _SPACE = "torch.nn."
 
 @dataclass(frozen=True)
 class Asked:
-    """``subject`` is the variable whose class is asked for, ``text`` what its name is held
-    against, ``how`` the comparison: "in", "start" or "is"."""
+    """A test of the name of a class: its ``subject`` is the variable whose class is tested,
+    ``text`` what the name is compared with, ``how`` the comparison: "in", "start" or "is".
+    """
 
     subject: str
     text: ast.Constant
@@ -36,7 +37,7 @@ class Asked:
 
 
 def asked(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
-    """What a test that holds tells: the alternatives of one variable; nothing for other tests."""
+    """Return the alternatives of one variable that a true test leaves; nothing for other tests."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         parts = [asked(value, function) for value in test.values]
         found = tuple(a for part in parts for a in part)
@@ -45,7 +46,7 @@ def asked(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
 
 
 def _questions(test: ast.expr, function: Function | None) -> tuple[Asked, ...]:
-    """What one comparison asks, whichever answer it is for."""
+    """Return the test of a comparison, whatever its outcome."""
     found = []
     for subject, text, how in comparisons(test):
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value:
@@ -114,7 +115,7 @@ def _bound(name: str, function: Function) -> list[ast.expr | None]:
 
 
 def of_layers(node: ast.AST, function: Function | None, table: Table) -> tuple[Asked, ...]:
-    """What one comparison asks of the name of a class, where layers are meant."""
+    """Return the test that a comparison makes of the name of a class, where layers are meant."""
     if not isinstance(node, (ast.Compare, ast.Call)):
         return ()
     told = _questions(node, function)

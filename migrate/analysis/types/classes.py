@@ -339,7 +339,7 @@ class Classes:
         return "|".join(sorted({self._texts(unit, g, depth - 1) for g in given if g is not None}))
 
     def _constants(self, name: str) -> Sequence[ast.expr | None]:
-        """Return what the bodies of classes, and stores of constants, bind a name to.
+        """Return the constants that class bodies and stores of constants bind to a name.
 
         ``x.name = y.name`` adds nothing; None stands for any other store.
         """
@@ -468,10 +468,10 @@ class Classes:
     # -- Modules --------------------------------------------------------------------------------
 
     def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
-        """Return a member of which nothing is known so far, and what is assumed, if anything is.
+        """Return an unknown member, and the assumption that is made of it, if any.
 
-        What methods ask ``self.name`` tells that it is a Module. A member of a Module of unknown
-        class is that of the program's Modules that have such a member.
+        Methods that are called on ``self.name`` show that it is a Module. A member of a Module of
+        unknown class is that of the program's Modules that have such a member.
         """
         if atom.kind in ("Module", "Object") and "::" in atom.name:
             told = self._told(self.world.program.classes[atom.name], name)

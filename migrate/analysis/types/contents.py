@@ -186,9 +186,9 @@ def share(passed: Iterable[Kind]) -> bool:
 
 
 def level(site: object, depth: int) -> Site:
-    """Return the site of what containers of a site hold, so many levels down.
+    """Return the site of the containers in those of a site, some levels down.
 
-    What lies deeper than kinds are told apart is one site: an object may hold itself.
+    Below the depth to which kinds are distinguished there is one site: an object may hold itself.
     """
     if not isinstance(site, str):
         return site, depth
@@ -247,7 +247,7 @@ def of_given(value: Kind) -> Kind:
 
 
 def brought(value: Kind, node: int, given: Callable[[Site], Sites], depth: int = 0) -> Kind:
-    """Return what a callee puts somewhere, with the sites of what a call gives it."""
+    """Return what a callee puts into containers, with the sites of its arguments."""
     if is_plain(value):
         return value
     found = []

@@ -1,7 +1,7 @@
-"""In: the kinds that a dataset or loader is built from. Out: the kind of its items and batches.
+"""In: the kinds of the arguments of a dataset or loader. Out: the kind of its items and batches.
 
 Formula of a batch: torch.utils.data.default_collate stacks tensors, arrays and numbers into
-Tensors, goes into dicts and tuples, and leaves strings in a list.
+Tensors, recurses into dicts and tuples, and leaves strings in a list.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ IMAGES = "torchvision.datasets."
 
 
 def made(name: str, given: Mapping[str, Kind], args: tuple[Kind, ...], world: World) -> Kind | None:
-    """The instance that a class or function of torch.utils.data gives; None for any other name.
+    """Return the instance that a class or function of torch.utils.data makes; None for other names.
 
-    A data set of torchvision gives an image, or what its transform makes of it, and a class label.
-
-    ``given`` are the keyword arguments; ``items`` of the result is the kind of an item or batch.
+    An item of a torchvision data set is a pair: an image, or the result of its transform, and a
+    class label. ``given`` are the keyword arguments; ``items`` of the result is the kind of an item
+    or batch.
     """
     short = name.removeprefix(SPACE)
     if name.startswith(IMAGES) and world.table.keys(name):
@@ -69,7 +69,7 @@ def _holding(name: str, item: Kind) -> Kind:
 
 
 def item(dataset: Kind, world: World) -> Kind:
-    """What indexing a dataset (or iterating over it) gives."""
+    """Return the kind of an item of a dataset, by index or iteration."""
     found: list[Kind] = []
     for atom in without_none(dataset):
         if atom.kind == "torch" and atom.items:

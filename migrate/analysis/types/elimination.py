@@ -38,10 +38,12 @@ Methods = Mapping[str, tuple[Signature, ...]]
 
 @dataclass(frozen=True)
 class Question:
-    """A call ``x.name(...)``; ``used``: its result is; ``beside``: x stands beside a Tensor;
-    ``given``: a Module is called with it; ``chained``: its result is taken for a Tensor, so that
-    what neither is a Tensor nor of the project does not give it; ``partly``: x is a Tensor where
-    it is known what it is."""
+    """A call ``x.name(...)`` on an unknown ``x``.
+
+    ``used``: its result is used; ``beside``: x is an operand beside a Tensor; ``given``: it is an
+    argument of a Module; ``chained``: its result is taken for a Tensor, so that the receiver is a
+    Tensor or an object of the project; ``partly``: some alternatives of x are Tensors.
+    """
 
     name: str
     call: ast.Call
@@ -55,7 +57,7 @@ class Question:
 
 @dataclass(eq=False)
 class Elimination:
-    """Knows who else in a program could have a method."""
+    """Index of the classes of a program by the methods they define."""
 
     world: Inference
     _memo: dict[str, tuple[Function, ...]] = field(default_factory=dict)
@@ -194,7 +196,7 @@ class Elimination:
 
     @property
     def rivals(self) -> tuple[object, ...]:
-        """What the whole program tells: an answer to `why` holds as long as it is the same."""
+        """Return the facts of the whole program that an answer of `why` depends on."""
         return self.libraries, self.multiplied, self._registered
 
     # -- what is imported -----------------------------------------------------------------------

@@ -274,7 +274,7 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _moving(node: ast.expr) -> ast.Call | None:
-    """Return the call of a method on a name that gives the same object elsewhere."""
+    """Return the call of a method on a name whose result is the same object, elsewhere."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr not in _SAME:
             return None

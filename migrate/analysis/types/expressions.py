@@ -228,7 +228,7 @@ class Evaluator(Calling):
         return self._made(node, self.operated(node.op, left, right))
 
     def operated(self, op: ast.operator, left: Kind, right: Kind, anew: bool = True) -> Kind:
-        """Return what an operator gives; ``anew``: it is no augmented assignment."""
+        """Return the result of an operator; ``anew``: not of an augmented assignment."""
         if not any(a.kind in ("Object", "Module") for a in left | right):
             return binary(op, left, right)
         name = BINARY[type(op)]

@@ -23,11 +23,11 @@ _NEVER = object()  # the value of a cell that was not computed yet
 
 @dataclass(eq=False)
 class Fixpoint:
-    """Values of cells, and who has read them.
+    """Values of cells, and the cells that have read each of them.
 
-    ``compute`` gives the value of a cell; it may read others. ``combine`` joins two values of one
-    cell; ``widen`` is what a cell is that does not settle. ``rank`` orders units, 0 for what is
-    derived. ``start`` is the value of a cell while it is computed for the first time.
+    ``compute`` computes the value of a cell, and may read others. ``combine`` joins two values of
+    one cell; ``widen`` is the value of a cell that does not converge. ``rank`` orders units, 0 for
+    derived cells. ``start`` is the value of a cell while it is computed for the first time.
     """
 
     compute: Callable[[Cell], object]

@@ -46,10 +46,10 @@ Reached = tuple[int, tuple[tuple[str, frozenset[str]], ...], frozenset[Site]]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is known of a variable beside its kind, as long as it is not bound anew.
+    """What is known of a variable beside its kind, until it is bound anew.
 
     ``near``: an operator combined it with a Tensor. ``moved``: the call that moved it to a device,
-    or (``inside``) what it holds. ``told``: its kind before a test told which layer it is.
+    or (``inside``) what it holds. ``told``: its kind before a test narrowed it to a layer.
     """
 
     near: bool = False
@@ -66,8 +66,8 @@ Paths = dict[tuple[str, str], Kind]  # ("x", "h") for what ``x.h`` was bound to
 class State(NamedTuple):
     """The kinds of the variables, and of attributes of variables (``paths``), at one point.
 
-    A variable that is not in it is not bound on any way to that point. No part is changed in place
-    once the state is handed on.
+    A variable that is absent is unbound on every path to that point. States are immutable once they
+    are propagated.
     """
 
     env: Environment
@@ -203,7 +203,7 @@ class Frame:
         self.env[name] = value
 
     def learn(self, name: str, value: Kind) -> None:
-        """Set what a use or a test tells of a variable, if only the unit itself binds it."""
+        """Refine the kind of a variable by a use or a test, if only the unit itself binds it."""
         if (self.function, name) not in self.captured.bound:
             self.assign(name, value)
 

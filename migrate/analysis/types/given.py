@@ -27,10 +27,12 @@ _CALLED_ONES = frozenset({"train", "eval", "state_dict", "load_state_dict"})
 
 
 class Given(Binding):
-    """Takes a call for evidence: of what the callee does with it, of what goes into Modules."""
+    """Infers the kinds of arguments from a call: from the body of the callee, from calls of
+    Modules.
+    """
 
     def _shown_by(self, function: Function, node: ast.Call) -> None:
-        """The body of a function of the project shows what it was given."""
+        """Infer the kinds of the arguments from the body of a function of the project."""
         shown = self.world.shown(function)
         bound = function.owner is not None and not function.decorated("staticmethod")
         names = [a.arg for a in function.parameters][1 if bound else 0 :]
@@ -49,7 +51,9 @@ class Given(Binding):
             self._chained(node, node.func)
 
     def _chained(self, node: ast.Call, func: ast.Attribute) -> None:
-        """``x.reshape(2, -1).permute(1, 0)``: what gives a Tensor here is asked of a Tensor."""
+        """Infer Tensor for ``x`` in ``x.reshape(2, -1).permute(1, 0)``: only a Tensor has both
+        methods.
+        """
         if not _may_be_tensor(self.world, func):
             return
         question = Question(func.attr, node, True, False, self.names_of, chained=True)
@@ -141,7 +145,7 @@ class Given(Binding):
     def _builds_module(self, node: ast.Call) -> bool:
         """``NetWithLoss(model)``: a Module is made of it."""
         callee = self.world.kinds.get(id(node.func))
-        if callee is None:  # the call stands further down
+        if callee is None:  # the call is further down
             callee = self.kind(node.func) if isinstance(node.func, _NAMED) else UNKNOWN
         return any(
             (a.kind == "class" and self.world.is_module(a.name)) or a.name.startswith("torch2ms.")
@@ -155,7 +159,9 @@ class Given(Binding):
                 self._moved_into_module(arg, note.moved, note.inside)
 
     def _moved_into_module(self, node: ast.Name, move: ast.Call, inside: str) -> None:
-        """``batch = {k: v.to(device) ...}; model(**batch)``: no Module is given Modules."""
+        """Infer Tensors for ``batch = {k: v.to(device) ...}; model(**batch)``: the arguments of a
+        Module are no Modules.
+        """
         assert isinstance(move.func, ast.Attribute)
         question = Question(move.func.attr, move, True, False, self.names_of, given=True)
         why = self.world.only_tensors_have(question)
@@ -169,8 +175,9 @@ class Given(Binding):
 
 
 def _may_be_tensor(world: World, asked: ast.Attribute) -> bool:
-    """Something of it is unknown, or some object gave it when it was called; no other kind that
-    has the attribute which is asked for."""
+    """Return whether an unknown alternative, or the result of an object's call, may be a Tensor,
+    and no other kind has the attribute that is read.
+    """
     value = having(world.kinds.get(id(asked.value), UNKNOWN), asked.attr)
     rest = value
     if not (world.program.holders.get(asked.attr) or world.table.kind(_OF_MODULES + asked.attr)):
@@ -179,7 +186,7 @@ def _may_be_tensor(world: World, asked: ast.Attribute) -> bool:
 
 
 def _is_tried(frame: Given, call: ast.Call) -> bool:
-    """Return whether a call may fail for want of the method, and the program goes on from there."""
+    """Return whether the call may fail for want of the method inside a ``try`` that continues."""
     parents = frame.world.program.files[frame.path].parents
     node: ast.AST = call
     while (around := parents.get(id(node))) is not None:

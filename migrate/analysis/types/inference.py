@@ -49,7 +49,7 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Inference(Told):
-    """Answers questions about kinds across files; every function is walked when first asked for.
+    """The kinds of a whole program; a function is analysed when its kinds are first needed.
 
     ``kinds`` maps the id of an expression node to its kind.
     """
@@ -148,7 +148,7 @@ class Inference(Told):
         self._finish()
 
     def _finish(self) -> None:
-        """What nothing has reached is unknown to those who read the result."""
+        """Make unknown what no analysed unit has reached."""
         self._memos.clear()  # they rest on kinds that change here
         for node, value in self.kinds.items():
             if not value:
@@ -369,11 +369,11 @@ class Inference(Told):
     # -- functions ------------------------------------------------------------------------------
 
     def returns(self, function: Function) -> Kind:
-        """What calling a function of the project gives."""
+        """Return the result of calling a function of the project."""
         return self.kind_of("result", function)
 
     def returns_any(self, function: Function) -> Kind:
-        """What calling a method gives, by its own definition or by one that overrides it."""
+        """Return the result of a method, by its own definition and those that override it."""
         return self.kind_of("any result", function)
 
     def _any_result(self, function: Function) -> Kind:
@@ -415,7 +415,7 @@ class Inference(Told):
         return dict(found.shown) if isinstance(found, Outcome) else {}
 
     def results_of(self, function: Function) -> tuple[Result, ...]:
-        """Return what a function gives, where some of it is what one call passes."""
+        """Return the result of a function whose result depends on the arguments of the call."""
         return self._ask(("results", function), tuple)
 
     def _results_of(self, function: Function) -> tuple[Result, ...]:
@@ -435,7 +435,7 @@ class Inference(Told):
         return self.node_kind(self.index.around(function), default) or NOTHING
 
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
-        """What a function gives that is called out of sight, with these parameters."""
+        """Return the result of a function that is called by unseen code with these arguments."""
         self._parameters.give(function, given)
         return self.returns(function)
 
@@ -464,7 +464,7 @@ class Inference(Told):
         return value or (UNKNOWN if unbound else NOTHING)
 
     def declared(self, unit: Unit, name: str) -> ast.expr | None:
-        """The annotation of a variable of a unit, wherever it stands there."""
+        """Return the annotation of a variable of a unit, wherever in the unit it is."""
         return self.index.declared(unit, name)
 
     def note_call(self, call: ast.Call) -> None:

@@ -1,4 +1,4 @@
-"""In: nothing. Out: the kinds of value that flow analysis tells apart, as small frozen sets."""
+"""The kinds of values that the flow analysis tells apart, as small sets of alternatives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 MAX_ALTERNATIVES = 8
-# what is only called or handed on: tables of layers and builders are long
+# functions that are only called or passed on: tables of layers and builders are long
 MAX_NAMES = 24
 MAX_DEPTH = 6  # enumerate(zip(stages, lists of blocks)) is five deep
 
@@ -42,7 +42,7 @@ Site = int | str | tuple[object, int]  # see `contents`
 
 @lru_cache(maxsize=4096)
 def kind(name: str, of: str = "", *items: Kind) -> Kind:
-    """The kind of one alternative: one object for one question, as most are asked for often."""
+    """Return the kind of one alternative; interned, as most are used often."""
     return frozenset((Atom(name, of, items),))
 
 
@@ -63,10 +63,10 @@ PACKED: Kind = kind("torch", "torch.nn.utils.rnn.PackedSequence")
 SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
 KEYED = "keyed"  # a dict whose keys may be other than texts
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
-# methods that only Modules have: what is asked for them is one
+# methods that only Modules have: a receiver of one is a Module
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",
                "named_children")  # fmt: skip
-# layers of torch that may give what they are given, or a view of it
+# layers of torch whose result may be the argument, or a view of it
 HANDING_ON = frozenset("Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d "
                        "AlphaDropout FeatureAlphaDropout".split())  # fmt: skip
 # what torch's layers hold that normalize, and hardly anything else
@@ -173,7 +173,7 @@ def may_have(atom: Atom, name: str) -> bool:
 
 
 def having(value: Kind, name: str) -> Kind:
-    """The alternatives that may have an attribute; unknown where none may, as it is told wrong."""
+    """Return the alternatives that may have an attribute; unknown if none may."""
     found = frozenset(a for a in value if may_have(a, name))
     return found or (UNKNOWN if value - NONE else found)
 
@@ -287,12 +287,12 @@ def may_be_any_module(value: Kind) -> bool:
     return value >= UNKNOWN or any(some)
 
 
-BY_NAME = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")  # iterating gives their keys
+BY_NAME = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")  # iteration yields their keys
 _OF_MODULES = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList"))
 
 
 def element(value: Kind) -> Kind:
-    """What iterating over the value, or indexing it by a number, gives."""
+    """Return the kind of an element of the value, by iteration or by a number as index."""
     found: list[Kind] = []
     for atom in without_none(value):
         if atom.kind in ("Tensor", "str"):
@@ -310,7 +310,7 @@ def element(value: Kind) -> Kind:
 
 
 def place(value: Kind, index: int) -> Kind:
-    """What ``value[index]`` gives for a literal index."""
+    """Return the kind of ``value[index]`` for a literal index."""
     found: list[Kind] = []
     for atom in without_none(value):
         if atom.fixed and -len(atom.items) <= index < len(atom.items):
@@ -321,7 +321,7 @@ def place(value: Kind, index: int) -> Kind:
 
 
 def from_text(text: str) -> Kind:
-    """The kind that a type name of the table or the facts stands for."""
+    """Return the kind that a type name of the table or the signatures means."""
     text = text.strip()
     if text in _SIMPLE:
         return _SIMPLE[text]

@@ -1,8 +1,8 @@
-"""In: a call of a Module of unknown class. Out: a dictionary, where its result is asked for keys.
+"""In: a call of a Module of unknown class. Out: a dict, where its result is indexed by keys.
 
-``losses = model(images, targets); sum(losses.values())``: what such a Module gives is taken for a
-Tensor, but no Tensor is asked for its items or for what stands under a text. Which dictionary it
-is, the Modules of the program tell.
+``losses = model(images, targets); sum(losses.values())``: the result of such a Module is taken for
+a Tensor, but a Tensor has no items and no string keys. The Modules of the program show which
+dictionary it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OF_MAPPINGS = ("items", "keys", "values")
 
 
 def given(atom: Atom, node: ast.Call, path: str, world: World) -> Kind:
-    """The kind of what the call gives, or nothing where the result is used as a Tensor may be."""
+    """Return the result of the call; nothing where it is used as a Tensor may be."""
     if atom.name not in ("", "torch.nn.Module") or not _is_asked(node, path, world):
         return frozenset()
     classes = [c.key for c in world.classes() if world.is_module(c.key)]

@@ -1,7 +1,7 @@
-"""In: what a variable may be and the classes of ``isinstance``. Out: what it is where that holds.
+"""In: the kind of a variable and the classes of ``isinstance``. Out: its kind where that is true.
 
-What is known of a variable stays known: of a class or a text, ``isinstance(x, type)`` leaves the
-class. Only what is unknown becomes an instance of the classes that are asked for.
+Known alternatives stay known: of a class or a text, ``isinstance(x, type)`` leaves the class. Only
+unknown alternatives become instances of the tested classes.
 """
 
 from __future__ import annotations

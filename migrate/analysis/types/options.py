@@ -1,7 +1,7 @@
-"""Find what an option of a command line is: an attribute of what ``parse_args()`` gives.
+"""Find the kinds of command line options: attributes of the result of ``parse_args()``.
 
-``add_argument("--size", type=int, default=3)`` says that ``args.size`` is an int, unless the
-program may bind it to something else.
+``add_argument("--size", type=int, default=3)`` makes ``args.size`` an int, unless the program may
+bind it to something else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tell what of the packages that a program imports matters: torch, and what is converted along."""
+"""Find the imported packages that matter: torch, and those that are converted along."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 Passed = Mapping[str, Kind]
 # the kinds of the parts of a call, and what it passes then
 _Noted = tuple[tuple[Kind | None, ...], list[tuple[Function, Passed]]]
-_MORE = "*"  # what goes into *args
-_NAMED = "**"  # what goes into **kwargs, with the name behind it
+_MORE = "*"  # bound to *args
+_NAMED = "**"  # bound to **kwargs, followed by the name
 # there if some call unpacks, or code out of sight passes, what is not known: by place, by name
 _UNSEEN = "?"
 _UNSEEN_NAMES = "??"
-# foreign functions that only hand on what they are given, or give it back
+# foreign functions that only pass on an argument, or return it
 _HANDING_ON = ("functools.", "copy.", "typing.", "types.MethodType", "dataclasses.")
 _ON_ELEMENTS = ("map", "filter", "sorted", "min", "max")
 
@@ -104,9 +104,9 @@ class Parameters:
         return found
 
     def assumed(self, function: Function, shown: Mapping[str, Kind]) -> dict[int, str]:
-        """Return what is assumed of uses of parameters that only calls in the project tell.
+        """Return the assumptions about parameters whose kinds come from calls in the project alone.
 
-        By id of the attribute that is read of one; of public functions alone.
+        They are keyed by the id of the attribute that is read of one; public functions only.
         """
         owner = function.owner
         if function.name.startswith("_") or (owner is not None and owner.name.startswith("_")):
@@ -204,7 +204,7 @@ class Parameters:
         )
 
     def _is_applied(self, function: Function) -> bool:
-        """Whether a function is given to ``module.apply``."""
+        """Return whether a function is an argument of ``module.apply``."""
         return function.name in self._applied
 
     @cached_property
@@ -230,7 +230,7 @@ class Parameters:
     # -- what a unit passes ---------------------------------------------------------------------
 
     def note(self, call: ast.Call) -> None:
-        """Pass on what a call, just evaluated, gives; its unit may pass more later."""
+        """Record the arguments of a call that was just evaluated; its unit may pass more later."""
         unit = self.world.unit
         if unit is not None:
             for function, given in self._passed_by(call):
@@ -257,7 +257,7 @@ class Parameters:
         return found
 
     def give(self, function: Function, given: Mapping[str, Kind]) -> None:
-        """Note what the unit that is walked now gives to a function that is called out of sight."""
+        """Record the arguments that the current unit lets unseen code call a function with."""
         unit = self.world.unit
         if unit is not None:
             some = self._given.setdefault(unit, {})
@@ -300,7 +300,7 @@ class Parameters:
         self._noted.pop(unit, None)
 
     def renewed(self, gone: Collection[Unit]) -> Parameters:
-        """Return the same for a program without some units; who has passed to them is invalid."""
+        """Return the same for a program without some units, whose callees are invalidated."""
         for unit in gone:
             for function in self._finished.pop(unit, ()):
                 self._passes.get(function, {}).pop(unit, None)
@@ -438,7 +438,7 @@ class Parameters:
     # -- functions that are called out of sight -------------------------------------------------
 
     def _out_of_sight(self, call: ast.Call) -> Iterator[tuple[Function, Passed]]:
-        """Yield the functions that a call hands to code out of sight, with what they get there."""
+        """Yield the functions that a call passes to unseen code, with their arguments there."""
         kinds = self.world.kinds
         values = [*call.args, *(k.value for k in call.keywords)]
         code = [v for v in values if is_code(kinds.get(id(v), NOTHING))]
@@ -469,7 +469,7 @@ class Parameters:
         return flow.seen_from_outside(value) if flow is not None else value
 
     def _hands_on(self, callee: Kind, call: ast.Call) -> bool:
-        """Whether what is called only keeps or gives back the function."""
+        """Return whether a callee only stores the function or returns it."""
         return all(
             (a.kind == "foreign" and a.name.startswith(_HANDING_ON))
             or (a.kind == "ref" and a.name in (*parametric.WRAPPING, *parametric.CALLERS))
@@ -510,7 +510,7 @@ class Parameters:
                     yield function, _anything(function)
 
     def decorated_result(self, function: Function, result: Kind) -> Kind:
-        """Return what calling a decorated function gives."""
+        """Return the result of a decorated function."""
         for _, found in self._decorators(function):
             for atom in found:
                 wrapper = self._function(atom)
@@ -525,9 +525,9 @@ class Parameters:
         return result
 
     def _wrapped(self, wrapper: Function) -> Kind | None:
-        """What the function gives that a decorator of the project makes of another one.
+        """Return the result of the function that a decorator of the project makes of another one.
 
-        Nothing if that is what the other one gives: it is given back, or called by what is made.
+        Nothing if it is that of the decorated function, which is returned or called by the wrapper.
         """
         first = [a.arg for a in _open(wrapper)[:1]]
         returns = [n.value for n in own_nodes(wrapper) if isinstance(n, ast.Return)]

@@ -1,7 +1,7 @@
-"""Results of a function that are its arguments, or what calling them gives: other for each call.
+"""Results of functions that are their arguments, or results of calling them: one for each call.
 
-``def default(value, other): return value if exists(value) else other`` gives what one call passes,
-not what any call of the program does.
+``def default(value, other): return value if exists(value) else other`` returns an argument of that
+call, not the join of the arguments of all calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHARED = "="  # passed to a function if some call passes one container for two p
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 DEEPEST = 4  # calls of what was passed that lead on to others
 CALLERS = ("torch.utils.checkpoint.checkpoint", "torch.jit.annotate")
-# What these are given comes back: the same object, or one that is used like it.
+# These return their argument: the same object, or one that is used like it.
 WRAPPING = ("torch.jit.script", "torch.compile", "torch.jit.ignore", "torch.no_grad")
 _UTILS = "torch.nn.utils."
 CHANGING = tuple(
@@ -47,7 +47,9 @@ CHANGING = tuple(
 
 
 def given_back(name: str, args: tuple[Kind, ...]) -> Kind:
-    """Return what a function of WRAPPING or CHANGING gives; the latter are given Modules."""
+    """Return the kind of a call to a wrapper (``DataParallel(net)``) or to a function that changes
+    its Module.
+    """
     given = args[0] if args else UNKNOWN
     return kind("Module") if given == UNKNOWN and name in CHANGING else given
 
@@ -192,9 +194,9 @@ def instance(
     world: World,
     depth: int = 0,
 ) -> Kind:
-    """Return what a function gives for one call; nothing where its arguments are not told.
+    """Return the result of a function for one call; nothing where its arguments are unknown.
 
-    ``own``: what is passed for a parameter; ``outer``: what was passed to the function around.
+    ``own``: the argument of a parameter; ``outer``: that of a parameter of the enclosing function.
     """
     found: list[Kind] = []
     for result in given:
@@ -267,7 +269,7 @@ def _as_left(atom: Atom, place: Kind) -> Kind:
 
 
 def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call passes for a parameter, where that can be told."""
+    """Return the argument bound to a parameter, or None if it is passed by ``*args``."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
@@ -281,7 +283,7 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
 
 
 def given_by(callee: Kind, world: World, args: Sequence[Kind | None] = (), depth: int = 0) -> Kind:
-    """Return what calling something gives, with such arguments by place or any others."""
+    """Return the result of calling something, with such positional arguments or any others."""
     found = []
     for atom in ordered(callee):
         function = world.function_of(atom.name) if atom.kind in ("function", "method") else None

@@ -1,4 +1,4 @@
-"""Tell the kinds of results: of Python's operators, functions and methods, and of foreign code."""
+"""Kinds of the results of Python's operators, functions and methods, and of foreign code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ METHOD_RESULTS = {
              "close": NONE, "flush": NONE},
 }  # fmt: skip
 
-# functions of numpy that give arrays of numbers whatever they are given
+# functions of numpy whose result is an array of numbers for any arguments
 _ARRAYS = frozenset(
     "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
     "hstack rand randn randint random random_sample uniform normal standard_normal".split()
@@ -74,7 +74,7 @@ _STANDARD_HOLDING = frozenset(
     "threading types unittest weakref".split()
 )
 _GENERATORS = ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator")
-# what draws one number unless it is given more arguments than these
+# functions that draw one number unless they get more arguments than these
 _ONE_NUMBER = {"beta": 2, "uniform": 2, "normal": 2, "gamma": 2, "rand": 0, "randn": 0,
                "random": 0, "random_sample": 0, "standard_normal": 0}  # fmt: skip
 _NO_ARRAYS = frozenset({"tolist", "item", "choice", "permutation", "shuffle", "tobytes", "dump"})
@@ -121,7 +121,7 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
 
 
 def class_of(value: Kind) -> Kind:
-    """Return what ``type(x)`` gives: the classes of the project that ``x`` may be of."""
+    """Return the kind of ``type(x)``: the classes of the project that ``x`` may be of."""
     objects = [a for a in value if a.kind in ("Module", "Object") and "::" in a.name]
     if not objects or len(objects) < len(value):
         return UNKNOWN if "unknown" in {a.kind for a in value} else kind("instance", "type")
@@ -228,7 +228,7 @@ def _made_by(factory: Kind) -> Kind:
 
 
 def given(name: str, args: tuple[Kind, ...]) -> Kind:
-    """What a method of something foreign gives: of an array of numbers, mostly another one."""
+    """Return the result of a method of a foreign object: mostly an array for an array."""
     owner, _, last = name.rpartition(".")
     if name in options.PARSES:
         return _tuple(options.PARSED, UNKNOWN) if "known" in last else options.PARSED
@@ -241,7 +241,7 @@ def given(name: str, args: tuple[Kind, ...]) -> Kind:
 
 
 def _draws_one(name: str, args: tuple[Kind, ...]) -> bool:
-    """``np.random.beta(a, b)``: one number, where no size is given."""
+    """Return whether ``np.random.beta(a, b)`` draws one number: it has no size."""
     parameters = _ONE_NUMBER.get(name.rpartition(".")[2], -1)
     return len(args) <= parameters and not any(ARRAY & a for a in args)
 

@@ -1,7 +1,7 @@
-"""In: the types that receivers had when the torch program ran. Out: kinds where nothing else tells.
+"""In: the types of receivers in a run of the torch program. Out: kinds where the analysis has none.
 
-A run shows what a receiver was, not what it must be: it counts only where the analysis knows
-nothing better, only where every run saw one and the same type, and it is listed as an assumption.
+A run shows what a receiver was, not what it must be: it counts only where the analysis infers
+nothing, only where every run saw one and the same type, and it is listed as an assumption.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ _FORWARDS = {
 
 @dataclass(frozen=True)
 class Results:
-    """Kinds of what torch gives back; answers are remembered."""
+    """Kinds of the results of torch's functions; memoized."""
 
     table: Table
     _memo: dict[str, Kind] = field(default_factory=dict)

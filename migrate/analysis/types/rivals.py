@@ -88,7 +88,7 @@ _TORCH_WORDS = frozenset({"dim", "dim0", "dim1", "keepdim", "other", "input", "m
 _ARRAYS = frozenset({"numpy", "cupy", "jax", "numba", "cv2", "h5py", "zarr", "imageio", "librosa",
                      "soundfile", "skimage", "matplotlib", "gym", "gymnasium"})  # fmt: skip
 _SAY_DIM = frozenset({"xarray", "tinygrad", "oneflow", "jittor", "paddle", "mindspore"})
-# nothing in them gives an array, a frame or an image
+# no function of theirs returns an array, a frame or an image
 _PLAIN = frozenset(
     "absl addict argcomplete attr attrs click colorama colorlog dotenv easydict einops fairscale "
     "fire ftfy hydra iopath loguru ml_collections mypy_extensions omegaconf opt_einsum packaging "
@@ -96,7 +96,7 @@ _PLAIN = frozenset(
     "setuptools simplejson six tabulate tensorboard tensorboardX termcolor toml tomli tqdm typer "
     "typing_extensions ujson wandb yacs yaml".split()
 )
-# none of their functions gives a Tensor or a Module that it is passed
+# none of their functions returns a Tensor or Module that is passed to it
 WITHOUT_TORCH = _ARRAYS | _PLAIN | frozenset(
     "IPython PIL av bs4 datasets decord gensim joblib lmdb lxml matplotlib nltk networkx "
     "open3d openpyxl optuna pandas plotly polars pyarrow pycocotools scipy seaborn shapely "

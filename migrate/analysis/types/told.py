@@ -89,7 +89,7 @@ class Told:
         return self._ask(("unseen",), Effects)
 
     def changes(self, call: ast.Call) -> Changes:
-        """Return what a call, whose parts were evaluated, may change where it stands."""
+        """Return the effects of a call, whose parts were evaluated, on the scope of the call."""
         return changes.of_call(call, cast(World, self), self.summaries)
 
     def classes(self) -> tuple[Class, ...]:
@@ -211,7 +211,7 @@ class Told:
         return self._ask(("put into", function, site), Kind)
 
     def put_into_given(self, function: Function) -> Mapping[Site, Kind]:
-        """What a function puts into the containers that it is given, by their sites."""
+        """Return what a function puts into the containers among its arguments, by their sites."""
         return self._ask(("put into given", function), dict)
 
     def traced(self, on: bool) -> dict[Cell, object]:
@@ -227,12 +227,12 @@ class Told:
         return SHARED in self._ask(("passed", function), dict)
 
     def kept(self, function: Function) -> frozenset[tuple[Site, str]]:
-        """What a function is given, with the attributes and globals that hold it from then on."""
+        """Return the arguments that outlive a call, with the attributes and globals holding them."""
         return self._ask(("kept", function), frozenset)
 
 
 def _place(site: str) -> tuple[str, tuple[str, int]]:
-    """Return by which name the contents of a site are told, and the class and depth there."""
+    """Return the name, class and depth under which the contents of a site are kept."""
     base = site.rstrip("[]")
     depth = (len(site) - len(base)) // 2
     attribute, _, key = base[1:].partition("@") if base[0] == "@" else (base, "", "")

@@ -15,7 +15,7 @@ Unit = Function | str  # a function, or the top level of the file at a path
 
 @dataclass(eq=False)
 class UnitIndex:
-    """What stands directly in a unit; made once, as the trees do not change."""
+    """The statements and functions directly in a unit; built once, as the trees do not change."""
 
     program: Program
     stored_attributes: set[str] = field(default_factory=set)
@@ -115,7 +115,7 @@ class UnitIndex:
         return item.parent or item.path
 
     def unit_of(self, file: File, node: ast.AST) -> Unit:
-        """Return the unit that a node stands in."""
+        """Return the unit of a node."""
         outer = file.parents.get(id(node))
         return (file.function_at(outer) if outer is not None else None) or file.path
 

@@ -1,4 +1,4 @@
-"""In: the kind of an object. Out: the kinds of its attributes, and of what calling it gives."""
+"""In: the kind of an object. Out: the kinds of its attributes, and of the result of calling it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from migrate.mapping.names import canonical
 _MODULE_TENSORS = ("weight", "bias", "running_mean", "running_var", "in_proj_weight",
                    "in_proj_bias", "num_batches_tracked", "alpha")  # fmt: skip
 _REGISTRIES = {"_modules": MODULE, "_parameters": TENSOR, "_buffers": TENSOR}
-# Modules around one other, which they call with what they are given.
+# Modules around another one, which they call with their own arguments.
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel")
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
                "torch.nn.ParameterList", "torch.nn.ParameterDict")  # fmt: skip
@@ -155,7 +155,7 @@ def _of_instance(atom: Atom, name: str, world: World) -> Kind:
             return kind("class", atom.name)
         found = world.member(atom.name, name)
         if any(a.kind == "method" and a.name.startswith("torch.nn.Module.") for a in found):
-            return frozenset(_bound_to(a, atom) for a in found)  # ``net.eval()`` gives the net
+            return frozenset(_bound_to(a, atom) for a in found)  # ``net.eval()`` returns the net
         return found
     if name in _MODULE_TENSORS:
         return TENSOR
@@ -189,7 +189,7 @@ def _bound_to(member: Atom, receiver: Atom) -> Atom:
 
 
 def instance_of(atom: Atom, args: tuple[Kind, ...], world: World) -> Kind:
-    """The instance that calling a class (torch's or the project's) gives."""
+    """Return the instance that calling a class of torch's or of the project makes."""
     if atom.kind == "class":
         what = "Module" if world.is_module(atom.name) else "Object"
         return kind(what, atom.name)
@@ -266,7 +266,7 @@ def _of_module(receiver: Kind, last: str, world: World) -> Kind:
 
 
 def call_module(receiver: Kind, world: World) -> Kind:
-    """What calling instances of Modules gives."""
+    """Return the result of calling instances of Modules."""
     found: list[Kind] = []
     for atom in ordered(receiver):
         if "::" in atom.name:
@@ -275,7 +275,7 @@ def call_module(receiver: Kind, world: World) -> Kind:
             named = {a.name for a in world.put_on_classes("forward")}
             own = [f for f in functions if f is not None and (f.owner or f.key in named)]
             given = join(*map(world.returns_any, own))
-            if not given or given >= UNKNOWN:  # else a wrapper from outside gives the same
+            if not given or given >= UNKNOWN:  # else a wrapper from outside returns the same
                 given = join(given, *(world.returns_any(f) for f in functions if f is not None))
             found += [given] if any(functions) else []
             if not any(functions):
@@ -316,9 +316,9 @@ def subscript(value: Kind, index: ast.expr, index_kind: Kind) -> Kind:
 
 
 def holds_key(atom: Atom, key: object) -> bool:
-    """Whether a dictionary may hold the key; one of unknown keys may hold any.
+    """Return whether a dictionary may hold the key; one of unknown keys may hold any.
 
-    What was written with other keys has got this one where nobody looked.
+    A value that was stored under other keys may be this one, as keys are not compared.
     """
     return not atom.keys or "?" in atom.keys or str(key) in atom.keys
 
