@@ -227,7 +227,7 @@ class Told:
         return SHARED in self._ask(("passed", function), dict)
 
     def kept(self, function: Function) -> frozenset[tuple[Site, str]]:
-        """Return the arguments that outlive a call, with the attributes and globals holding them."""
+        """Return the arguments that outlive a call, and the names under which they are held."""
         return self._ask(("kept", function), frozenset)
 
 
