@@ -13,7 +13,7 @@ from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role
 from migrate.analysis.dataflow import Forward, solve
-from migrate.analysis.program import Function, method_of
+from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -189,6 +189,16 @@ def owner_parameter(function: Function) -> str:
     return function.parameters[0].arg
 
 
+def _of_scripts(file: File) -> set[int]:
+    """Return the nodes under ``if __name__ == "__main__"``.
+
+    Where they run, nobody imports the file, and nothing runs behind its end.
+    """
+    tops = (i for i in file.source.tree.body if isinstance(i, ast.If))
+    mains = (i for i in tops if ast.unparse(i.test) == "__name__ == '__main__'")
+    return {id(n) for i in mains for s in i.body for n in ast.walk(s)}
+
+
 def changes_object(scene: Scene, function: Function) -> bool:
     """A function that is called for what it does to its arguments, and never by a forward.
 
@@ -338,8 +348,11 @@ class _Walk(Calls, Forward[State]):
                     if root(r.region)[0] == "param" and root(r.region) != root(region)
                 }
         if self.function is None:
+            known = {*self.found.seen}
             for name, refs in self.state.names.items():
                 self.read(f"{name} of the module", refs)
+            for key in (self.found.seen.keys() - known) & _of_scripts(self.scene.file):
+                del self.found.seen[key]
 
     # -- assignments ----------------------------------------------------------------------------
 

@@ -74,7 +74,8 @@ class Between:
         for view, node in self._reached:
             if isinstance(node, ast.Name):
                 scope, function = _scope(view, node), view.file.function_at(node)
-                if scope is view.file or (scope is not function and isinstance(scope, Function)):
+                outer = scope is view.file or isinstance(scope, Function)
+                if function is not None and outer and scope is not function:
                     found.add((node.id, id(scope)))
         return found
 

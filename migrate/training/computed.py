@@ -307,13 +307,13 @@ def _is_cut(view: View, node: ast.expr) -> bool:
     """Return whether no gradient goes through a value: it is cut off, or nothing is recorded."""
     named = node.func if isinstance(node, ast.Call) else node
     program = view.inference.program
-    if isinstance(node, ast.Call) and any(
+    own = isinstance(node, ast.Call) and any(
         a.name in program.functions or a.name in program.classes for a in view.kind(node.func)
-    ):
-        return False
-    if isinstance(named, ast.Attribute) and dotted(named.value) != "self" and _cuts(view, named):
+    )
+    part = isinstance(named, ast.Attribute) and dotted(named.value) != "self"
+    if part and not own and _cuts(view, named):  # type: ignore[arg-type]
         return True
-    if isinstance(node, ast.Call) and last_name(node.func) in _CUT:
+    if not own and isinstance(node, ast.Call) and last_name(node.func) in _CUT:
         return True
     if isinstance(node, (*FUNCTIONS, ast.Constant, ast.Compare, ast.JoinedStr)):
         return True
