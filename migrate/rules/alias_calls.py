@@ -149,7 +149,9 @@ class Calls(Writes):
         return self.value(node)
 
     def _unknown(self, node: ast.Call, given: Refs) -> Refs:
-        """Nobody knows what it does: it may hand on what it was given, but changes nothing."""
+        """Return the result of an unknown callee: it may share storage with the arguments, and
+        writes none.
+        """
         return made_as(self.state.reach(given), MAYBE) | self.made(node)
 
     def set_array(self, by: ast.AST, array: ast.expr) -> None:
@@ -310,7 +312,9 @@ class Calls(Writes):
         return self._unknown(node, given)
 
     def _makes_anew(self, func: ast.expr) -> bool:
-        """Return whether a method is torch's that gives a new tensor, and no class here has it."""
+        """Return whether a method is torch's, returns a new tensor, and no class of the program has
+        it.
+        """
         name = func.attr if isinstance(func, ast.Attribute) else ""
         if not self.scene.table.rows(f"torch.Tensor.{name}"):
             return False
@@ -319,10 +323,11 @@ class Calls(Writes):
         return not any(owner.path in near for owner in program.holders.get(name, ()))
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
-        """Return what a layer of torch hands on; a Sequential, where each of its layers does.
+        """Return what the result of a torch layer shares; of a Sequential, what each layer shares.
 
-        Where the first layer makes a new tensor, what the others change is not the caller's. Where
-        the order is not known, it is so if one of them does, and if nobody here reads it later.
+        Where the first layer returns a new tensor, writes of the others do not reach the caller.
+        Where the order is unknown, that holds if one of them does, and if nothing here reads the
+        tensor later.
         """
         handed = NO_REFS.union(*args, *named.values())
         inner = [a for kind in atom.items for a in ordered(kind)]
@@ -352,7 +357,9 @@ class Calls(Writes):
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
     ) -> Refs:
-        """A training step gives what its network gives; torch's loss of a network is new."""
+        """Return the result of a training step: that of its network; torch's loss of a network is
+        new.
+        """
         if atom.name.endswith("WithLossCell"):  # the loss is new; the network may change its input
             for one in (a for k in atom.items[:1] for a in k):
                 self._called(one, node, NO_REFS, args[:1], {})
@@ -363,7 +370,7 @@ class Calls(Writes):
         return NO_REFS.union(*inner, *(() if inner else (*args, *named.values())))
 
     def _handed(self, function: Function, node: ast.Call, given: Refs) -> Refs:
-        """Return the result of a callback that may get any values its caller was given."""
+        """Return the result of a callback that may get any argument of its caller."""
         given, made = self.state.reach(given), self.made(node)
         builds = function.name in CONSTRUCTORS
         if builds and not may_write(self.scene.inference, node, (function,)):
@@ -448,7 +455,9 @@ class Calls(Writes):
         self, function: Function, node: ast.Call, receiver: Refs, args: list[Refs],
         named: dict[str, Refs], bound: bool,
     ) -> Refs:  # fmt: skip
-        """A function of the project: what it changes is changed here, for whoever holds it."""
+        """Apply the summary of a function of the project: its writes are writes here, for all
+        aliases.
+        """
         summary = self.summary(function)
         bound = bound and not function.decorated("staticmethod")
         names = [p.arg for p in function.parameters][1 if bound else 0 :]
@@ -505,7 +514,7 @@ class Calls(Writes):
     def _given_back(
         self, function: Function, receiver: Refs, back: Back, passed: dict[str, Refs]
     ) -> Refs:
-        """Return what a callee, or a place of the tuple that it gives, shares with the caller."""
+        """Return what the result of a callee, or one place of its tuple, shares with the caller."""
         found = self._fields(receiver, back)
         for name, how in back.shares.items():
             if function.owner is not None and name == function.parameters[0].arg:
@@ -531,7 +540,7 @@ class Calls(Writes):
     def _effects(
         self, node: ast.Call, summary: Summary, passed: dict[str, Refs], builds: bool
     ) -> None:
-        """What a callee reads and sets in the objects it is given; ``builds``: in a new one."""
+        """Apply the reads and stores of a callee on its arguments; ``builds``: on a new object."""
         for path in sorted(summary.asked):
             self.touch(node, ".".join(path), self._at(path, passed, {}))
         quiet = is_stopped(self.scene, self.scene.file, node)

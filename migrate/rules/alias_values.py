@@ -82,9 +82,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class Back:
-    """What a function gives back: ``shares`` maps parameters to how their storage is given back.
+    """What the result of a function shares: ``shares`` maps parameters to how their storage is
+    returned.
 
-    ``fields``: attributes of ``self``; ``outer``: variables of scopes around it. ``added``: it is
+    ``fields``: attributes of ``self``; ``outer``: variables of enclosing scopes. ``added``: it is
     the result of an augmented assignment.
     """
 
@@ -210,7 +211,7 @@ class Values:
         return any(r.region in self.closures for r in self.state.names[name])
 
     def holders(self, node: ast.expr) -> Refs:
-        """Who is asked for an attribute or an element: not all that it holds is read."""
+        """Return the objects whose attribute or element is read: not all of their contents are."""
         if isinstance(node, ast.Name):
             return self.look(node.id)
         if isinstance(node, ast.Attribute) and not self._tensor(node.value):
@@ -230,7 +231,7 @@ class Values:
         return (not names or bool(names & {"Tensor", "unknown"})) and not self._is_asked(node)
 
     def _is_asked(self, node: ast.expr) -> bool:
-        """Return whether a variable is bound once, and asked for what only Modules have."""
+        """Return whether a variable is bound once and has an attribute that only Modules have."""
         function = self.scene.function(node)
         name = node.id if isinstance(node, ast.Name) else ""
         while function is not None and name not in function.locals:
@@ -304,9 +305,9 @@ class Values:
         return refs
 
     def elements(self, holders: Refs) -> Refs:
-        """What iterating over these gives; a view of a tensor gives views of it.
+        """Return the elements that iteration yields; a view of a tensor yields views of it.
 
-        So does what torch made here, where it is no Tensor: a tuple of Tensors.
+        So does a result of torch that is no Tensor: a tuple of Tensors.
         """
         found = self.state.get(holders, ELEMENTS)
         return found | frozenset(
@@ -317,7 +318,7 @@ class Values:
         )
 
     def contents(self, holders: Refs) -> Refs:
-        """The same where nothing tells a tensor from a container."""
+        """Return the elements where the kind does not tell a tensor from a container."""
         unknown = frozenset(r for r in holders if (r.region, ELEMENTS) not in self.state.inside)
         return self.elements(holders) | made_as(unknown, VIEW)
 
@@ -388,7 +389,7 @@ class Values:
         return self.closure(node)
 
     def closure(self, node: ast.AST) -> Refs:
-        """A function made here: whoever holds it may read what it captured."""
+        """Return a function made here: its aliases may read what it captured."""
         made = self.made(node)
         names = all_names(node)
         self.closures[next(iter(made)).region] = tuple(sorted(names))
@@ -425,7 +426,7 @@ class Values:
     _ListComp = _SetComp = _DictComp = _comprehension
 
     def _GeneratorExp(self, node: ast.GeneratorExp) -> Refs:
-        """What it goes through is evaluated now, its elements are computed when they are read."""
+        """Evaluate the iterable now; the elements are computed when they are read."""
         refs = self._comprehension(node)
         first = node.generators[0].iter
         if isinstance(first, ast.Name):
@@ -433,7 +434,7 @@ class Values:
         return refs
 
     def each(self, node: ast.expr) -> Refs:
-        """What a loop over an expression goes through."""
+        """Return what a loop over an expression binds its target to."""
         refs = self.value(node)
         if self._tensor(node):
             return made_as(refs, VIEW)
@@ -446,7 +447,7 @@ class Values:
         return self._yielded(self.contents(self.value(node.value)))
 
     def _yielded(self, refs: Refs) -> Refs:
-        """An element of what the caller goes through, who may keep it while this goes on."""
+        """Yield an element to the caller, who may keep it while the generator continues."""
         self.state.put(frozenset((Ref(("escaped",)),)), ELEMENTS, refs)
         self.found.returned |= made_as(self.state.reach(refs), VIEW)
         self.found.places = None
@@ -458,7 +459,7 @@ class Values:
 
 @lru_cache(maxsize=1 << 14)
 def key_of(index: ast.expr) -> str:
-    """The name of a dict's entry: entries of different names are told apart."""
+    """Return the name of a dict's entry: entries with different names are distinct."""
     text = index.value if isinstance(index, ast.Constant) else None
     return f"['{text}']" if isinstance(text, str) else ""
 

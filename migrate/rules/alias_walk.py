@@ -1,8 +1,8 @@
-"""Find the writes of a function that somebody misses who reads the tensor later.
+"""Find the writes of a function after which a stale alias of the tensor is read.
 
 The lattice of shared storage (`analysis.storage`) is solved on the control flow graph of the
-function, and the summaries of functions over the cycles of their calls: `docs/inplace.md` says why
-nothing slips through.
+function, and the summaries of functions over the cycles of their calls: `docs/inplace.md` argues
+why this is sound.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
 
 
 def _given_back(found: Findings, returned: Refs, own: str) -> Back:
-    """Return what storages that a function gives back are to its callers."""
+    """Return what the storages in the result of a function are to its callers."""
     shares: dict[str, int] = {}
     fields: dict[str, int] = {}
     outer: dict[str, int] = {}
@@ -333,7 +333,7 @@ class _Walk(Calls, Forward[State]):
                 self.state.names[name] = refs | self.elements(refs)
 
     def _leave(self) -> None:
-        """Whoever holds it after the function reads it; a module's names are read by importers."""
+        """Read what outlives the function: its holders read it; importers read a module's names."""
         self.read("what holds it after the function", self.state.escaping())
         for (region, name), refs in self.state.inside.items():
             if holder := path_of(region):
@@ -523,7 +523,9 @@ class _Walk(Calls, Forward[State]):
         self._returns(parts if len(parts) == len(getattr(item.value, "elts", ())) else [])
 
     def _given(self, refs: Refs) -> Refs:
-        """Return what a function gives: of ``self`` the object, whose members a caller follows."""
+        """Return the result of a function: for ``self`` the object, whose members the caller
+        follows.
+        """
         reached = self.state.reach(refs)
         own = ("param", owner_parameter(self.function) if self.function is not None else "")
         if regions(refs) != {own}:

@@ -1,4 +1,4 @@
-"""Decide the fate of a write: who would miss it, in its function or among its callers."""
+"""Decide the fate of a write: which alias reads the old value, in its function or its callers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from migrate.syntax.trees import all_parameters
 
 @dataclass(frozen=True)
 class Missed:
-    """Who would miss a write: a name, or a caller."""
+    """The alias that would miss a write: a name, or a caller."""
 
     code: str
     by: str
@@ -132,7 +132,7 @@ def effect(
     kind: Literal["lost", "rebound"],
     seen: frozenset[int] = frozenset(),
 ) -> str:
-    """Return who misses what a statement or call does to an attribute; "" where nobody does.
+    """Return the alias that misses the effect of a statement or call on an attribute; "" if none.
 
     "lost": the attribute takes a value without its gradient; "rebound": it is bound anew.
     """
@@ -150,7 +150,7 @@ def effect(
 
 
 def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> str:
-    """Return who reads the tensor that an attribute held before ``self.x += y``, among callers."""
+    """Return the caller that reads the tensor an attribute held before ``self.x += y``."""
     found = findings(scene, function)
     if function is None or id(function) in seen:
         return ""
@@ -182,7 +182,7 @@ def is_unfolded(scene: Scene, node: ast.AugAssign) -> bool:
 
 
 def _is_unfolded(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> bool:
-    """Return whether an element is set of what an augmented assignment, or a call, gives."""
+    """Return whether an element is set in the result of an augmented assignment or a call."""
     found = findings(scene, function)
     if by in found.unfolded:
         return True

@@ -24,10 +24,10 @@ _ASKED = "the program asks is_grad_enabled()"
 
 
 def is_asked(scene: Scene, name: str, block: ast.AST) -> bool:
-    """Return whether a context of this name changes what code that it runs asks for by
-    ``torch.is_grad_enabled()``: then it stays a switch.
+    """Return whether code inside a context of this name reads ``torch.is_grad_enabled()``: then it
+    stays a switch.
 
-    One that records gradients again may stand inside of a switch that stays.
+    A context that enables gradients again may be inside a switch that stays.
     """
     if name not in QUIET[:8] or not scene.inference.program.mentions(_QUESTION):
         return False
@@ -58,7 +58,7 @@ def _askers(inference: Inference) -> frozenset[str]:
 
 @once
 def _is_hidden(inference: Inference) -> bool:
-    """Return whether an operator or ``next`` runs what asks: no call of it is seen."""
+    """Return whether an operator or ``next`` runs code that reads the switch: no call is seen."""
     functions = [inference.program.functions[key] for key in _askers(inference)]
     return any(
         any(f.of(ast.Yield, ast.YieldFrom))
@@ -69,14 +69,14 @@ def _is_hidden(inference: Inference) -> bool:
 
 
 def asks_in_function(inference: Inference) -> bool:
-    """Return whether a method of an ``autograd.Function`` asks, near or far."""
+    """Return whether a method of an ``autograd.Function`` reads the switch, directly or not."""
     functions = [inference.program.functions[key] for key in _askers(inference)]
     owners = {f.owner.key for f in functions if f.owner is not None}
     return any(base in FUNCTION for key in owners for base in inference.torch_bases(key))
 
 
 def _questions(inference: Inference, file: File) -> Iterator[ast.AST]:
-    """Yield what asks in a file whether gradients are recorded."""
+    """Yield the expressions of a file that read whether gradients are recorded."""
     text = _QUESTION.decode()
     if _QUESTION in file.source.data:
         yield from (n for n in file.of(ast.Attribute) if n.attr == text)
@@ -228,7 +228,9 @@ def handed_through(scene: Scene, block: ast.AST) -> str:
 
 
 def loses_itself(scene: Scene, block: ast.AST) -> str:
-    """Return what gives a Tensor itself in torch and a new one here, where a switch is off."""
+    """Return an expression that is the Tensor itself in torch and a new one here, where a switch is
+    off.
+    """
     function = scene.function(getattr(block, "body", [block])[0])
     inside = function.node if function is not None else scene.source.tree
     for node in _everything(block):
@@ -310,9 +312,10 @@ _KEPT = _SELF - {"as_tensor", "asarray"}  # here it is another Tensor
 
 
 def _is_self(scene: Scene, call: ast.Call, names: frozenset[str] = frozenset()) -> bool:
-    """Return whether an operator of torch gives a Tensor itself where it is as it is asked for.
+    """Return whether an operator of torch returns its operand where that has the wanted form
+    already.
 
-    Where a variable is bound to what a cast gives, the test is written out behind that.
+    Where a variable is bound to the result of a cast, the test is written out behind that.
     """
     func = call.func
     name = getattr(func, "attr", getattr(func, "id", ""))
@@ -327,7 +330,7 @@ def _is_self(scene: Scene, call: ast.Call, names: frozenset[str] = frozenset()) 
 
 
 def _is_computed_with(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a value goes into a result that is another object, or into nothing."""
+    """Return whether a value enters a result that is another object, or none."""
     user = scene.parent(node)
     if isinstance(user, ast.Attribute) and user.attr in HANDING:  # x.cpu().numpy()
         call = scene.parent(user)
@@ -362,7 +365,7 @@ def _gives_back(scene: Scene, call: ast.Call, seen: frozenset[str], unsure: bool
 
 
 def _is_unknown(scene: Scene, func: ast.expr) -> bool:
-    """Return whether a call may run what nothing tells: not a method of a list, say."""
+    """Return whether a call may run unknown code: not a method of a list, say."""
     atoms = scene.kind(func)
     if any(a.kind == "unknown" or (a.kind == "Module" and not a.name) for a in atoms):
         return True

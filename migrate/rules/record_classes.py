@@ -31,7 +31,7 @@ _OTHER = "graph mode has the dict of its fields, and it may be something else"
 
 @dataclass(frozen=True)
 class Record:
-    """The fields of a class in their order, and the text of what they are where none is given."""
+    """The fields of a class in their order, and the texts of their defaults."""
 
     key: str
     fields: tuple[str, ...]
@@ -64,8 +64,11 @@ def field_of(
 def record_keys(
     inference: Inference, function: Function, node: ast.AST, known: dict[str, Record]
 ) -> list[str]:
-    """The records that an expression may be. An unknown variable is one if nothing else in the
-    project has all the fields that the function asks of it."""
+    """Return the records that an expression may be.
+
+    An unknown variable is one if no other class of the project has all attributes that the function
+    uses of it.
+    """
     kind = inference.kind(node)
     keys = [a.name for a in ordered(kind) if a.kind == "Object" and a.name in known]
     if keys or not isinstance(node, ast.Name) or not all(a.kind in _NOTHING for a in kind):
@@ -88,7 +91,7 @@ def _may_be(
     known: dict[str, Record],
     atom: Atom,
 ) -> bool:
-    """Whether something else has all that the function asks of the variable."""
+    """Return whether another class has all attributes that the function uses of the variable."""
     asked = asked_of(inference, function, node)
     if atom.kind in _PYTHON:
         return all(hasattr(_PYTHON[atom.kind], a) for a in asked)
@@ -101,7 +104,7 @@ def _may_be(
 
 
 def asked_of(inference: Inference, function: Function, node: ast.Attribute) -> set[str]:
-    """All that the function asks of the variable of which it asks this attribute."""
+    """Return the attributes that the function uses of the variable of this attribute."""
     name = _variables(inference, function).get(id(node.value), "")
     return _asked_of(inference, function).get(name, {node.attr})
 
@@ -109,7 +112,7 @@ def asked_of(inference: Inference, function: Function, node: ast.Attribute) -> s
 def eliminated(
     inference: Inference, function: Function, known: dict[str, Record]
 ) -> dict[str, list[str]]:
-    """The record by the variable of which nothing else has what the function asks."""
+    """Return the record of the variable if no other class has the attributes that are used."""
     notes = inference.program.notes.setdefault("eliminated records", {})
     place = (function.key, tuple(known))
     if place not in notes:
@@ -146,7 +149,7 @@ def _variables(inference: Inference, function: Function) -> dict[int, str]:
 
 
 def _asked_of(inference: Inference, function: Function) -> dict[str, set[str]]:
-    """What is read and written of each variable, and of those that it is given to."""
+    """Return the attributes read and written of each variable, and of those it is passed to."""
     notes = inference.program.notes.setdefault("asked of variables", {})
     if function.key not in notes:
         names, asked = _variables(inference, function), dict[str, set[str]]()
@@ -211,7 +214,7 @@ def is_own(inference: Inference, function: Function, node: ast.Attribute) -> boo
 def handed_on(
     inference: Inference, function: Function, is_record: Callable[[ast.AST], bool]
 ) -> Iterator[ast.expr]:
-    """Where a record goes that is written below, in the same loop, or by those who call."""
+    """Return where a record escapes that is written below, in the same loop, or by callers."""
     for part in _returned(function):
         held = isinstance(part, _HELD)
         if held and is_record(part):
@@ -246,7 +249,7 @@ def _flat(targets: list[ast.expr]) -> list[ast.expr]:
 
 
 def _is_made(inference: Inference, statement: ast.Assign, known: bool) -> bool:
-    """What a function gives, a new object, or nothing: no other name for what is there already."""
+    """Return whether the result of a function is a new object or None, never an alias."""
     value = statement.value
     if len(statement.targets) != 1 or not isinstance(value, (ast.Call, ast.Constant)):
         return False
@@ -312,7 +315,7 @@ def _is_known(inference: Inference, call: ast.Call) -> bool:
 def _before(
     inference: Inference, function: Function, node: ast.Name, writes: list[ast.AST]
 ) -> bool:
-    """Return whether the record may be written after it was handed on."""
+    """Return whether the record may be written after it escaped."""
     facts = inference.facts(function.path)
     own = [w for w in writes if getattr(w.value, "id", "") == node.id]  # type: ignore[attr-defined]
     return any(facts.carries(node.id, node, w) for w in own)
@@ -329,7 +332,7 @@ _MAPPINGS = ("dict", "Mapping", "MutableMapping", "OrderedDict")
 
 @once
 def records(inference: Inference) -> dict[str, Record]:
-    """Those that no compiled code tells from a dict (or tuple) of their fields."""
+    """Return the records that no compiled code can tell from a dict (or tuple) of their fields."""
     functions = list(compiled(inference).values())
     found = dict(_made(inference, functions))
     while (told := _told(inference, functions, found)) & found.keys():
@@ -387,7 +390,7 @@ def _mark(decorator: ast.expr) -> str:
 
 
 def _is_no_field(statement: ast.AnnAssign) -> bool:
-    """``count: ClassVar[int] = 0`` and the like, which no call gives."""
+    """Return whether it is ``count: ClassVar[int] = 0`` and the like, no parameter of the class."""
     text = ast.unparse(statement.annotation)
     return any(word in text for word in ("ClassVar", "InitVar", "KW_ONLY"))
 
@@ -425,7 +428,7 @@ def _record(owner: Class, pairs: list[tuple[str, ast.expr | None]], named: bool)
 
 
 def _told(inference: Inference, functions: list[Function], found: dict[str, Record]) -> set[str]:
-    """Those that some code tells apart, or uses in a way that a dict does not have."""
+    """Return the records that some code can tell apart, or uses as no dict can be used."""
     told: set[str] = set()
     kept = {f.key for f in functions}
     for function in functions:
@@ -498,7 +501,7 @@ def _asked(
 
 
 def _handed(values: list[ast.expr]) -> Iterator[ast.expr]:
-    """The values that a call gets, and what stands in displays and comprehensions among them."""
+    """Yield the arguments of a call, and the elements of displays and comprehensions in them."""
     for value in values:
         yield value
         if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
@@ -530,7 +533,7 @@ def _admits(declared: str, key: str) -> bool:
 
 
 def asked_class(inference: Inference, node: ast.Call, found: dict[str, Record]) -> str:
-    """The record class in ``isinstance(out, Output)``, if the fields of no other one tell it."""
+    """Return the record class in ``isinstance(out, Output)``, if no other has its fields."""
     if getattr(node.func, "id", "") != "isinstance" or len(node.args) != 2:
         return ""
     (atom, *others) = inference.kind(node.args[1]) or [None]

@@ -25,10 +25,10 @@ _COMPLEX_WORDS = (b"complex", b"polar", b"fft", b"stft", b"cfloat", b"cdouble")
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of an operand.
+    """A question about the origin of an operand.
 
-    Below ``ends`` (a name, an attribute, a function) nothing tells; of the arguments of functions
-    only those of ``builders`` do. ``modulo``: a remainder answers it as well.
+    Below ``ends`` (a name, an attribute, a function) the search stops; of the arguments of
+    functions only those of ``builders`` count. ``modulo``: a remainder answers it as well.
     """
 
     ends: frozenset[str]
@@ -64,8 +64,9 @@ def is_complex(scene: Scene, node: ast.expr) -> bool:
 
 
 def may_be_complex(scene: Scene, node: ast.expr) -> bool:
-    """Whether an operand may hold complex numbers: some, or what comes from elsewhere in a program
-    that makes any. What a function is given by nobody of the program counts as real."""
+    """Return whether an operand may hold complex numbers: some do, or its origin is unseen and the
+    program makes complex numbers. An argument that no call of the program passes counts as real.
+    """
     if is_complex(scene, node):
         return True
     if not any(map(scene.inference.program.mentions, _COMPLEX_WORDS)):
@@ -74,7 +75,7 @@ def may_be_complex(scene: Scene, node: ast.expr) -> bool:
 
 
 def _comes_from_elsewhere(scene: Scene, node: ast.AST) -> bool:
-    """A parameter, an attribute, what a function of the program gives."""
+    """Return whether it is a parameter, an attribute, or a result of the program's functions."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         held = bool(scene.kind_names(node) & {"Tensor", "unknown"})
         return held and not (isinstance(node, ast.Name) and _bound(scene, node))
@@ -88,7 +89,7 @@ def _comes_from_elsewhere(scene: Scene, node: ast.AST) -> bool:
 
 @once_a_file
 def _showing_complex(scene: Scene) -> frozenset[int]:
-    """The nodes of the file that tell of complex numbers: most files have none."""
+    """Return the nodes of the file that show complex numbers: most files have none."""
     nodes = (*scene.file.of(ast.Constant), *scene.file.of(ast.Call))
     return frozenset(id(n) for n in nodes if _shows_complex(n))
 
@@ -121,10 +122,7 @@ def _tensor(scene: Scene, node: ast.expr) -> bool:
 
 
 def _made_of(scene: Scene, node: ast.AST, asked: _Question) -> Iterator[ast.AST]:
-    """The nodes of an expression, and of what its variables were bound to, that may tell.
-
-    Each once: what two variables are made of is not looked at twice.
-    """
+    """Yield the nodes of an expression and of the values of its variables, each once."""
     seen: set[int] = set()
     waiting = [node]
     while waiting:
@@ -202,7 +200,7 @@ def _cut(scene: Scene, node: ast.expr, seen: frozenset[str]) -> bool:
 
 
 def _called(scene: Scene, call: ast.Call, func: ast.expr, seen: frozenset[str]) -> bool:
-    """A value goes into a call, as an argument or as what a method is called of."""
+    """Return whether a call cuts off the fraction of its argument or receiver."""
     last = last_name(func)
     if last in _CASTING:
         given = [*call.args, *(k.value for k in call.keywords)]

@@ -1,7 +1,7 @@
 """In: what a project uses of packages. Out: the modules of them that this needs, and no others.
 
-Of a module that is what it is asked for and what this needs, unless the module itself is handed
-on as an object, looks at its own names, or is asked for what its modules have registered.
+Of a module, these are the used names and their dependencies, unless the module itself escapes as an
+object, inspects its own names, or is a registry of its modules.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ STAR = "*"
 
 @dataclass(frozen=True, order=True)
 class Use:
-    """``module``: the dotted name that an import gives; ``name``: what is taken from it by
-    ``from module import name`` ("" for ``import module``); ``chain``: attributes that are asked of
-    what the import binds. ``loaded``: the variable is used, not only bound."""
+    """A use of a package: ``module`` is the dotted name of an import; ``name`` what it takes from
+    it by ``from module import name`` ("" for ``import module``); ``chain``: attributes that are
+    read of what the import binds. ``loaded``: the variable is used, not only bound.
+    """
 
     module: str
     name: str = ""
@@ -32,10 +33,9 @@ class Use:
 
 
 def uses(tree: ast.AST, module: str, is_package: bool, roots: Collection[str]) -> frozenset[Use]:
-    """What a module imports of the packages ``roots``, and what it does with it.
+    """Return what a module imports of the packages ``roots``, and how it uses that.
 
-    A variable counts for all imports that bind it somewhere in the module: too much is asked
-    rather than too little.
+    A variable counts for all imports that bind it somewhere in the module: an over-approximation.
     """
     found: set[Use] = set()
     variables: dict[str, set[Use]] = {}
@@ -188,7 +188,7 @@ class Closure:
             self._hand_on(module, source)
 
     def _hand_on(self, module: str, source: Source) -> None:
-        """Whoever has a package as a whole has its packages."""
+        """Add the subpackages of a package that is used as a whole."""
         for name in sorted({n for node in source.tree.body for n in bound_by(node)}):
             place = self.library.origin(module, name)
             if place is not None and not place[1] and self.library.is_package(place[0]):

@@ -22,8 +22,9 @@ LINES = "ENV511"
 
 @dataclass(frozen=True)
 class Magic:
-    """A line of IPython. ``hidden`` stands for it in the text of the module; what of it is Python
-    stands before the comment ``hidden`` ends in, and ``prefix`` goes before that again."""
+    """A line of IPython. ``hidden`` replaces it in the text of the module; its part that is Python
+    comes before the comment that ends ``hidden``, and ``prefix`` precedes that.
+    """
 
     line: str
     hidden: str
@@ -153,7 +154,7 @@ def _commented(line: str, magics: list[Magic]) -> str:
 
 
 def _assigned(line: str, magics: list[Magic]) -> str:
-    """``files = !ls`` and ``here = %pwd`` are given by IPython: nobody knows what."""
+    """Return the text for ``files = !ls`` and ``here = %pwd``, whose values are unknown."""
     target, _, value = line.partition("=")
     if not value.lstrip().startswith(("!", "%")) or not _parses(f"{target.strip()} = 0"):
         return line
@@ -171,7 +172,7 @@ def _parses(source: str) -> bool:
 
 
 def left_alone(notebook: Notebook) -> tuple[Entry, ...]:
-    """What of torch stands in lines that are no Python: they are kept as they are."""
+    """Return the uses of torch in lines that are no Python: these are kept as they are."""
     places = {shown: number for number, shown in enumerate(notebook.text.split("\n"), 1)}
     found: list[Entry] = []
     for magic in notebook.magics:
@@ -248,7 +249,7 @@ def _line_of(index: int, body: str) -> int | None:
 
 
 def _restored(body: str, index: int, magic: Magic) -> str:
-    """The cell with a line of IPython in its place; the one for the cell goes to the top."""
+    """Return the cell with its line of IPython; a magic of the cell is its first line."""
     lines = body.split("\n")
     at = _line_of(index, body) or 0
     shown = lines[at]
