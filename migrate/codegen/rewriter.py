@@ -157,12 +157,7 @@ class Rewriter(Composing):
                 if new is not value:
                     changes[name] = new
             elif isinstance(value, (tuple, list)) and value:
-                items = [
-                    new
-                    for v in value
-                    if id(v) not in self.dropped
-                    for new in (*self._handlers_before(v), *self._item(v, node, name))
-                ]
+                items = self._children(value, node, name)
                 if items and id(value[-1]) in self.dropped and hasattr(items[-1], "comma"):
                     items[-1] = items[-1].with_changes(comma=value[-1].comma)
                 if len(items) != len(value) or any(
@@ -181,6 +176,14 @@ class Rewriter(Composing):
         if made is not node:
             self._is_from(made, self.tree.span(node))
         return made
+
+    def _children(self, given: Sequence[Any], parent: Any, name: str) -> list[Any]:
+        """Return what becomes of several children."""
+        if not (self.dropped or self.handlers or self.items):
+            return [self._child(v, parent, name) for v in given]
+        kept = (v for v in given if id(v) not in self.dropped)
+        both = ((self._handlers_before(v), self._item(v, parent, name)) for v in kept)
+        return [new for handlers, items in both for new in (*handlers, *items)]
 
     def _requoted(self, node: cst.SimpleString) -> str:
         """Return a text in quotes with the edits in it."""

@@ -20,7 +20,7 @@ _FOLD = "_torch2ms_same_"
 # Nodes that nothing asks the place of.
 _NO_PLACE = frozenset((
     cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.Newline, cst.Comma, cst.Dot,
-    cst.LeftParen, cst.RightParen, cst.LeftSquareBracket, cst.RightSquareBracket, cst.AssignEqual,
+    cst.LeftSquareBracket, cst.RightSquareBracket, cst.AssignEqual,
     cst.Colon, cst.Semicolon, cst.TrailingWhitespace,
 ))  # fmt: skip
 
@@ -55,7 +55,6 @@ class Placing(CodegenState):
         self.at = 0
         self.places: dict[int, tuple[Node, int, int]] = {}
         self.parents: dict[int, Node] = {}
-        self.parentheses: dict[int, int] = {}  # where the left begin and the right end
         self.begins: dict[int, int] = {}  # right behind the colon of a header
         self.comments: list[str] = []  # a node of a template may stand in the tree twice
         self._open: list[tuple[Node, int]] = []
@@ -71,8 +70,6 @@ class Placing(CodegenState):
 
     def before_codegen(self, node: Node) -> None:
         if type(node) in _NO_PLACE:
-            if type(node) is cst.LeftParen:
-                self.parentheses[id(node)] = self.at
             return
         if self._open:
             self.parents[id(node)] = self._open[-1][0]
@@ -82,8 +79,6 @@ class Placing(CodegenState):
 
     def after_codegen(self, node: Node) -> None:
         if type(node) in _NO_PLACE:
-            if type(node) is cst.RightParen:
-                self.parentheses[id(node)] = self.at
             return
         _, start = self._open.pop()
         if type(node) is cst.Comment:
@@ -236,7 +231,7 @@ class Concrete:
             return span
         start = span.start
         if node.lpar:  # white space and comments may lie between
-            ends = (state.parentheses[id(p)] for p in (node.lpar[-1], node.rpar[0]))
+            ends = state.places[id(node.lpar[-1])][1], state.places[id(node.rpar[0])][2]
             return Span(*(self._placed(p if at is None else at[p]) for p in ends))
         call = self.parents.get(id(self.parents.get(id(node))))
         if isinstance(call, cst.Call):
