@@ -126,6 +126,8 @@ def late(scene: Scene, node: ast.AST, name: str) -> Edit | Refusal:
 @rewrites()
 def reductions(scene: Scene) -> Iterator[Edit]:
     """Ask a loss for its ``reduction`` by a helper in a function that sets one of a loss."""
+    if not scene.inference.program.mentions(b".reduction = "):
+        return
     setting = {
         scene.function(node)
         for node in scene.file.of(ast.Attribute)

@@ -161,11 +161,11 @@ def sizes(scene: Scene) -> Iterator[Edit]:
     That takes a torch.Size for a shape and a tuple for data, and here a shape is a tuple.
     """
     for call in scene.file.of(ast.Call):
-        if len(call.args) != 1 or call.keywords or direct_name(scene, call.func) is not None:
+        if len(call.args) != 1 or not is_all(scene.kind(call.args[0]), "Size"):
             continue
         made = scene.kind(call.func)
         old = bool(made) and all(a.kind == "ref" and a.name in (*_DTYPES, _TENSOR) for a in made)
-        if old and is_all(scene.kind(call.args[0]), "Size"):
+        if old and not call.keywords and direct_name(scene, call.func) is None:
             source = scene.source
             parts = (piece(source, call.func), "(*", piece(source, call.args[0]), ")")
             yield Wrap(scene.site("torch.Tensor", call), Outcome.CONVERTED, parts)

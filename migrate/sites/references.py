@@ -14,7 +14,7 @@ from migrate.analysis.types.kinds import Atom, having, ordered, without_none
 from migrate.analysis.types.own_names import chooses_modes, own_names
 from migrate.sites import forward_names, module_members, operator_names, packages, unknown_receivers
 from migrate.sites.late_writes import late_setting, registered_child
-from migrate.sites.module_members import RENAMED, is_own
+from migrate.sites.module_members import RENAMED, SETTINGS, is_own
 from migrate.sites.packages import followed_name, follows
 from migrate.sites.scene import Scene, once
 from migrate.sites.unknown_receivers import FORWARD
@@ -192,7 +192,7 @@ def _attribute(scene: Scene, node: ast.Attribute) -> list[Reference]:
         if some := module_members.of_some_layer(scene, node, names):
             return [Reference(node, some, Form.MEMBER)]
         unsure = not atoms or any(a.kind == "unknown" for a in atoms)
-        if unsure and isinstance(node.ctx, ast.Load) and module_members.asks_layer(scene, node):
+        if unsure and node.attr in SETTINGS and module_members.asks_layer(scene, node):
             return [Reference(node, f"torch.nn.Module.{node.attr}", Form.MEMBER)]
         return _unsure(scene, node, atoms) if unsure else []
     if all(a.kind == "Module" for a in atoms):

@@ -291,7 +291,7 @@ class Evaluator(Calling):
         value, index = self.kind(node.value), self.kind(node.slice)
         if is_generic(value):
             return kind("alias", "", annotated(node, self.world.kinds))
-        if has_axes(node.slice):
+        if isinstance(node.slice, ast.Tuple) and has_axes(node.slice):
             value = self.world.kinds[id(node.value)] = taking_axes(value)
         found = values.subscript(value, node.slice, index)
         return self._made(node, found) if isinstance(node.slice, ast.Slice) else found

@@ -497,8 +497,9 @@ class Flow(Evaluator):
 
     def _lasting(self, node: ast.Import | ast.ImportFrom) -> list[ast.alias]:
         """Return the names of an import, those apart that the next imports bind anew."""
-        shadowed = self.world.program.files[self.path].shadowed
-        return [alias for alias in node.names if id(alias) not in shadowed]
+        if gone := self.world.program.files[self.path].shadowed:
+            return [alias for alias in node.names if id(alias) not in gone]
+        return node.names
 
     def _Import(self, node: ast.Import) -> None:
         for alias in self._lasting(node):
