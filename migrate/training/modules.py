@@ -172,7 +172,13 @@ def run_by_calls(view: View) -> set[Function]:
 
 
 def is_copy(view: View, function: Function, name: str) -> bool:
-    """Return whether all that a function binds to a name are copies: ``copy.deepcopy(model)``."""
+    """Return whether all that a function binds to a name are copies: ``copy.deepcopy(model)``.
+
+    So is the object that a constructor makes, where it gets no Module from elsewhere.
+    """
+    own = function.parameters[0].arg if function.owner is not None and function.parameters else ""
+    if function.name == "__init__" and own and name.partition(".")[0] == own:
+        return _makes_all(view, function, own)
     named = (n for n in function.nodes if isinstance(n, (ast.Name, ast.Attribute)))
     stores = [n for n in named if isinstance(n.ctx, ast.Store) and dotted(n) == name]
     items = (view.file.parents.get(id(n)) for n in stores)
@@ -180,6 +186,35 @@ def is_copy(view: View, function: Function, name: str) -> bool:
     made = [view.kind(v.func) for v in values if isinstance(v, ast.Call)]
     copied = all(atoms and all(a.name == "copy.deepcopy" for a in atoms) for atoms in made)
     return bool(made) and len(made) == len(stores) and copied
+
+
+_SETTINGS = frozenset("int float bool str None dtype device Size".split())
+
+
+def _makes_all(view: View, function: Function, own: str) -> bool:
+    """Return whether a constructor reads nothing but settings, what it makes, and libraries.
+
+    Of the program it calls classes alone: a function may give a Module that is used elsewhere.
+    """
+    given = {p.arg for p in function.parameters} - {own}
+    for node in function.nodes:
+        if isinstance(node, ast.Call) and any(
+            a.kind in ("function", "method") and "::" in a.name for a in view.kind(node.func)
+        ):
+            return False
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id == own:
+            continue
+        kinds = {a.kind for a in view.kind(node)}
+        outer = node.id not in function.locals or node.id in given
+        builtin = node.id not in given and node.id not in view.file.names
+        if outer and not builtin and not (kinds and kinds <= _SETTINGS | {"ref", "foreign"}):
+            around = view.file.parents.get(id(node))
+            called = isinstance(around, ast.Call) and (
+                around.func is node or getattr(around.func, "id", "") == "super"
+            )
+            if node.id not in view.file.top or not called:
+                return False
+    return True
 
 
 def differentiates(view: View, node: ast.AST, depth: int = 4) -> bool:

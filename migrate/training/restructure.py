@@ -18,6 +18,7 @@ from migrate.syntax.source import Source, read
 from migrate.training import by_hand, placing
 from migrate.training.apart import apart
 from migrate.training.cells import OWN, LossCell, plain, written
+from migrate.training.cotangents import weighted
 from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
@@ -124,7 +125,7 @@ def _together(inference: Inference) -> dict[str, Staged]:
             continue
         view = View(file, inference)
         made = made_parameters(view, OWN)
-        changes = [*([_import(view)] if made else []), *made, *inlined(view)]
+        changes = [*([_import(view)] if made else []), *made, *weighted(view), *inlined(view)]
         if changes:
             found[path] = _rewritten(file.source, changes)
     if not found:
