@@ -46,6 +46,7 @@ class Composing(Targets):
             else:
                 text = self.source.text(part.span)
                 made = self._contents(part.node) if text.strip() else [text]  # an indentation
+                made = made or self._smalls_in(part.span)
                 if not made:
                     self._fail(edit.site.span.start, f"no node: {text}")
                 found += made
@@ -67,6 +68,17 @@ class Composing(Targets):
                 return [Fill(expression)]
         items = node.elts if isinstance(node, ast.Tuple) else []
         return [part for item in items for part in (", ", *self._contents(item))][1:]
+
+    def _smalls_in(self, span: Span) -> list[Content]:
+        """Return the statements of one line in a span, which are no run of a block."""
+        inside = [n for place, nodes in self.tree.at.items() for n in nodes
+                  if isinstance(n, cst.BaseSmallStatement)
+                  and span.start <= place.start and place.end <= span.end]  # fmt: skip
+        inside.sort(key=lambda n: self.tree.span(n).start)
+        found: list[Content] = []
+        for small in inside:
+            found += ["; ", Fill(small)]
+        return found[1:]
 
     def _run_of(self, part: Piece, edit: Edit) -> Run | None:
         run = self.blocks.run(self._stripped(part.span))

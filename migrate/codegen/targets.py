@@ -147,7 +147,9 @@ class Targets:
         """Take note of lines next to a statement, or on its line where it shares that."""
         parents = self.tree.parents
         line = parents[id(node)] if isinstance(node, cst.BaseSmallStatement) else node
-        if line is not node and (not isinstance(line, cst.SimpleStatementLine) or line.body[1:]):
+        edge = 0 if edit.part is Part.BEFORE else -1
+        alone = isinstance(line, cst.SimpleStatementLine) and line.body[edge] is node
+        if line is not node and not alone:
             self.beside.setdefault(id(node), []).append(edit)
             self._touch(node)
             return

@@ -268,6 +268,8 @@ def test_a_comment_in_two_calls_that_become_alike_is_not_lost() -> None:
         ("def f(a): pass\n", Part.DECORATOR, "d(1)", "@d(1)\ndef f(a): pass\n"),
         ("if a: f(a)  # why\n", Part.LINES, "", "if a:\n    f(a)  # why\n"),
         ("b = 1; f(a)\n", Part.BEFORE, "c = 2", "b = 1; c = 2; f(a)\n"),
+        ("f(a); b = 1\n", Part.BEFORE, "c = 2", "c = 2\nf(a); b = 1\n"),
+        ("b = 1; f(a)  # why\n", Part.BEHIND, "c = 2", "b = 1; f(a)  # why\nc = 2\n"),
         ("if a: f(a)  # why\n", Part.BEHIND, "c = 2", "if a: f(a); c = 2  # why\n"),
         (
             "if a:\n    # above\n    f(a)  # why\n",
