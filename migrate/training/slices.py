@@ -291,8 +291,14 @@ def behind(group: Group, every: Sequence[Mark], block: list[ast.stmt], end: int)
     others = {id(m.statement) for m in every if id(m.statement) not in own}
     held = [i for i, s in enumerate(block[:end]) if any(id(n) in others for n in ast.walk(s))]
     zeros = {id(m.statement) for m in every if m.act is Act.ZERO}
-    held = [i for i in held if id(block[i]) not in zeros]
+    held = [i for i in held if not _only_clears(block[i], zeros)]
     return held[-1] + 1 if held else 0
+
+
+def _only_clears(item: ast.stmt, zeros: set[int]) -> bool:
+    """Return whether a statement clears gradients, maybe under a condition, and does no more."""
+    inner = [s for b in blocks(item) for s in b] if isinstance(item, ast.If) else []
+    return id(item) in zeros or (bool(inner) and all(_only_clears(s, zeros) for s in inner))
 
 
 # -- cutting ----------------------------------------------------------------------------------
