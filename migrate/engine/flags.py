@@ -36,12 +36,7 @@ from migrate.rules.members import ASKED
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
-from migrate.syntax.lines import (
-    begins_line,
-    comment_lines,
-    first_start,
-    text_begin,
-)
+from migrate.syntax.lines import begins_line, comment_lines, ends_line, first_start, text_begin
 from migrate.syntax.trees import last_name
 
 MISSING = "helpers.Missing"
@@ -403,7 +398,7 @@ def _statement(scene: Scene, mark: Mark) -> Iterator[Edit]:
     text = f"raise NotImplementedError({message(mark.refusal)!r})"
     span = scene.source.span(statement)
     site = _at(mark, span)
-    if begins_line(scene.source, statement):
+    if begins_line(scene.source, statement) and ends_line(scene.source, statement):
         yield Stop(site, Outcome.FLAGGED, unbound.raising(scene, statement, text))
     else:
         made, root = _called(scene, STOP, mark)
