@@ -166,8 +166,10 @@ def of_some_layer(scene: Scene, node: ast.Attribute, names: set[str]) -> str:
 def asks_layer(scene: Scene, node: ast.Attribute) -> bool:
     """Whether a setting that Cells name otherwise is asked of what is used as a layer, if nothing
     tells what it is: ``m.in_features``; ``m.groups`` beside ``m.in_channels``."""
-    if not isinstance(node.ctx, ast.Load) or node.attr in _OF_LAYERS:
-        return isinstance(node.ctx, ast.Load)
+    if not isinstance(node.ctx, ast.Load) or _in_forward(scene, node):
+        return False
+    if node.attr in _OF_LAYERS:
+        return True
     function, held = scene.function(node), ast.unparse(node.value)
     near = function.nodes if function is not None else ()
     return any(
