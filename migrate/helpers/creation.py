@@ -226,6 +226,6 @@ def promote_types(type1, type2):
     return (ops.ones((1,), type1) * ops.ones((1,), type2)).dtype
 
 
-def hann_window(window_length, periodic=True):
-    """torch.hann_window as float32."""
-    return ops.hann_window(window_length, periodic).astype(ms.float32)
+def hann_window(window_length, periodic=True, dtype=None):
+    """torch.hann_window, float32 unless a dtype is given."""
+    return ops.hann_window(window_length, periodic).astype(dtype or ms.float32)

@@ -106,3 +106,27 @@ def unravel_index(indices, shape):
 def copies(tensors):
     """A tuple of new tensors, as torch's ``_copy`` functions give instead of views."""
     return tuple([one.copy() for one in tensors])
+
+
+def atleast_1d(*tensors):
+    """torch.atleast_1d of several tensors, or of a list of them: a tuple."""
+    several = tensors[0] if len(tensors) == 1 else tensors
+    if not isinstance(several, (list, tuple)):
+        return ops.atleast_1d(several)
+    return tuple([ops.atleast_1d(tensor) for tensor in several])
+
+
+def atleast_2d(*tensors):
+    """torch.atleast_2d of several tensors, or of a list of them: a tuple."""
+    several = tensors[0] if len(tensors) == 1 else tensors
+    if not isinstance(several, (list, tuple)):
+        return ops.atleast_2d(several)
+    return tuple([ops.atleast_2d(tensor) for tensor in several])
+
+
+def atleast_3d(*tensors):
+    """torch.atleast_3d of several tensors, or of a list of them: a tuple."""
+    several = tensors[0] if len(tensors) == 1 else tensors
+    if not isinstance(several, (list, tuple)):
+        return ops.atleast_3d(several)
+    return tuple([ops.atleast_3d(tensor) for tensor in several])

@@ -46,6 +46,8 @@ def canonical(name: str, table: Table) -> str:
         return _ALIASES[name]
     if not name.startswith("torch."):
         return name
+    while name.startswith("torch.torch."):  # torch imports itself
+        name = name.removeprefix("torch.")
     name = table.torch.canonical(name)
     if table.kind(name):
         return name

@@ -45,6 +45,7 @@ from migrate.rules.written import (
     first_layer,
     follows_another,
     is_chain,
+    is_listed,
     target_of,
     told_outs,
     transposes,
@@ -185,7 +186,7 @@ class Calls(Writes):
 
     def _writing_outs(self, node: ast.Call, outs: tuple[ast.Name, ...], mark: int) -> Refs:
         """``torch.max(x, 1, out=(values, places))``; the result holds both."""
-        targets = [(out, self.target_refs(target_of(self.scene, out))) for out in outs]
+        targets = [(o, self.target_refs(target_of(self.scene, o))) for o in outs]
         for part in (*node.args, *(k.value for k in node.keywords if k.arg != "out")):
             self._argument(part)
         del self.flight[mark:]
@@ -404,7 +405,7 @@ class Calls(Writes):
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
             how = SAME if last == "detach" and direct else VIEW
             return made_as(self.state.reach(given), how)
-        if name == "torch.tensor":  # a copy in torch; MindSpore's shares the memory of a Tensor
+        if name == "torch.tensor" and not is_listed(self.scene, node):  # a Tensor's memory stays
             return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):
             return made_as(given, MAYBE) | self.made(node)

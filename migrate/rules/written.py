@@ -99,6 +99,13 @@ def told_outs(scene: Scene, node: ast.Call) -> tuple[ast.Name, ...]:
     return names if scene.kind(node.func) and all(map(is_function, scene.kind(node.func))) else ()
 
 
+def is_listed(scene: Scene, node: ast.Call) -> bool:
+    """Return whether ``torch.tensor`` is given numbers or a list, which both frameworks copy."""
+    data = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "data")]
+    listed = ("list", "tuple", "Size", "int", "float", "bool")
+    return bool(data) and is_all(scene.kind(data[0]), *listed)
+
+
 def is_function(atom: Atom) -> bool:
     """Return whether an atom is a function of torch by its name."""
     return atom.kind == "ref" and atom.name.startswith("torch.")
