@@ -11,7 +11,7 @@ import libcst as cst
 from migrate.records.outcomes import Edit, Span
 from migrate.syntax.concrete import Concrete
 
-CLAUSE = -2  # in the place of the index of a statement: an elif or except
+CLAUSE = -2  # in the place of the index of a statement: elif, else, except, finally
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,9 @@ class Blocks:
             while isinstance(clause, cst.If):
                 self.starts[tree.span(clause).start] = (clause, CLAUSE, None)
                 clause = clause.orelse
+            for last in (clause, getattr(statement, "finalbody", None)):
+                if last is not None:
+                    self.starts[tree.span(last).start] = (last, CLAUSE, None)
         for k, line in enumerate(block.footer):
             self._line(line, block, len(block.body), k)
 

@@ -12,9 +12,9 @@ def reduction_of(size_average, reduce, reduction):
     """The reduction that torch's two old arguments stand for, where one of them is given."""
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
+    if reduce is not None and not reduce:
         return "none"
-    return "sum" if size_average is False else "mean"
+    return "mean" if size_average is None or size_average else "sum"
 
 
 def keep_buffer(cell, name, value):

@@ -5,6 +5,15 @@ import mindspore as ms
 from mindspore import nn, ops
 
 
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that torch's two old arguments stand for, where one of them is given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is not None and not reduce:
+        return "none"
+    return "mean" if size_average is None or size_average else "sum"
+
+
 def log_at_least(x):
     """log(x), but -100 where it is smaller."""
     return ops.maximum(ops.log(x), -100.0)
@@ -23,6 +32,7 @@ def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """torch.nn.functional.binary_cross_entropy of probabilities; logarithms stop at -100."""
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = -target * log_at_least(input) - (1 - target) * log_at_least(1 - input)
     return reduced_by(loss if weight is None else loss * weight, reduction)
 
