@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import migrate
 from migrate.mapping.table import load, mappings_folder
 from migrate.mapping.table_lint import Problem, lint
 
@@ -163,33 +161,3 @@ def test_a_broken_case_goes_red(check: Lint, name: str, cases: str, says: str) -
 
 def test_the_shipped_table_has_no_problems() -> None:
     assert [problem.message for problem in lint(load())] == []
-
-
-# Parameters of torch that change no number: placement, speed, checks, hints, names of registries.
-WITHOUT_EFFECT = frozenset(
-    "device layout pin_memory requires_grad sparse sparse_grad num_workers timeout prefetch_factor "
-    "worker_init_fn multiprocessing_context persistent_workers pin_memory_device in_order "
-    "device_ids output_device foreach fused capturable validate_args check_errors is_causal "
-    "tgt_is_causal memory_is_causal src_is_causal enable_nested_tensor mask_check antialias "
-    "assume_unique stable sorted enforce_sorted niter use_reentrant context_fn determinism_check "
-    "debug early_stop preserve_rng_state segments download backends embed_dim_to_check generator "
-    "serialized_type_name to_dumpable_context from_dumpable_context flatten_with_keys_fn name "
-    "enable_df_api_tracing unsafe _stacklevel HxW k".split()
-)
-# What the helper computes without it: the table, or the helper itself, refuses the other values.
-REFUSED_BEFORE = frozenset("inplace norm_type out pivot onesided options eps closure".split())
-
-
-def test_a_helper_uses_what_it_accepts() -> None:
-    """A parameter that is accepted and dropped is a wrong number without a word."""
-    dropped = []
-    for path in (Path(migrate.__file__).parent / "helpers").glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        methods = [m for c in tree.body if isinstance(c, ast.ClassDef) for m in c.body]
-        for node in (*tree.body, *(m for m in methods if getattr(m, "name", "") == "__init__")):
-            if isinstance(node, ast.FunctionDef):
-                names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - {"self"}
-                read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                unused = sorted(names - read - WITHOUT_EFFECT - REFUSED_BEFORE)
-                dropped += [f"{path.name}: {node.name}({name})" for name in unused]
-    assert not dropped
