@@ -25,7 +25,7 @@ Content = str | Fill | Run
 
 
 class Composing(Targets):
-    """Gives the parts of edits, ."""
+    """Gives the text and the nodes that the parts of an edit stand for."""
 
     def _expanded(self, edit: Edit, level: int) -> list[Content]:
         """Return the parts of an edit: text, and what names stand for."""
@@ -77,7 +77,11 @@ class Composing(Targets):
         inside.sort(key=lambda n: self.tree.span(n).start)
         found: list[Content] = []
         for small in inside:
-            found += ["; ", Fill(small)]
+            edit = self.small.get(id(small))
+            made = [Fill(small)] if edit is None else self._expanded(edit, 0)
+            if id(small) in self.beside:
+                self._fail(span.start, "lines beside a statement that moves from a header's line")
+            found += ["; ", *made] if made and made != [""] else []
         return found[1:]
 
     def _run_of(self, part: Piece, edit: Edit) -> Run | None:

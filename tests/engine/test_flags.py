@@ -200,3 +200,21 @@ def free(x):
     functions = {n.name: ast.unparse(n) for n in tree.body if isinstance(n, ast.FunctionDef)}
     assert "not_tensor(x, 'torch2ms API102 torch.Tensor.backward').backward()" in functions["tried"]
     assert "return x.backward()" in functions["free"]
+
+
+def test_a_flag_on_the_line_of_a_header_stops_where_the_block_moves() -> None:
+    """A block of no_grad, or an else of a loop, that is written elsewhere takes its flags along."""
+    made = converted(
+        "import torch\n"
+        "def f(x: torch.Tensor, d: int):\n"
+        "    with torch.no_grad(): y = torch.zeros(3).add_(1); y = x.transpose(d)\n"
+        "    return y\n"
+        "class N(torch.nn.Module):\n"
+        "    def forward(self, x, dims):\n"
+        "        for d in dims: x = x + 1\n"
+        "        else: x = x.transpose(d)\n"
+        "        return x\n"
+    ).data.decode()
+    code = [line for line in made.splitlines() if not line.lstrip().startswith("#")]
+    assert not [line for line in code if ".transpose(" in line]
+    assert sum("unconverted('torch2ms API103" in line for line in code) == 2
