@@ -15,11 +15,12 @@ from migrate.analysis.program import Class, File
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
-from migrate.rules.registry import decides
+from migrate.rules.registry import decides, rewrites
 from migrate.rules.stopped import is_stopped, outwards
 from migrate.sites.module_members import RENAMED, family
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import dotted
 
 # what reaches members without their names
 _BLIND = (b"children(", b"_modules", b"get_submodule", b"get_parameter", b"__dict__", b"vars(")
@@ -316,3 +317,22 @@ def _says_so(scene: Scene, given: ast.expr) -> bool:
         and _applies(scene, n, PARAMETERS)
         for n in loads
     )
+
+
+@rewrites()
+def kept(scene: Scene) -> Iterator[Edit]:
+    """Yield ``object.__setattr__(self, "optimizer", ...)`` for what a Module is given so.
+
+    MindSpore's optimizers are Cells: as a child of a Cell one puts its name in front of the names
+    of the weights that it trains, and its moments and rates are weights of the Cell. In torch an
+    attribute that holds an optimizer is nothing but that.
+    """
+    for item in scene.file.of(ast.Assign):
+        target = item.targets[0] if len(item.targets) == 1 else None
+        if not isinstance(target, ast.Attribute) or not dotted(target.value):
+            continue
+        held = {a.kind for a in scene.kind(target.value)}
+        if held == {"Module"} and "Optimizer" in {a.kind for a in scene.kind(item.value)}:
+            owner, value = piece(scene.source, target.value), piece(scene.source, item.value)
+            text = ("object.__setattr__(", owner, f', "{target.attr}", ', value, ")")
+            yield Edit(scene.site("optimizer of a Module", item), Outcome.CONVERTED, text)
