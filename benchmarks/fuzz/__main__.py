@@ -3,11 +3,11 @@
     python benchmarks/fuzz --count 200 --seed 1 --out fuzz-out             values, both frameworks
     python benchmarks/fuzz --count 5000 --seed 1 --out fuzz-out --observe  kinds, torch alone
 
-A program is one function, Module or training loop with definitions of its own; twenty are written
-to one file and converted as one project. Classes, worst first: SILENT (other values, no flag),
+A program is one function, Module or training loop with definitions of its own; ten are written
+to one file and converted as one project, while the processes run those before. Classes, worst first: SILENT (other values, no flag),
 RUNS_ON (flagged, other values), INTERNAL (no output), LOUD (raises, not flagged), FLAGGED, RIGHT.
-Programs that are SILENT, RUNS_ON, INTERNAL, LOUD or that violate an inferred kind are reduced and
-written to OUT, one file for each cause. The same numbers and seed give the same programs. Exit status 1
+Programs that are SILENT, RUNS_ON, INTERNAL, LOUD or that violate an inferred kind are written to OUT,
+two files for each cause, and reduced when all have run. The same numbers and seed give the same programs. Exit status 1
 for SILENT, RUNS_ON, INTERNAL or a violation.
 """
 
@@ -36,6 +36,7 @@ from rich.table import Table
 
 WORST = ("SILENT", "RUNS_ON", "INTERNAL", "LOUD", "FLAGGED", "RIGHT")
 PER_CAUSE = 2  # programs of one cause that are reduced
+SHRINK = 90  # seconds for one of them
 
 
 def _arguments() -> argparse.Namespace:
@@ -48,7 +49,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="number of the first program")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes, each with its own workers")
-    parser.add_argument("--batch", type=int, default=20, help="programs in one file")
+    parser.add_argument("--batch", type=int, default=10, help="programs in one file")
     parser.add_argument("--out", type=Path, default=Path("fuzz-out"))
     parser.add_argument(
         "--observe", action="store_true", help="check the kinds; needs no MindSpore"
@@ -118,43 +119,47 @@ def _batches(options: argparse.Namespace) -> Iterator[tuple[int, list[Any]]]:
 
 
 def _run(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """One row for each program and mode."""
+    """One row for each program and mode; what differs is reduced when all have run."""
     import runner
-    import shrink
-    from torch_side import oracle
 
     bench = runner.Bench(("pynative",) if options.no_graph else ("pynative", "graph"))
-    causes: Counter[str] = Counter()
+    found: dict[str, list[tuple[Path, runner.Verdict]]] = {}
     try:
-        for _, made in _batches(options):
-            for verdict in bench.folder(made):
-                program = verdict.program
-                yield {
-                    "program": program.name, "kind": program.kind, "mode": verdict.mode,
-                    "class": verdict.what, "cause": verdict.cause, "flags": sorted(set(verdict.flags)),
-                    "profile": next((f for f in program.features if f.startswith("profile ")), program.kind),
-                }  # fmt: skip
-                if verdict.what in ("RIGHT", "FLAGGED"):
-                    continue
-                cause = f"{verdict.what} {_cause(verdict.cause)}"
-                causes[cause] += 1
-                if causes[cause] > PER_CAUSE:
-                    continue
-                if not options.no_shrink:
-
-                    def holds(one: Program, verdict: Any = verdict, cause: str = cause) -> bool:
-                        made = oracle(one)
-                        return made is not None and any(
-                            v.mode == verdict.mode and f"{v.what} {_cause(v.cause)}" == cause
-                            for v in bench.folder([made])
-                        )
-
-                    program = shrink.shrunk(program, holds, 90)
-                _write(
-                    options.out, program, verdict.what.lower(), f"{verdict.mode}: {verdict.cause}"
+        for verdict in bench.stream(made for _, made in _batches(options)):
+            program = verdict.program
+            yield {
+                "program": program.name, "kind": program.kind, "mode": verdict.mode,
+                "class": verdict.what, "cause": verdict.cause, "flags": sorted(set(verdict.flags)),
+                "profile": next((f for f in program.features if f.startswith("profile ")), program.kind),
+            }  # fmt: skip
+            if verdict.what in ("RIGHT", "FLAGGED"):
+                continue
+            alike = found.setdefault(f"{verdict.what} {_cause(verdict.cause)}", [])
+            if len(alike) < PER_CAUSE:
+                alike.append((_written(options.out, verdict), verdict))
+        for cause, alike in found.items() if not options.no_shrink else ():
+            for path, verdict in alike:
+                program = _reduced(bench, verdict, cause)
+                path.write_text(
+                    _said(program, f"{verdict.mode}: {verdict.cause}"), encoding="utf-8"
                 )
     finally:
         bench.close()
+
+
+def _reduced(bench: Any, verdict: Any, cause: str) -> Program:
+    """The least program found of which the same is said."""
+    import shrink
+    from torch_side import oracle
+
+    def holds(one: Program) -> bool:
+        made = oracle(one)
+        return made is not None and any(
+            v.mode == verdict.mode and f"{v.what} {_cause(v.cause)}" == cause
+            for v in bench.folder([made])
+        )
+
+    return shrink.shrunk(verdict.program, holds, SHRINK)
 
 
 def _cause(text: str) -> str:
@@ -163,14 +168,20 @@ def _cause(text: str) -> str:
     return re.sub(r"[\d.]+|\s+", " ", text)[:60]
 
 
-def _write(out: Path, program: Program, what: str, cause: str) -> None:
-    number = len(list(out.glob(f"{what}-*.py")))
+def _written(out: Path, verdict: Any) -> Path:
+    """The file of a program that differs."""
+    what = verdict.what.lower()
+    path = out / f"{what}-{len(list(out.glob(f'{what}-*.py'))):03}-{verdict.program.name}.py"
+    path.write_text(_said(verdict.program, f"{verdict.mode}: {verdict.cause}"), encoding="utf-8")
+    return path
+
+
+def _said(program: Program, cause: str) -> str:
+    """A program with what is wrong with it."""
     said = "".join(f"# {line}\n" for line in cause.split("\n")[:6])
     others = "".join(f"\n# -- {name}\n{text}" for name, text in program.others.items())
     run = f"# {program.kind} {program.entry}{tuple(_shape(a) for a in program.calls[0])}\n"
-    (out / f"{what}-{number:03}-{program.name}.py").write_text(
-        said + run + program.text + others, encoding="utf-8"
-    )
+    return said + run + program.text + others
 
 
 def _shape(value: Any) -> Any:
@@ -217,7 +228,9 @@ def _observed(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
             if not options.no_shrink and holds(program):
                 program = shrink.shrunk(program, holds, 20)
-            _write(options.out, program, "kind", str(violation))
+            number = len(list(options.out.glob("kind-*.py")))
+            path = options.out / f"kind-{number:03}-{program.name}.py"
+            path.write_text(_said(program, str(violation)), encoding="utf-8")
 
 
 # -- report --------------------------------------------------------------------------------------

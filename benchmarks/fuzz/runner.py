@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ project.load = functools.cache(project.load)  # type: ignore[assignment]
 FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
 ORDER = ("RIGHT", "FLAGGED", "LOUD", "INTERNAL", "RUNS_ON", "SILENT")
 HANG = 60.0  # seconds that one program may take
+AT_ONCE = 3  # folders that are under way: one is converted while the others run
+AGAIN = 25  # programs that wait for a new process, in which they are run once more
+LIFE = 1000  # programs of one process: graphs that were compiled are never given back
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,13 @@ class Converted:
     flags: Mapping[str, tuple[str, ...]]
     error: str = ""
 
+    def remove(self) -> None:
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
+
 
 def convert(programs: Sequence[Program], scratch: Path) -> Converted:
     """Write the folder of these programs and convert it."""
     source, output = scratch / "torch", scratch / "out"
-    for folder in (source, output):
-        shutil.rmtree(folder, ignore_errors=True)
     source.mkdir(parents=True)
     files = files_of(programs)
     for name, text in files.items():
@@ -142,7 +147,7 @@ class Worker:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.process: subprocess.Popen[bytes] | None = None
-        self.starts = 0
+        self.answered = 0
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self.process is None:
@@ -156,7 +161,7 @@ class Worker:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
                 env=environment, cwd=tempfile.gettempdir(),
             )  # fmt: skip
-            self.starts += 1
+            self.answered = 0
             self._answer(180.0)
         return self.process
 
@@ -197,6 +202,8 @@ class Worker:
     ) -> Iterator[tuple[Program, dict[str, Any] | str]]:
         """(program, what it gave or why nothing): a crash costs the program that was running."""
         waiting = list(programs)
+        if self.answered > LIFE:
+            self.stop()
         while waiting:
             try:
                 process = self._started()
@@ -210,6 +217,7 @@ class Worker:
                     return
                 while waiting:
                     _, found = self._answer(HANG)
+                    self.answered += 1
                     yield waiting.pop(0), found
                 self._answer(HANG)
             except (Died, BrokenPipeError) as error:
@@ -221,9 +229,29 @@ class Worker:
 
 
 def _bare(program: Program) -> Program:
-    from dataclasses import replace
-
     return replace(program, text="", features=frozenset(), others={})
+
+
+Made = Sequence[tuple[Program, Oracle]]
+Found = list[tuple[Program, "dict[str, Any] | str"]]
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A folder under way: what each mode is going to answer."""
+
+    made: Made
+    converted: Converted
+    answers: Mapping[str, Future[Found]]
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """A verdict that another program of the process may have spoiled."""
+
+    verdict: Verdict
+    oracle: Oracle
+    converted: Converted
 
 
 def judged(
@@ -298,63 +326,108 @@ class Bench:
 
     def __init__(self, modes: Sequence[str] = ("pynative", "graph")) -> None:
         self.workers = {mode: Worker(mode) for mode in modes}
+        self.threads = {mode: ThreadPoolExecutor(1) for mode in modes}
         self.scratch = Path(tempfile.mkdtemp(prefix="fuzz_"))
-        self.seconds = {"convert": 0.0, **dict.fromkeys(modes, 0.0)}
+        self.folders = 0
 
     def close(self) -> None:
-        for worker in self.workers.values():
+        for mode, worker in self.workers.items():
+            self.threads[mode].shutdown(cancel_futures=True)
             worker.stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def folder(self, made: Sequence[tuple[Program, Oracle]]) -> list[Verdict]:
-        """The verdicts on the programs of one folder; where it has no output each is tried alone."""
+    def folder(self, made: Made) -> list[Verdict]:
+        """The verdicts on the programs of one folder."""
+        return list(self.stream([made]))
+
+    def stream(self, folders: Iterable[Made]) -> Iterator[Verdict]:
+        """The verdicts on the programs of many folders, which come as they are found.
+
+        What is not right is run once more in a new process, many at a time: another program may
+        have spoiled it.
+        """
+        under_way: list[_Started] = []
+        doubts: list[_Doubt] = []
+        for made in folders:
+            under_way.append(self._start(made))
+            if len(under_way) >= AT_ONCE:
+                yield from self._finished(under_way.pop(0), doubts)
+            if len(doubts) >= AGAIN:
+                yield from self._again(doubts)
+        for one in under_way:
+            yield from self._finished(one, doubts)
+        yield from self._again(doubts)
+
+    def _start(self, made: Made) -> _Started:
+        """Convert a folder, and hand it to the processes."""
         programs = [p for p, _ in made]
-        started = time.perf_counter()
-        converted = convert(programs, self.scratch)
-        self.seconds["convert"] += time.perf_counter() - started
-        if converted.error:
-            if len(made) > 1:
-                return self._halves(made)
-            return [Verdict(programs[0], "convert", "INTERNAL", converted.error)]
-        oracles = {p.name: o for p, o in made}
-        chosen = {name: o.chosen for name, o in oracles.items()}
-        verdicts = []
-        for mode, worker in self.workers.items():
+        self.folders += 1
+        converted = convert(programs, self.scratch / str(self.folders))
+        answers = {}
+        for mode in self.workers if not converted.error else ():
             mine = [p for p in programs if mode != "graph" or p.kind == "model"]
-            if not mine:
-                continue
-            started = time.perf_counter()
-            for program, got in worker.run(converted.folder, mine, chosen):
-                if isinstance(got, str) and got.startswith("import:") and len(made) > 1:
-                    return self._halves(made)
-                flags = converted.flags.get(program.name, ())
-                verdicts.append(judged(program, oracles[program.name], got, mode, flags))
-            self._again(verdicts, mode, converted, oracles)
-            self.seconds[mode] += time.perf_counter() - started
-        return verdicts
+            if mine:
+                answers[mode] = self._asked(mode, converted, mine, made)
+        return _Started(made, converted, answers)
 
-    def _again(
-        self,
-        verdicts: list[Verdict],
-        mode: str,
-        converted: Converted,
-        oracles: Mapping[str, Oracle],
-    ) -> None:
-        """Run what is not right once more in a new process: another program may have spoiled it."""
-        bad = [v for v in verdicts if v.mode == mode and v.what not in ("RIGHT", "FLAGGED")]
-        if not bad:
-            return
+    def _asked(
+        self, mode: str, converted: Converted, programs: Sequence[Program], made: Made
+    ) -> Future[Found]:
+        chosen = {p.name: oracle.chosen for p, oracle in made}
         worker = self.workers[mode]
-        worker.stop()
-        chosen = {v.program.name: oracles[v.program.name].chosen for v in bad}
-        flags = {v.program.name: v.flags for v in bad}
-        for program, got in worker.run(converted.folder, [v.program for v in bad], chosen):
-            one = judged(program, oracles[program.name], got, mode, flags[program.name])
-            verdicts[:] = [
-                one if v.mode == mode and v.program.name == program.name else v for v in verdicts
-            ]
+        return self.threads[mode].submit(
+            lambda: list(worker.run(converted.folder, programs, chosen))
+        )
 
-    def _halves(self, made: Sequence[tuple[Program, Oracle]]) -> list[Verdict]:
-        """The verdicts of both halves: one program may spoil the folder of all."""
-        middle = len(made) // 2
-        return [*self.folder(made[:middle]), *self.folder(made[middle:])]
+    def _finished(self, one: _Started, doubts: list[_Doubt]) -> Iterator[Verdict]:
+        """The verdicts on a folder that are certain; the others join the ``doubts``.
+
+        Where it has no output, or none that can be imported, each program is tried alone.
+        """
+        made, converted = one.made, one.converted
+        found = {mode: answer.result() for mode, answer in one.answers.items()}
+        spoiled = any(
+            isinstance(got, str) and got.startswith("import:")
+            for answers in found.values()
+            for _, got in answers
+        )
+        if len(made) > 1 and (converted.error or spoiled):
+            converted.remove()
+            middle = len(made) // 2
+            for half in (made[:middle], made[middle:]):
+                yield from self._finished(self._start(half), doubts)
+            return
+        if converted.error:
+            converted.remove()
+            yield Verdict(made[0][0], "convert", "INTERNAL", converted.error)
+            return
+        oracles = {p.name: oracle for p, oracle in made}
+        certain = True
+        for mode, answers in found.items():
+            for program, got in answers:
+                oracle = oracles[program.name]
+                verdict = judged(program, oracle, got, mode, converted.flags.get(program.name, ()))
+                if verdict.what in ("RIGHT", "FLAGGED"):
+                    yield verdict
+                else:
+                    certain = False
+                    doubts.append(_Doubt(verdict, oracle, converted))
+        if certain:
+            converted.remove()
+
+    def _again(self, doubts: list[_Doubt]) -> Iterator[Verdict]:
+        """The verdicts of new processes on what is in doubt, which is then settled."""
+        for mode in dict.fromkeys(d.verdict.mode for d in doubts):
+            self.threads[mode].submit(self.workers[mode].stop)
+        asked = [
+            self._asked(d.verdict.mode, d.converted, [d.verdict.program],
+                        [(d.verdict.program, d.oracle)])
+            for d in doubts
+        ]  # fmt: skip
+        for doubt, answer in zip(doubts, asked, strict=True):
+            before = doubt.verdict
+            for program, got in answer.result():
+                yield judged(program, doubt.oracle, got, before.mode, before.flags)
+        for doubt in doubts:
+            doubt.converted.remove()
+        doubts.clear()
