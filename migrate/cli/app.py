@@ -144,7 +144,8 @@ def verify(
     steps: o.Steps = None, loss: o.Loss = None, target: o.Labels = None,
     optimizer: o.Optimizer = None, write_tests: o.TestFolder = None,
     device: o.DeviceName = None, memory: o.Memory = None,
-    cluster: o.Cluster = None, magnitude: o.Magnitudes = None, version: o.Version = False,
+    cluster: o.Cluster = None, magnitude: o.Magnitudes = None, script: o.Script = None,
+    version: o.Version = False,
 ) -> None:  # fmt: skip
     """Run original and output side by side and compare every Cell, in PyNative and Graph mode.
 
@@ -157,6 +158,7 @@ def verify(
       torch2ms verify out/net.py --build 'Net(10)' --input 2x3x64x64
       torch2ms verify zoo_ms --cluster local:2     # its models in two processes of dask
       torch2ms verify out/net.py --steps 3 --loss 'nn.CrossEntropyLoss()' --target '4:int64<10'
+      torch2ms verify out --script 'main.py --epochs 1'            # a training script
       torch2ms verify net_torch:Net net_ms:Net --input 2x3x64x64   # a port written by hand
     """
     from migrate.cli import verify as one
@@ -168,6 +170,7 @@ def verify(
         k=k, rtol=rtol, atol=atol, torch_python=torch_python, steps=steps, loss=tuple(loss or ()),
         target=tuple(target or ()), optimizer=tuple(optimizer or ()), device=device,
         memory=memory, cluster=cluster, magnitudes=tuple(magnitude or ()),
+        script=tuple(script or ()),
     )  # fmt: skip
     if other is None:
         raise typer.Exit(one.run(Path(out), given, json, write_tests))

@@ -168,6 +168,14 @@ Optimizer = Annotated[
     list[str] | None,
     typer.Option(metavar="EXPR", help="An optimizer of `params`; a second one is MindSpore's."),
 ]
+Script = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Run a converted script as a whole on both sides, with equal weights, data and "
+        "seeds, and compare what it prints and the weights it ends with. Repeatable.",
+    ),
+]
 Factor = Annotated[
     float | None, typer.Option(min=0, help="Factor on torch's own float32 error (3).")
 ]

@@ -80,6 +80,10 @@ def _requests(
     common = replace(common, reproductions=located.root / REPRODUCTIONS)
     common = applied(common, given, found, "jobs cluster seed steps")
     common = trained(common, given, found)
+    scripts = given.script or (() if given.build or given.input else found.script)
+    if scripts:
+        yield replace(common, scripts=scripts, journal=None)
+        return
     models = [m for m in found.model if not located.file or m.file in ("", located.file)]
     if given.build or given.input or not models:
         builds, inputs = given.build or found.build, given.input or found.input
@@ -134,8 +138,11 @@ def lines(result: Verification, out: Path) -> Iterator[str]:
     """What verify found, model by model."""
     for model in result.models:
         yield from _model_lines(model)
-    elements = sum(check.elements for model in result.models for check in model.checks)
-    checks = sum(len(model.checks) for model in result.models)
+    elements = checks = 0
+    for model in result.models:  # the rungs of a script have no checks of Cells
+        parts = model.checks or model.rungs
+        elements += sum(part.elements for part in parts)
+        checks += len(parts)
     yield (
         f"{result.verdict.value}: {len(result.models)} models, {checks:,} checks, "
         f"{elements:,} numbers compared"

@@ -15,6 +15,7 @@ from migrate.parity.climb import Journal, Page, Progress, climb, open_journal
 from migrate.parity.compare import worst
 from migrate.parity.recorded import Recorded, Target, find
 from migrate.parity.request import VerifyRequest, parse_input
+from migrate.parity.script import script_of, verify_script
 from migrate.parity.session import Sides, opened_sides, stateless
 from migrate.parity.weights import Names
 from migrate.parity.worker import WorkerError, WorkerLost
@@ -151,6 +152,8 @@ def verify_with(
         _checked_input(text)
     record = _record(request.record)
     environment = _environment(pool[0], request)
+    if request.scripts:
+        return _run_scripts(pool[0], request, record, environment, progress)
     found = [targets_of(one, record, pool[0], progress) for one in requests]
     roots = (source_of(record), request.output_root)
     journal = open_journal(request, record, roots, environment)
@@ -167,6 +170,19 @@ def verify_with(
     if not whole:
         raise Interrupted(result)
     return result
+
+
+def _run_scripts(
+    sides: Sides, request: VerifyRequest, record: Record, environment: dict[str, str],
+    progress: Progress,
+) -> Verification:  # fmt: skip
+    source = source_of(record)
+    scripts = [script_of(command, record, request, source) for command in request.scripts]
+    results = [verify_script(sides, one, record, request, progress) for one in scripts]
+    return Verification(
+        tool_version=record.tool_version, verdict=worst([one.verdict for one in results]),
+        environment=environment, models=tuple(results),
+    )  # fmt: skip
 
 
 def _not_covered(refused: list[ModelResult], models: list[ModelResult]) -> list[ModelResult]:

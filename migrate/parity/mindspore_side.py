@@ -38,6 +38,7 @@ from migrate.parity.messages import Emit, Payload, serve
 from migrate.parity.ms_draws import recurrent_rates, share_draws, share_masks, silence
 from migrate.parity.ms_gradients import gradients
 from migrate.parity.ms_remedies import remedy
+from migrate.parity.ms_script import run_script
 from migrate.parity.ms_training import parameters_of, train
 from migrate.parity.replay import fits, inner_calls, replay, replay_port, set_mode, trace
 
@@ -202,6 +203,14 @@ def build(bench: Bench, request: Payload, emit: Emit) -> Payload:
             "rates": rates}  # fmt: skip
 
 
+def script(request: Payload, emit: Emit) -> Payload:
+    """Run a converted script: `ms_script.run_script`, without torch."""
+    use_device(request.get("device", "CPU"))
+    ms.nn.Cell._torch2ms_root = request["root"]
+    sys.meta_path.insert(0, NoTorch())
+    return run_script(request, emit)
+
+
 def main() -> None:
     """Serve until stdin ends."""
     bench = Bench()
@@ -210,6 +219,7 @@ def main() -> None:
     share_masks()
     importing.track(ms.nn.Cell, arguments=True)
     serve({
+        "script": script,
         "hello": hello, "masks": choose_masks,
         "build": lambda request, emit: build(bench, request, emit),
         "load": lambda request, emit: load(

@@ -13,6 +13,7 @@ from mindspore import nn, ops
 from mindspore.ops.primitive import constexpr
 
 from migrate.parity.masks import PATH_DROPPING, PROBABILITIES, channel_shape, draw, keep_mask
+from migrate.parity.script_run import Numbers
 
 
 @constexpr  # type: ignore[untyped-decorator]
@@ -90,7 +91,11 @@ def share_masks() -> None:
     nn.Dropout1d.construct = _Dropout1d.construct
     nn.Dropout2d.construct = _Dropout2d.construct
     nn.Dropout3d.construct = _Dropout3d.construct
-    for function in (dropout, dropout1d, dropout2d, dropout3d):
+    _share((dropout, dropout1d, dropout2d, dropout3d))
+
+
+def _share(functions: Any) -> None:
+    for function in functions:
         native = getattr(ops, function.__name__)
         for module in list(sys.modules.values()):
             _replace(module, function.__name__, native, function)
@@ -174,14 +179,38 @@ class _StandardNormal:
         return standard_normal(shape)
 
 
+_numbers = Numbers()
+
+
+@constexpr  # type: ignore[untyped-decorator]
+def _order(size: Any) -> Any:
+    return ms.Tensor(_numbers.order(size))
+
+
+@constexpr  # type: ignore[untyped-decorator]
+def _whole(low: Any, high: Any, shape: Any) -> Any:
+    return ms.Tensor(_numbers.whole(low, high, shape))
+
+
+def randperm(n: Any, seed: Any = 0, offset: Any = 0, dtype: Any = ms.int64) -> Any:
+    """Do as ops.randperm does, with the shared numbers."""
+    return _order(n).astype(dtype)
+
+
+def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = None) -> Any:
+    """Do as ops.randint does, with the shared numbers."""
+    return _whole(low, high, size).astype(ms.int64 if dtype is None else dtype)
+
+
+def share_numbers(numbers: Numbers) -> None:
+    """Have everything in MindSpore that draws take its numbers from ``numbers``."""
+    globals().update(_numbers=numbers, draw=numbers.draw, keep_mask=numbers.mask)
+    share_draws()
+    _share((randperm, randint))
+
+
 def share_draws() -> None:
     """Replace the functions of MindSpore that draw, for this process."""
-    for function in (randn_like, rand_like, standard_normal, randn, rand, normal):
-        name = function.__name__
-        native = getattr(ops, name)
-        for module in list(sys.modules.values()):
-            ours = getattr(module, "__name__", "").startswith("mindspore")
-            if ours and vars(module).get(name) is native:
-                setattr(module, name, function)
+    _share((randn_like, rand_like, standard_normal, randn, rand, normal))
     ms.ops.StandardNormal = _StandardNormal
     ms.ops.operations.StandardNormal = _StandardNormal

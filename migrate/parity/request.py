@@ -37,6 +37,9 @@ class VerifyRequest:
     ``steps`` are those of training that both sides make; 0: none. ``loss`` and ``optimizer`` are
     expressions for torch and MindSpore (one: for both), evaluated in each side's own module: what
     is called with the result and the ``targets``, and an optimizer of ``params``.
+
+    ``scripts`` are commands, a converted file and its arguments: they are run as a whole, and no
+    model is looked for.
     """
 
     record: Path
@@ -61,6 +64,7 @@ class VerifyRequest:
     loss: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
     journal: Path | None = field(default=None, compare=False)
     reproductions: Path | None = field(default=None, compare=False)
     tests: Path | None = field(default=None, compare=False)

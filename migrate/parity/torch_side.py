@@ -45,6 +45,7 @@ from migrate.parity.torch_model import (
 )
 from migrate.parity.torch_record import Twins, change, dtype_name, inner_calls
 from migrate.parity.torch_regimes import dropped_paths, record_regimes
+from migrate.parity.torch_script import run_script
 from migrate.parity.torch_training import Task, record_training
 
 SAFE = ".safetensors"
@@ -379,6 +380,7 @@ def main() -> None:
     importing.track(torch.nn.Module)
     sys.argv = ["torch2ms"]
     serve({
+        "script": run_script,
         "hello": hello, "masks": choose_masks,
         "find": lambda request, emit: find(bench, request, emit),
         "build": lambda request, emit: build(bench, request, emit),

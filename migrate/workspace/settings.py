@@ -50,6 +50,7 @@ class VerifySettings(Frozen):
     loss: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     optimizer: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
     torch_python: Path | None = None
     device: Literal["CPU", "GPU", "Ascend"] | None = None
     memory: float | None = None
