@@ -198,6 +198,7 @@ def result(folder: Path) -> dict[str, dict[str, object]]:
 
 @pytest.mark.slow
 @NEEDS_BOTH
+@pytest.mark.timeout(900)
 def test_a_training_script_is_right_in_both_modes(project: Path) -> None:
     done = torch2ms("verify", "out", "--script", "main.py --epochs 2", folder=project)
     found = result(project)

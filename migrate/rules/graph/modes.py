@@ -23,6 +23,7 @@ from migrate.records.outcomes import Edit, Part
 from migrate.rules.called_from import passed, sites_of
 from migrate.rules.graph import containers, scope, state
 from migrate.rules.graph.memo import constructing
+from migrate.rules.inplace import changes as changes_values
 from migrate.sites.scene import Scene, once, once_a_file
 from migrate.syntax.trees import all_names, all_parameters, within
 
@@ -388,6 +389,9 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: Reads) -> bool:
         return called_before(scene, node, node.func.value)
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
         return _set(scene, node, reads)
+    written = _written(scene, node)
+    if written is not None:
+        return _holds_constant(scene, node, written, reads)
     held = containers.changed(scene, node)
     if _ENVIRONMENT in reads and _sets_environment(scene, node, held):
         return called_before(scene, node, None)
@@ -414,11 +418,38 @@ def _changes_constant(scene: Scene, node: ast.expr, reads: Reads) -> bool:
         return _is_read(scene, held, reads) and called_before(scene, node, held.value)
     if kinds == {"Module"}:
         return called_before(scene, node, held)
-    return (
-        isinstance(held, ast.Name)
-        and _is_global(scene, held, reads)
-        and called_before(scene, node, None)
-    )
+    return _is_global_before(scene, node, held, reads)
+
+
+def _is_global_before(scene: Scene, node: ast.expr, held: ast.expr, reads: Reads) -> bool:
+    """Return whether compiled code may have read a global before a place of host code."""
+    is_name = isinstance(held, ast.Name) and _is_global(scene, held, reads)
+    return is_name and called_before(scene, node, None)
+
+
+def _written(scene: Scene, node: ast.expr) -> ast.expr | None:
+    """Return the Tensor that a store or a method writes into: ``SCALE`` of ``SCALE[0].zero_()``.
+
+    The output may change the Tensor itself or bind its name anew: the graph keeps the old numbers.
+    """
+    held: ast.expr | None = None
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        held = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        held = node.func.value if changes_values(f"torch.Tensor.{node.func.attr}") else None
+    if held is None or not any(atom.kind == "Tensor" for atom in scene.kind(held)):
+        return None
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    return held
+
+
+def _holds_constant(scene: Scene, node: ast.expr, held: ast.expr, reads: Reads) -> bool:
+    """Return whether compiled code may have read a Tensor that is no Parameter before a write."""
+    if isinstance(held, ast.Attribute):
+        live = state.is_parameter_of(scene, held.attr, reads.get(held.attr, frozenset()))
+        return not live and _is_read(scene, held, reads) and called_before(scene, node, held.value)
+    return _is_global_before(scene, node, held, reads)
 
 
 def _members(held: ast.expr) -> ast.expr | None:

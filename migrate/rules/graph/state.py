@@ -90,6 +90,13 @@ def is_parameter(scene: Scene, use: ast.Attribute) -> bool:
     return any(is_declared(one, use.attr) for one in bases)
 
 
+def is_parameter_of(scene: Scene, name: str, classes: frozenset[str]) -> bool:
+    """Return whether every class of some (by key) makes a member a buffer or Parameter."""
+    return bool(classes) and all(
+        any(is_declared(one, name) for one in module_members.family(scene, key)) for key in classes
+    )
+
+
 def is_declared(owner: Class, name: str) -> bool:
     """Return whether a class makes a member a buffer or Parameter."""
     return any(name in _declared(node) for node in within(owner.node))
