@@ -182,7 +182,7 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
     if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):
         return TENSOR if any(is_all(value, "Tensor") for value in args) else UNKNOWN
     last = name.rpartition(".")[2]
-    if name.startswith("numpy.") and last in _ARRAYS:
+    if name.startswith("numpy.") and (last in _ARRAYS or _draws_several(name, args)):
         return ARRAY
     handed = hands_on(name) or name.startswith("numpy.")
     if handed and any(map(may_be_torchs, args)):
@@ -234,8 +234,9 @@ def given(name: str, args: tuple[Kind, ...]) -> Kind:
         return _tuple(options.PARSED, UNKNOWN) if "known" in last else options.PARSED
     if owner.startswith(_GENERATORS) and _draws_one(name, args):
         return SCALAR
-    numbers = owner == "numpy.ndarray" or owner.startswith(_GENERATORS)
-    if numbers and last not in _NO_ARRAYS:
+    generates = owner.startswith(_GENERATORS)
+    numbers = owner == "numpy.ndarray" or generates
+    if (numbers and last not in _NO_ARRAYS) or (generates and _draws_several(name, args)):
         return ARRAY
     return UNKNOWN if hands_on(name) and any(map(may_be_torchs, args)) else kind("instance")
 
@@ -244,6 +245,13 @@ def _draws_one(name: str, args: tuple[Kind, ...]) -> bool:
     """Return whether ``np.random.beta(a, b)`` draws one number: it has no size."""
     parameters = _ONE_NUMBER.get(name.rpartition(".")[2], -1)
     return len(args) <= parameters and not any(ARRAY & a for a in args)
+
+
+def _draws_several(name: str, args: tuple[Kind, ...]) -> bool:
+    """Return whether numbers are put in order, ``permutation(n)``, or several chosen of them."""
+    least = {"permutation": 1, "choice": 2}.get(name.rpartition(".")[2], 0)
+    numbers = is_all(args[0], "int") or args[0] == ARRAY if args else False
+    return bool(least) and len(args) >= least and numbers
 
 
 def _dict_values(first: Kind) -> tuple[Kind, ...]:
