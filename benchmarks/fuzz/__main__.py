@@ -35,6 +35,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 WORST = ("SILENT", "RUNS_ON", "INTERNAL", "LOUD", "FLAGGED", "RIGHT")
+ALIKE = 6  # files that share out their programs by kind
 PER_CAUSE = 2  # programs of one cause that are reduced
 SHRINK = 90  # seconds for one of them
 
@@ -103,16 +104,22 @@ def _shared(options: argparse.Namespace) -> int:
 def _batches(options: argparse.Namespace) -> Iterator[tuple[int, list[Any]]]:
     import generate
 
-    numbers = range(options.start, options.start + options.count, options.batch)
+    end = options.start + options.count
+    size = options.batch
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("programs", total=options.count)
-        for start in numbers:
-            if time.monotonic() > until:
-                return
-            stop = min(start + options.batch, options.start + options.count)
-            yield start, list(generate.programs(options.seed, start, stop, options.bare))
-            progress.advance(task, stop - start)
+        for start in range(options.start, end, ALIKE * size):
+            stop = min(start + ALIKE * size, end)
+            made = list(generate.programs(options.seed, start, stop, options.bare))
+            # a program with a training step has its whole file analysed twice: they share files
+            made.sort(key=lambda one: ".backward(" in one[0].text)
+            for first in range(0, len(made), size):
+                if time.monotonic() > until:
+                    return
+                part = made[first : first + size]
+                yield start + first, part
+                progress.advance(task, len(part))
 
 
 # -- values --------------------------------------------------------------------------------------

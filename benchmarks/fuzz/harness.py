@@ -106,10 +106,13 @@ def run(
             return False
         return True
 
-    entry = module[program.entry]
+    entry = module.get(program.entry)
     for number, arguments in enumerate(program.calls):
         model = None
         call = entry
+        if entry is None:
+            found[f"{number} forward"] = ("raises", f"the output has no {program.entry}")
+            continue
         if program.kind == "model":
             made: list[Any] = []
 

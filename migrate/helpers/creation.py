@@ -1,7 +1,10 @@
 """In: sizes, numbers, lists and arrays. Out: tensors of the shapes and dtypes torch gives."""
 
 import mindspore as ms
+import numpy as np
 from mindspore import ops
+
+from migrate.helpers.keeping import is_pynative
 
 
 def tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -13,12 +16,15 @@ def tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False)
 
 
 def as_tensor(data, dtype=None, device=None):
-    """torch.as_tensor: a tensor stays what it is unless its dtype changes."""
+    """torch.as_tensor: a tensor stays what it is unless its dtype changes; an array is shared."""
     if isinstance(data, ms.Tensor):
         return data if dtype is None else data.astype(dtype)
     if isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], ms.Tensor):
         data = ops.stack(data)
         return data if dtype is None else data.astype(dtype)
+    if is_pynative() and isinstance(data, np.ndarray):
+        shared = ms.Tensor.from_numpy(data)
+        return shared if dtype is None else shared.astype(dtype)
     return tensor(data, dtype)
 
 

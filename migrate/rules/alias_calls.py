@@ -46,6 +46,7 @@ from migrate.rules.written import (
     follows_another,
     is_chain,
     is_listed,
+    is_moved,
     target_of,
     told_outs,
     transposes,
@@ -103,7 +104,7 @@ class Calls(Writes):
         if isinstance(func, ast.Attribute):
             asked = func.attr in METADATA or not self._tensor(func.value)
             receiver = self.holders(func.value) if asked else self.value(func.value)
-            if func.attr not in METADATA and self._maybe_tensor(func.value):
+            if func.attr not in METADATA and self._maybe_memory(func.value):
                 self.read(ast.unparse(func.value), receiver)
         else:
             self.value(func)
@@ -305,7 +306,7 @@ class Calls(Writes):
         if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
             return NO_REFS  # its import is flagged: what stands for it raises
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
-        maybe = asked is not None and self._maybe_tensor(asked)
+        maybe = asked is not None and self._maybe_memory(asked)
         if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):
             viewed = made_as(receiver, VIEW)  # if it is a Tensor, this is a view of it
             return viewed | self._unknown(node, handed)
@@ -400,6 +401,8 @@ class Calls(Writes):
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made
+        if last == "numpy" and is_moved(node):
+            return self.made(node)
         if shares(name) and not contracts(name, node):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)

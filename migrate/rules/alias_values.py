@@ -21,7 +21,7 @@ from migrate.analysis.storage import (
     made_as,
     path_of,
 )
-from migrate.analysis.types.kinds import holds_no_tensor, is_all
+from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
@@ -230,6 +230,10 @@ class Values:
         names = self.scene.kind_names(node)
         return (not names or bool(names & {"Tensor", "unknown"})) and not self._is_asked(node)
 
+    def _maybe_memory(self, node: ast.expr) -> bool:
+        """Return whether a value may be a Tensor, or an array, which may be a Tensor's memory."""
+        return self._maybe_tensor(node) or bool(self.scene.kind(node) & ARRAY)
+
     def _is_asked(self, node: ast.expr) -> bool:
         """Return whether a variable is bound once and has an attribute that only Modules have."""
         function = self.scene.function(node)
@@ -258,7 +262,7 @@ class Values:
         return refs
 
     def _Attribute(self, node: ast.Attribute) -> Refs:
-        if node.attr in METADATA and self._maybe_tensor(node.value):
+        if node.attr in METADATA and self._maybe_memory(node.value):
             self.holders(node.value)
             return NO_REFS
         if self._tensor(node.value):
@@ -278,7 +282,7 @@ class Values:
         self.flight.append((ast.unparse(node), refs))
         if is_snapshot(self.scene, node):
             return self.made(node)
-        if is_view_name(node.attr) and self._maybe_tensor(node.value):
+        if is_view_name(node.attr) and self._maybe_memory(node.value):
             refs |= made_as(holders, SAME if node.attr == "data" else VIEW)
         return refs
 
@@ -299,7 +303,7 @@ class Values:
             if not key_of(node.slice)
             else (self.state.get(holders, key_of(node.slice)))
         )
-        if isinstance(node.slice, ast.Slice) or self._maybe_tensor(node.value):
+        if isinstance(node.slice, ast.Slice) or self._maybe_memory(node.value):
             refs |= made_as(holders, VIEW if getattr(node.value, "attr", "") == "data" else SAME)
         self.read(ast.unparse(node.value), refs)
         return refs

@@ -30,7 +30,7 @@ from migrate.analysis.storage import (
     regions,
     root,
 )
-from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
 from migrate.rules.alias_values import Back, Findings, Summary
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
@@ -384,6 +384,8 @@ class _Walk(Calls, Forward[State]):
             self.bind(target, refs)  # where it is a container after all
         elif isinstance(target, ast.Subscript) and is_shared_array(self.scene, target.value):
             self.set_array(target, target.value)
+        elif isinstance(target, ast.Subscript) and self.scene.kind(target.value) == ARRAY:
+            return  # an array copies what it is given
         elif isinstance(target, ast.Attribute) and is_data(self.scene, target):
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)

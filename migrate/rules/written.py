@@ -237,8 +237,13 @@ def is_shared_array(scene: Scene, node: ast.expr) -> bool:
         return False
     if node.func.attr != "numpy" or not is_all(scene.kind(node.func.value), "Tensor"):
         return False
+    return not is_moved(node)
+
+
+def is_moved(node: ast.AST) -> bool:
+    """Return whether ``x.cpu().numpy()`` takes x from another device, or copies it before."""
     moved = ("cpu", "to", "float", "contiguous", "clone", "type")
-    return not any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
 
 
 def written_array(scene: Scene, call: ast.AST) -> ast.expr | None:

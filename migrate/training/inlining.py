@@ -51,6 +51,8 @@ def inlined(view: View) -> list[Edit]:
         calls = _call_sites(view, function)
         if calls is None or _is_odd(view, function):
             continue
+        if not any(_updates(view, f) for f in (function, *(c.caller for c in calls))):
+            continue  # nothing would become one step, and the name would be gone
         made = [_in_place(view, function, c) for c in calls]
         if made and all(m is not None for m in made) and _agree(made):
             found += [e for m in made for e in m or ()]
@@ -80,6 +82,14 @@ def _forward(
         for call in _call_sites(view, function) or ():
             if call.caller.key in callers:
                 yield from _in_place(view, function, call) or ()
+
+
+def _updates(view: View, function: Function) -> bool:
+    """Return whether a function changes weights: by an optimizer, or by the gradients it reads."""
+    if _acts(view, function) & {Act.STEP, Act.UPDATE}:
+        return True
+    reads = any(getattr(n, "attr", "") == "grad" for n in function.of(ast.Attribute))
+    return reads and Act.BACKWARD not in _acts(view, function)
 
 
 def _acts(view: View, function: Function) -> set[Act]:

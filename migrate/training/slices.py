@@ -35,7 +35,8 @@ def before_update(
     origins: dict[str, set[str]] = {}
     for item in items:
         cut = is_constant(view, item, own)
-        found = set() if quiet(view, item) or cut else models(view, [item], own)
+        made = quiet(view, item) or _makes_module(view, item)
+        found = set() if made or cut else models(view, [item], own)
         for name in reads([item], own) if not cut else ():
             found |= origins.get(name, set())
         # a branch or loop may bind it, or not
@@ -398,6 +399,7 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
     for item in items:
         cut = by_hand and _cuts_off(item)
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
+        from_model &= not _makes_module(view, item)
         ran |= from_model
         if cut:
             names -= binds([item], own)
@@ -407,6 +409,12 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
         else:
             names -= binds([item], own)
     return found
+
+
+def _makes_module(view: View, item: ast.stmt) -> bool:
+    """Return whether a statement binds a Module: that has weights and is no result of one."""
+    value = item.value if isinstance(item, ast.Assign) else None
+    return isinstance(value, ast.Call) and view.atoms(value) == {"Module"}
 
 
 def _cuts_off(item: ast.stmt) -> bool:
