@@ -24,6 +24,7 @@ from migrate.analysis.storage import (
     Refs,
     Region,
     State,
+    is_held,
     joined,
     made_as,
     path_of,
@@ -480,7 +481,8 @@ class _Walk(Calls, Forward[State]):
             self.lose(id(item), item, refs, [item.value])
             return
         if isinstance(target, ast.Attribute) and not is_data(self.scene, target):
-            if self._is_of_class(target):
+            bound = bool(refs) and not any(is_held(r.region) for r in refs)
+            if not bound and self._is_of_class(target):
                 self.found.seen.setdefault(id(item), f"{target.attr} of the class")
             new = self.add_to(id(item), item, refs, id(item))
             self.state.put(self.holders(target.value), target.attr, new, anew=True)

@@ -124,6 +124,8 @@ def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str])
     if number or isinstance(node, (ast.Constant, ast.Compare, ast.BoolOp)):
         return False
     if isinstance(node, ast.Name):
+        if node.id not in seen and _is_from_around(scene, node, inside):
+            return True
         return node.id not in seen and _name_carries(scene, node.id, inside, seen | {node.id})
     if isinstance(node, ast.Attribute):
         return node.attr not in ("data", "shape", "ndim", "dtype") and (not is_buffer(scene, node))
@@ -141,6 +143,17 @@ def carries(scene: Scene, node: ast.expr, inside: ast.AST, seen: frozenset[str])
         return any(carries(scene, one, inside, seen) for one in given)
     parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
     return any(carries(scene, one, inside, seen) for one in parts)
+
+
+def _is_from_around(scene: Scene, node: ast.Name, inside: ast.AST) -> bool:
+    """Return whether a variable that a block binds may hold here what it held before the block."""
+    if not isinstance(inside, ast.With) or not isinstance(node.ctx, ast.Load) or node.id == "self":
+        return False
+    reach = scene.facts.reach(node)
+    if reach.outside or not reach.bindings:
+        return False  # by its name, as ever
+    within = {id(n) for n in ast.walk(inside)}
+    return any(id(b.place) not in within for b in reach.bindings)
 
 
 def _name_carries(scene: Scene, name: str, inside: ast.AST, seen: frozenset[str]) -> bool:
