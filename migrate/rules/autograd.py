@@ -260,20 +260,44 @@ def _may_carry(
     if id(node) in seen:
         return False
     seen |= {id(node)}
-    if "unknown" not in scene.kind_names(node):
+    rest = isinstance(node, ast.Name) and isinstance(scene.parent(node), ast.Starred)
+    if "unknown" not in scene.kind_names(node) and not rest:  # a list of what nothing tells
         return False
     if isinstance(node, ast.Name):
-        item = scene.parent(node)
         if isinstance(node.ctx, ast.Load):
             names = (n for n in evaluated(block) if isinstance(n, ast.Name) and n.id == node.id)
             stores = [n for n in names if isinstance(n.ctx, ast.Store)]
             return any(_may_carry(scene, n, block, seen) for n in stores)
-        alone = isinstance(item, ast.Assign) and item.targets == [node]
-        bound = item.value if alone or isinstance(item, ast.AugAssign) else None  # type: ignore[union-attr]
-        return bound is not None and _may_carry(scene, bound, block, seen)
+        part, unpacked = _bound_to(scene, node)
+        if part is None or not unpacked:
+            return part is not None and _may_carry(scene, part, block, seen)
+        recorded = data_attribute.records(scene, scene.function(node))
+        return recorded and carries(scene, part, block, frozenset())
     computes = isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript))
     recorded = computes and data_attribute.records(scene, scene.function(node))
     return recorded and carries(scene, node, block, frozenset())
+
+
+def _bound_to(scene: Scene, target: ast.Name) -> tuple[ast.expr | None, bool]:
+    """Return what an assignment binds a variable to, and whether that is unpacked before."""
+    at: ast.AST = target
+    item = scene.parent(target)
+    places: list[tuple[int, int]] = []
+    while isinstance(item, (ast.Tuple, ast.List, ast.Starred)):
+        if not isinstance(item, ast.Starred):
+            places.append((item.elts.index(at), len(item.elts)))  # type: ignore[arg-type]
+        at, item = item, scene.parent(item)
+    if not isinstance(item, (ast.Assign, ast.AugAssign)):
+        return None, False
+    value = item.value
+    while places:
+        index, count = places[-1]
+        written = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if len(written) != count or any(isinstance(e, ast.Starred) for e in written):
+            return value, True
+        value = written[index]
+        places.pop()
+    return value, False
 
 
 def _cut_first(scene: Scene, header: ast.For, name: str) -> Edit:
@@ -366,6 +390,8 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
                 held = [] if unpacks or behind else [item.value]
         elif isinstance(item, ast.AugAssign):
             held = [item.value] if is_all(scene.kind(item.value), "list", "tuple") else []
+            if _adds_unknown(scene, item) and carries(scene, item.value, block, frozenset()):
+                yield from _wrapped(scene, item.value, "{}(", ")", _CUT_ALL)
         elif isinstance(item, (ast.Yield, ast.YieldFrom)):
             held = [item.value] if item.value is not None else []
         elif isinstance(item, ast.Return) and item.value is not None:
@@ -375,6 +401,13 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
             held = [*item.args, *(k.value for k in item.keywords)]
         for value in held:
             yield from _cut_parts(scene, value, block)
+
+
+def _adds_unknown(scene: Scene, item: ast.AugAssign) -> bool:
+    """Return whether what may be a Tensor is added to what an object or a container holds."""
+    held = isinstance(item.target, (ast.Attribute, ast.Subscript))
+    unknown = "unknown" in scene.kind_names(item.value) | scene.kind_names(item.target)
+    return held and unknown and isinstance(item.op, (ast.Add, ast.Sub))
 
 
 def _inside(block: ast.AST) -> Iterator[ast.AST]:
