@@ -35,7 +35,7 @@ def before_update(
     origins: dict[str, set[str]] = {}
     for item in items:
         cut = is_constant(view, item, own)
-        made = quiet(view, item) or _makes_module(view, item)
+        made = quiet(view, item) or _makes_module(view, item, own)
         found = set() if made or cut else models(view, [item], own)
         for name in reads([item], own) if not cut else ():
             found |= origins.get(name, set())
@@ -399,7 +399,7 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
     for item in items:
         cut = by_hand and _cuts_off(item)
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
-        from_model &= not _makes_module(view, item)
+        from_model &= not _makes_module(view, item, own)
         ran |= from_model
         if cut:
             names -= binds([item], own)
@@ -411,10 +411,11 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
     return found
 
 
-def _makes_module(view: View, item: ast.stmt) -> bool:
-    """Return whether a statement binds a Module: that has weights and is no result of one."""
+def _makes_module(view: View, item: ast.stmt, own: str) -> bool:
+    """Return whether a statement builds a Module, of no other: it has weights and no result."""
     value = item.value if isinstance(item, ast.Assign) else None
-    return isinstance(value, ast.Call) and view.atoms(value) == {"Module"}
+    built = isinstance(value, ast.Call) and view.atoms(value) == {"Module"}
+    return built and not models(view, [value], own)  # type: ignore[list-item]
 
 
 def _cuts_off(item: ast.stmt) -> bool:
