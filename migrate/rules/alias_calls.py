@@ -31,7 +31,7 @@ from migrate.rules.torch_sharing import (
     EINOPS,
     FIRST_ALONE,
     METADATA,
-    contracts,
+    is_apart,
     is_written,
     layer_shares,
     makes_array,
@@ -46,7 +46,6 @@ from migrate.rules.written import (
     follows_another,
     is_chain,
     is_listed,
-    is_moved,
     target_of,
     told_outs,
     transposes,
@@ -401,9 +400,7 @@ class Calls(Writes):
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made
-        if last == "numpy" and is_moved(node):
-            return self.made(node)
-        if shares(name) and not contracts(name, node):
+        if shares(name) and not is_apart(name, node):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
             how = SAME if last == "detach" and direct else VIEW

@@ -74,11 +74,18 @@ def shares(name: str) -> bool:
     return last in _VIEWS
 
 
-def contracts(name: str, call: ast.Call) -> bool:
-    """Whether a call is an einsum of several operands: a product, which is new. Of one it may be
-    a view."""
+def is_apart(name: str, call: ast.Call) -> bool:
+    """Whether what a call gives is new though its name may share: an einsum of several operands,
+    which is a product (of one it may be a view), or an array of what was moved or copied before."""
     operands = [a for a in call.args[1:] if not isinstance(a, (ast.List, ast.Tuple, ast.Starred))]
-    return name == "torch.einsum" and len(operands) > 1
+    product = name == "torch.einsum" and len(operands) > 1
+    return product or (name == "torch.Tensor.numpy" and is_moved(call))
+
+
+def is_moved(node: ast.AST) -> bool:
+    """Return whether ``x.cpu().numpy()`` takes x from another device, or copies it before."""
+    moved = ("cpu", "to", "float", "contiguous", "clone", "type")
+    return any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
 
 
 def makes_array(name: str, call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from itertools import islice
 from migrate.analysis.program import File, Program
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import Atom, is_all
-from migrate.rules.torch_sharing import is_written, layer_shares
+from migrate.rules.torch_sharing import is_moved, is_written, layer_shares
 from migrate.rules.views import changed_alone, viewed
 from migrate.sites.buffer_gradients import is_data
 from migrate.sites.scene import Scene
@@ -238,12 +238,6 @@ def is_shared_array(scene: Scene, node: ast.expr) -> bool:
     if node.func.attr != "numpy" or not is_all(scene.kind(node.func.value), "Tensor"):
         return False
     return not is_moved(node)
-
-
-def is_moved(node: ast.AST) -> bool:
-    """Return whether ``x.cpu().numpy()`` takes x from another device, or copies it before."""
-    moved = ("cpu", "to", "float", "contiguous", "clone", "type")
-    return any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
 
 
 def written_array(scene: Scene, call: ast.AST) -> ast.expr | None:
