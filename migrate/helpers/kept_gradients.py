@@ -197,6 +197,8 @@ class BackwardNet(nn.Cell):
 
     def __call__(self, *inputs):
         weights = [weight for weight in self.every if weight.requires_grad]
+        if not weights:
+            raise RuntimeError("no weight that computes the loss requires a gradient")
         key = tuple(map(id, weights))
         if key not in self.passes:  # weights are frozen and freed as the program runs
             self.passes[key] = ForwardBackward(self.network, weights, self.has_aux, self.scaler)

@@ -507,8 +507,12 @@ class _Lent:
         known = {a.kind for a in kinds} <= {"ref", "foreign", "method", "builtin"}
         for function in found.functions:
             effects = scene.inference.summaries.of(function)
-            names = {p for p, v in arguments(function, call, found.bound) if v is value}
-            if names & effects.escaping or (names & effects.returned and self.is_kept(scene, call)):
+            given = list(arguments(function, call, found.bound))
+            names = {p for p, v in given if v is value}
+            returned = names & effects.returned
+            if returned and not _hands_back(scene, function, returned, dict(given)):
+                returned = set()
+            if names & effects.escaping or (returned and self.is_kept(scene, call)):
                 return True
         return found.unseen and not found.functions and not known
 
@@ -538,6 +542,32 @@ class _Lent:
         if any(facts.carries(name, n, load) for n in anew for load in read):
             return True
         return any(self.is_kept(scene, n) for n in read)
+
+
+def _hands_back(
+    scene: Scene, function: Function, names: set[str], given: dict[str, ast.expr | None]
+) -> bool:
+    """Return whether a call may give one of its arguments back, as these are.
+
+    It does not where all that returns it stands behind ``if other is None``, and other is a Tensor.
+    """
+    there = scene_of(scene, scene.inference.program.files[function.path])
+    for name in (n for n in function.nodes if isinstance(n, ast.Name) and n.id in names):
+        holder = there.parent(name)
+        if isinstance(holder, ast.BinOp | ast.Compare | ast.Attribute):
+            continue  # an operator makes a new tensor; METADATA and the like hand nothing on
+        around = there.parent(holder) if isinstance(holder, ast.Return) else None
+        test = around.test if isinstance(around, ast.If) and holder in around.body else None
+        if (
+            not isinstance(test, ast.Compare)
+            or not isinstance(test.left, ast.Name)
+            or not isinstance(test.ops[0], ast.Is)
+            or ast.unparse(test.comparators[0]) != "None"
+            or test.left.id in function.stores
+            or {a.kind for a in scene.kind(given.get(test.left.id) or test)} != {"Tensor"}
+        ):
+            return True
+    return False
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:

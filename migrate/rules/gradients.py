@@ -12,6 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from migrate.analysis.scopes import Binding
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
@@ -20,12 +21,13 @@ from migrate.rules.registry import by_row
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import loaded_names, within
+from migrate.syntax.trees import last_name, loaded_names, within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
           "allow_unused", "is_grads_batched", "materialize_grads")  # fmt: skip
 _NEXT = "write the computation as a function and use mindspore.grad or mindspore.value_and_grad"
-_ONES = ("torch.ones_like",)
+_LIKE = tuple(f"torch.{n}_like" for n in ("ones", "zeros", "full", "empty", "rand", "randn"))
+_DEVICES = ("cuda", "cpu", "to")
 _MARKING = ("requires_grad_", "retain_grad")
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 
@@ -36,12 +38,16 @@ class _Unclear(Exception):
 
 @dataclass(frozen=True)
 class _Computation:
-    """The statements that compute ``outputs`` from ``inputs``, and those that stand between."""
+    """The statements that compute ``outputs`` from ``inputs``, and those that stand between.
+
+    ``again``: the statements stay where they are as well, and the function computes once more.
+    """
 
     inputs: tuple[ast.Name, ...]
     outputs: ast.expr
     inside: tuple[ast.stmt, ...]
     between: tuple[ast.stmt, ...]
+    again: bool = False
 
 
 @by_row(
@@ -138,8 +144,49 @@ def _computation(scene: Scene, statement: ast.stmt, given: dict[str, ast.expr]) 
         raise _Unclear("nothing in front of it in this block computes its outputs from its inputs")
     first = block.index(inside[0]) if inside else end
     between = tuple(s for s in block[first:end] if s not in inside)
-    _check(scene, statement, inside, between, given)
+    try:
+        _check(scene, statement, inside, between, given)
+    except _Unclear:
+        if not inside or not _is_repeatable(scene, inside, between):
+            raise
+        return _Computation(inputs, outputs, inside, (), again=True)
     return _Computation(inputs, outputs, inside, between)
+
+
+def _is_repeatable(scene: Scene, inside: Sequence[ast.stmt], between: Sequence[ast.stmt]) -> bool:
+    """Return whether statements compute the same when they run once more, and nothing else."""
+    read = {name for item in inside for name in loaded_names(item)}
+    stored = {name for item in (*inside, *between) for name in _stores(item)}
+    counts = [sum(name in _stores(item) for item in (*inside, *between)) for name in stored & read]
+    if any(count > 1 for count in counts):
+        return False
+    calls = [n for item in inside for n in within(item) if isinstance(n, ast.Call)]
+    acting = [c for c in calls if _acts(scene, c) and not _differentiates(scene, c)]
+    summaries = scene.inference.summaries
+    for call in acting:
+        targets = summaries.graph.targets(scene.file, call, scene.function(call))
+        module = is_all(scene.kind(call.func), "Module")
+        if targets.unseen and not targets.functions and not module:
+            return False
+        if summaries.bound(call, targets).attributes:
+            return False
+    return not acting or not _keeps_or_draws(scene)
+
+
+_CHANGING = ("dropout", "rrelu", "batchnorm", "batch_norm", "running_stats", "spectral_norm",
+             "bernoulli", "gumbel")  # fmt: skip
+_DRAWING = frozenset(("rand", "randn", "randint", "rand_like", "randn_like", "normal_"))
+
+
+def _keeps_or_draws(scene: Scene) -> bool:
+    """Return whether a Module of the program may draw random numbers or move statistics."""
+    inner = {id(n) for f in scene.neighbours for c in f.classes.values() for n in ast.walk(c.node)}
+    for node in (n for f in scene.neighbours for n in f.nodes):
+        text = node.value if isinstance(node, ast.Constant) else last_name(node)
+        name = text.lower() if isinstance(text, str) else ""
+        if any(word in name for word in _CHANGING) or (name in _DRAWING and id(node) in inner):
+            return True
+    return False
 
 
 def _block(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
@@ -152,7 +199,7 @@ def _block(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
 
 def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
     """Return the statement from which on a block may compute with an input."""
-    only = scene.facts.reach(name).only
+    only, moved = _binding(scene, name)
     if only is None:
         raise _Unclear(f"{name.id} may be one of several values")
     if isinstance(only.place, ast.arg):
@@ -162,14 +209,46 @@ def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
             raise _Unclear(f"{name.id} comes from outside of this block")
         return 0
     places = [i for i, s in enumerate(before) if any(n is only.place for n in within(s))]
+    places += [i for i, s in enumerate(before) if any(id(n) in moved for n in within(s))]
     made = before[places[0]] if places else None
     if not isinstance(made, ast.Assign):
         raise _Unclear(f"{name.id} comes from outside of this block")
-    same = set() if _is_made(made.value) else _operands(made.value)
+    same = set() if _is_made(made.value) else _operands(made.value) - {name.id}
     for item in before[places[0] + 1 :]:
         if others := _operands(item) & same:  # torch's gradient goes through both names
             raise _Unclear(f"{name.id} may be {min(others)}, which line {item.lineno} reads")
-    return places[0] + 1
+    return max(places) + 1
+
+
+def _binding(scene: Scene, name: ast.Name) -> tuple[Binding | None, set[int]]:
+    """Return what binds a variable, and the places that only move it: ``x = x.to(device)``."""
+    reach = scene.facts.reach(name)
+    if reach.only is not None or reach.outside:
+        return reach.only, set()
+    moved = {id(b.place) for b in reach.bindings if _is_moved(scene, b.place)}
+    others = [b for b in reach.bindings if id(b.place) not in moved]
+    return (others[0], moved) if len(others) == 1 else (None, set())
+
+
+def _is_moved(scene: Scene, place: ast.AST) -> bool:
+    """Return whether ``x`` is bound in ``x = x.cuda()``: what it is stays, as devices go."""
+    item = scene.parent(place)
+    value = item.value if isinstance(item, ast.Assign) and len(item.targets) == 1 else None
+    func = value.func if isinstance(value, ast.Call) else None
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr in _DEVICES
+        and isinstance(func.value, ast.Name)
+        and func.value.id == getattr(place, "id", "")
+        and (func.attr != "to" or all(_is_place(scene, a) for a in value.args))  # type: ignore[union-attr]
+        and not value.keywords  # type: ignore[union-attr]
+    )
+
+
+def _is_place(scene: Scene, node: ast.expr) -> bool:
+    """Return whether an expression is a device, or the name of one."""
+    atoms = scene.kind(node)
+    return bool(atoms) and all(a.kind == "str" or a.name == "torch.device" for a in atoms)
 
 
 def _is_made(node: ast.expr) -> bool:
@@ -216,7 +295,7 @@ class _Flow:
             isinstance(n, ast.Name)
             and isinstance(n.ctx, ast.Load)
             and n.id in self.tainted
-            and not _is_asked(self.scene.parent(n))
+            and not _is_asked(self.scene, n)
             for n in within(node)
         )
 
@@ -249,7 +328,11 @@ def _changes(node: ast.AST) -> bool:
     return name.endswith("_") and not name.endswith("__") and name not in _MARKING
 
 
-def _is_asked(around: ast.AST | None) -> bool:
+def _is_asked(scene: Scene, name: ast.Name) -> bool:
+    """Return whether only the shape, dtype or device of a value is read: ``ones_like(x)``."""
+    around = scene.parent(name)
+    if isinstance(around, ast.Call) and around.args[:1] == [name]:
+        return direct_name(scene, around.func) in _LIKE
     return isinstance(around, ast.Attribute) and around.attr in METADATA
 
 
@@ -276,7 +359,7 @@ def _check(
         for n in within(part)
     }
     if any(_differentiates(scene, n) for item in inside for n in within(item)):
-        raise _Unclear("what it differentiates is a gradient itself")
+        raise _Unclear("what it differentiates is a gradient itself")  # unless computed again
     function = scene.function(statement)
     if function is None and bound and len(scene.neighbours) > 1:
         raise _Unclear("other files may read what this one binds")
@@ -323,14 +406,39 @@ def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return None
     node = _one(node)
-    if isinstance(node, ast.Call) and direct_name(scene, node.func) in _ONES:
-        given = [*node.args, *(k.value for k in node.keywords)]
-        if len(given) == 1 and ast.unparse(given[0]) == ast.unparse(found.outputs):
-            return None
+    if _is_ones(scene, node, ast.unparse(found.outputs)):
+        return None
     bound = {name for item in found.inside for name in _stores(item)}
-    if loaded_names(node) & (bound | {n.id for n in found.inputs}):
+    held = bound | {n.id for n in found.inputs}
+    names = (n for n in within(node) if isinstance(n, ast.Name) and n.id in held)
+    if not all(_is_asked(scene, n) for n in names):
         raise _Unclear("what its outputs are multiplied with is computed from its inputs")
     return node
+
+
+def _is_ones(scene: Scene, node: ast.expr, outputs: str) -> bool:
+    """Return whether an expression is ones in the shape of the outputs, on whatever device."""
+    if isinstance(node, ast.Constant) and node.value is None:
+        return True  # for one number, of which it is one
+    if isinstance(node, ast.IfExp):
+        return _is_ones(scene, node.body, outputs) and _is_ones(scene, node.orelse, outputs)
+    if isinstance(node, ast.Name):
+        values = scene.facts.values(node)
+        return bool(values) and all(v and _is_ones(scene, v, outputs) for v in values)
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr in _DEVICES:
+        places = func.attr != "to" or all(_is_place(scene, a) for a in node.args)
+        return places and not node.keywords and _is_ones(scene, func.value, outputs)
+    given = [*node.args, *(k.value for k in node.keywords if k.arg != "device")]
+    if len(given) != 1:
+        return False
+    shapes = {
+        "torch.ones_like": (outputs,),
+        "torch.ones": (f"{outputs}.size()", f"{outputs}.shape"),
+    }
+    return ast.unparse(given[0]) in shapes.get(direct_name(scene, func) or "", ())
 
 
 # -- the text -----------------------------------------------------------------------------------
@@ -366,7 +474,8 @@ def _edit(
         gone = subscript
     elif not order:
         text = f"({text},)"
-    items = [*found.inside, *found.between, statement]
+    moved = () if found.again else found.inside
+    items = [*moved, *found.between, statement]
     items.sort(key=lambda s: s.lineno)
     start, end = source.span(items[0]).start, source.span(statement).end
     parts: list[str | Piece] = []

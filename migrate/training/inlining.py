@@ -19,7 +19,7 @@ from migrate.sites.scene import once
 from migrate.syntax.lines import above, behind_text, indent_of, moved, shares_line, whole
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
-from migrate.training.groups import Group, groups
+from migrate.training.groups import Group, Unclear, groups
 from migrate.training.lines import edit
 from migrate.training.marks import Act, View, marks
 from migrate.training.modules import models
@@ -43,9 +43,12 @@ def inlined(view: View) -> list[Edit]:
     functions = [f for f in view.file.functions.values() if isinstance(f.node.body, list)]
     torn = [f for f in functions if _is_torn(view, f)]
     holding = [f for f in torn if Act.BACKWARD in _acts(view, f)]
+    more = list(dict.fromkeys(_clearing(view, functions)))
+    more += [f for f in functions if f not in torn and _differentiates(view, f)]
+    torn += more
     found: list[Edit] = []
     callers: set[str] = set()
-    for function in torn if holding else ():
+    for function in torn if holding or more else ():
         if any(_calls(function, h) for h in holding if h is not function):
             continue
         calls = _call_sites(view, function)
@@ -117,6 +120,37 @@ def _is_torn(view: View, function: Function) -> bool:
         if not isinstance(made, Region) and made.reason == NOTHING and reads(losses) & given:
             return True
     return False
+
+
+def _clearing(view: View, functions: Sequence[Function]) -> Iterator[Function]:
+    """Yield functions that clear gradients and do no more, for steps that lack just that."""
+    clearing = [f for f in functions if _acts(view, f) == {Act.ZERO}]
+    for function in functions if clearing else ():
+        every = marks(view, function.node.body)  # type: ignore[arg-type]
+        if {Act.BACKWARD, Act.STEP} <= {m.act for m in every} and any(
+            isinstance(made, Unclear) for made in groups(view, every)
+        ):
+            yield from (f for f in clearing if _calls(function, f))
+
+
+def _differentiates(view: View, function: Function) -> bool:
+    """Return whether a function is given values, and differentiates one for another of these."""
+    given = {p.arg for p in function.parameters}
+    for call in function.of(ast.Call):
+        assert isinstance(call, ast.Call)
+        if view.torch_names(call.func) != {"torch.autograd.grad"}:
+            continue
+        named = {k.arg: k.value for k in call.keywords}
+        asked = [*call.args[:2], named.get("outputs"), named.get("inputs")]
+        names = [_only(a) for a in asked if a is not None]
+        if len(names) == 2 and all(isinstance(n, ast.Name) and n.id in given for n in names):
+            return True
+    return False
+
+
+def _only(node: ast.expr) -> ast.expr:
+    alone = isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 1
+    return node.elts[0] if alone else node  # type: ignore[attr-defined]
 
 
 def _calls(function: Function, other: Function) -> bool:
@@ -225,7 +259,7 @@ def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
     if function.name == "__call__":
         receiver = dotted(node) if len(view.kind(node)) == 1 else ""
     elif function.owner is None:
-        return _Call(statement, call, caller, "") if caller.owner is None else None
+        return _Call(statement, call, caller, "")
     else:
         receiver = dotted(node.value) if isinstance(node, ast.Attribute) else ""
         known = {a.name for a in view.kind(node)} == {function.key}

@@ -98,7 +98,8 @@ class View:
     def optimizers(self) -> set[str]:
         """Names whose ``step()`` the file calls, or a scaler's with them, and ``zero_grad()``.
 
-        What has ``param_groups`` or is given to a schedule of torch is an optimizer as well.
+        What has ``param_groups`` or is given to a schedule of torch is an optimizer as well, and
+        so is what alone has a ``step()`` where gradients are cleared by the Module.
         """
         stepped: set[str] = set()
         known = {dotted(n.value) for n in self.file.of(ast.Attribute) if n.attr == "param_groups"}
@@ -112,7 +113,21 @@ class View:
             made = self.torch_names(call.func)
             if made and all(n.startswith("torch.optim.lr_scheduler.") for n in made):
                 known |= {dotted(node) for node in call.args[:1]}
-        return (stepped & known) - {""}
+        return (stepped & (known | set(self._updating()))) - {""}
+
+    def _updating(self) -> Iterator[str]:
+        """Yield the one name of unknown kind in a function whose ``step()`` can be its update."""
+        for _, body in bodies(self):
+            calls = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)]
+            methods = [c for c in calls if isinstance(c.func, ast.Attribute)]
+            named = {a: [c for c in methods if c.func.attr == a]  # type: ignore[attr-defined]
+                     for a in ("backward", "zero_grad", "step")}  # fmt: skip
+            if not named["backward"] or not named["zero_grad"]:
+                continue
+            if all(self.atoms(c.func.value) == {"Module"} for c in named["zero_grad"]):  # type: ignore[attr-defined]
+                stepped = {dotted(c.func.value) for c in named["step"] if not c.args}  # type: ignore[attr-defined]
+                if len(stepped) == 1 and not self.atoms(named["step"][0].func.value):  # type: ignore[attr-defined]
+                    yield stepped.pop()
 
     @cached_property
     def leaves(self) -> dict[str, set[int]]:

@@ -15,7 +15,7 @@ from migrate.syntax.lines import above, indent_of, whole
 from migrate.syntax.trees import dotted
 from migrate.training.clips import settings
 from migrate.training.effects import binds, blocks, uses
-from migrate.training.groups import Group, models_of
+from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import View
 from migrate.training.modules import models
 from migrate.training.slices import Region
@@ -160,18 +160,24 @@ def lines(
     nodes = [*region.again, *region.inside, *region.losses]
     said = set() if place.behind else _said(view, region, build, function)
     if not said:
-        hidden = hidden_modules(view, region, own)
-        modules = [m for m in hidden if m not in view.leaves]
+        hidden = _hidden(view, nodes, own, own, set())
+        modules = sorted({m for m, n in hidden if "." in m and not view.is_leaf(n)})
         return [f"{place.variable}.set_train()", *(f"{m}.set_train()" for m in modules)]
     updated = {m for o in region.group.optimizers for m in models_of(view, o)}
     rest = sorted(m for m in models(view, nodes, own) & updated if not _covered(m, said))
     return [f"{m}.set_train()" for m in rest]
 
 
-def hidden_modules(view: View, region: Region, own: str) -> list[str]:
-    """The Modules by which methods compute that the step calls: no part of its Cell."""
+def hidden_modules(
+    view: View, region: Region, function: Function | None, own: str
+) -> list[str] | Unclear:
+    """The Modules and weights by which functions compute that the step calls: not of its Cell."""
     nodes = [*region.again, *region.inside, *region.losses]
-    return sorted(set(_hidden(view, nodes, own)))
+    found = dict(_hidden(view, nodes, own, own, set()))
+    for name, place in found.items():
+        if "." not in name and not _is_in_sight(view, name, place, function):
+            return Unclear(region.group.backwards[0], f"{name} is out of its sight")
+    return sorted(found)
 
 
 def _said(view: View, region: Region, build: str, function: Function | None) -> set[str]:
@@ -193,28 +199,44 @@ def _covered(module: str, said: set[str]) -> bool:
     )
 
 
-def _hidden(view: View, nodes: list[ast.AST], own: str) -> Iterator[str]:
-    for use in (u for n in nodes for u in uses(n, own)):
-        yield from _enclosed(view, use.node)
+def _hidden(
+    view: View, nodes: list[ast.AST], its: str, own: str, seen: set[str]
+) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what functions that are called compute by, with the place that reads it.
+
+    ``its`` is the first parameter's name at ``nodes``, which is ``own`` where the step stands.
+    """
+    for use in (u for n in nodes for u in uses(n, its)):
         for atom in without_none(view.kind(use.node)):
-            method = view.inference.function_of(atom.name) if atom.kind == "method" else None
-            if method is None or "::" not in atom.name or not isinstance(method.node.body, list):
+            called = view.inference.function_of(atom.name) if "::" in atom.name else None
+            if atom.kind not in ("function", "method") or called is None or called.key in seen:
                 continue
-            its = method.parameters[0].arg if method.parameters else "-"
-            there = View(view.inference.program.files[method.path], view.inference)
-            for name in models(there, method.node.body, its):
-                if name.startswith(f"{its}."):
-                    yield f"{own}.{name.removeprefix(f'{its}.')}"
+            seen.add(called.key)
+            method = atom.kind == "method" and bool(called.parameters)
+            if (method and use.name != f"{its}.{called.name}") or (
+                not method and called.path != view.file.path
+            ):
+                continue  # of a Module that the step holds itself, or of another file
+            first = called.parameters[0].arg if method else "-"
+            there = View(view.inference.program.files[called.path], view.inference)
+            body = called.node.body
+            items: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+            named = models(there, items, first)
+            for read in (u for n in items for u in uses(n, first) if u.name in named):
+                if not there.atoms(read.node) & {"function", "method"}:
+                    if read.name.startswith(f"{first}."):
+                        yield own + read.name.removeprefix(first), read.node
+                    elif read.name.partition(".")[0] not in called.locals and not read.stored:
+                        yield read.name, read.node
+            yield from _hidden(there, items, first, own, seen)
 
 
-def _enclosed(view: View, node: ast.AST) -> Iterator[str]:
-    """The Modules and weights around a function that is called: ``lambda x: x @ w``."""
-    for atom in without_none(view.kind(node)):
-        function = view.inference.function_of(atom.name) if atom.kind == "function" else None
-        if function is None or function.path != view.file.path or "::" not in atom.name:
-            continue
-        body = function.node.body
-        items: list[ast.AST] = list(body) if isinstance(body, list) else [body]
-        for name in models(view, items, "-"):
-            if name in view.leaves and name not in function.locals:
-                yield name
+def _is_in_sight(view: View, name: str, place: ast.AST, function: Function | None) -> bool:
+    """Return whether a variable that a function reads is the same where a step stands."""
+    return _binder(name, view.file.function_at(place)) is _binder(name, function)
+
+
+def _binder(name: str, function: Function | None) -> Function | None:
+    while function is not None and name not in function.locals:
+        function = function.parent
+    return function

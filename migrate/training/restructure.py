@@ -233,7 +233,9 @@ def _in_place(
     carried = not where.behind and carries(group, names.loop, function)
     if isinstance(carried, Unclear):
         return carried
-    hidden = placing.hidden_modules(view, found, own) if group.by_hand else []
+    hidden = placing.hidden_modules(view, found, function, own) if group.by_hand else []
+    if isinstance(hidden, Unclear):
+        return hidden
     numbers = takes_numbers(view, found, names, own)
     made = step(view, group, cell, names, own, OWN, carried, hidden, numbers)
     return made if isinstance(made, Unclear) else _Ready(found, cell, made, where, function)
@@ -259,7 +261,8 @@ def _staged(
     changes = [*([_import(view)] if ready or evaluated or more else []), *more]
     for item in ready:
         built = _build(view, item)
-        changes += edits(view, item.region, item.cell, item.step, item.place, built)
+        others = [o.region for o in ready if o is not item]
+        changes += edits(view, item.region, item.cell, item.step, item.place, built, others)
         changes += _made(view, item, built)
     changes += [edit for item in evaluated for edit in item.edits]
     emitted = emit(source, changes)

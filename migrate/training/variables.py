@@ -9,7 +9,7 @@ where Modules are such names too.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.analysis.program import Function, method_of
@@ -86,14 +86,14 @@ def by_calls(view: View, name: str, function: Function | None, own: str) -> bool
     return any(s.name != "__init__" for s in storing)
 
 
-def attribute(loop: ast.stmt | None, nodes: Iterable[ast.AST]) -> str:
+def attribute(loop: ast.stmt | None, nodes: Iterable[ast.AST], made: Collection[str] = ()) -> str:
     """An attribute of an object that the loop writes and the loss reads: ``config.weight``."""
     if loop is None:
         return ""
     chains = (n for n in ast.walk(loop) if isinstance(n, ast.Attribute))
     stored = {dotted(n) for n in chains if isinstance(n.ctx, ast.Store)} - {""}
     read = {dotted(n) for item in nodes for n in ast.walk(item) if isinstance(n, ast.Attribute)}
-    return next(iter(sorted(stored & read)), "")
+    return next(iter(sorted((stored & read) - {*made})), "")
 
 
 def drawn(view: View, nodes: Iterable[ast.AST]) -> int:
@@ -165,7 +165,7 @@ def variables(
     if late and not (alone and all(_is_bound_once(view, region, n, own) for n in late)):
         name = sorted(late)[0]
         return Unclear(region.group.backwards[0], f"{name} is bound anew before every step")
-    reason = _fleeting(view, region, nodes, loop, function)
+    reason = _fleeting(view, region, nodes, loop, function, binds(region.inside, own) - {*free})
     if reason:
         return Unclear(region.group.backwards[0], reason)
     if lost := computed.outside(view, region.group, nodes, free, function, own):
@@ -219,9 +219,10 @@ def _fleeting(
     nodes: list[ast.AST],
     loop: ast.stmt | None,
     function: Function | None,
+    made: Collection[str],
 ) -> str:
-    """Why a Cell that is built once would miss a change."""
-    name = attribute(loop, nodes)
+    """Why a Cell that is built once would miss a change; what the step itself makes is none."""
+    name = attribute(loop, nodes, made)
     if name:
         return f"{name} changes from step to step; bind it to a variable of its own in the loop"
     line = drawn(view, nodes)

@@ -19,15 +19,21 @@ from migrate.training.steps import Step
 
 
 def edits(
-    view: View, region: Region, cell: LossCell, step: Step, place: Place, built: tuple[str, ...]
+    view: View,
+    region: Region,
+    cell: LossCell,
+    step: Step,
+    place: Place,
+    built: tuple[str, ...],
+    others: Sequence[Region] = (),
 ) -> Iterator[Edit]:
     """The region gives way to the call; marks elsewhere go, or become calls of the step.
 
     ``built`` are the lines that build the step, in front of the call where it is built late.
+    Where one of the ``others`` clears gradients within the region, that goes as well.
     """
     source = view.file.source
-    dropped = {id(s) for s in region.inside} | {id(m.statement) for m in region.group.marks}
-    here = _range(region, dropped)
+    dropped, here = _dropped(region, others)
     if region.condition is None:
         before = built if place.late else ()
         parts = _plain(source, region, here, dropped, cell, step, place, before)
@@ -37,10 +43,24 @@ def edits(
     span = Span(whole(source, first).start, whole(source, last).end)
     yield edit(source, span, parts)
     covered = {id(n) for s in region.block[here.start : here.stop] for n in ast.walk(s)}
+    for other in others:
+        block, (_, there) = other.block, _dropped(other, (region,))
+        covered |= {id(s) for s in block[there.start : there.stop]} & _cleared(region)
     elsewhere = [m for m in region.group.marks if id(m.statement) not in covered]
     yield from _elsewhere(view, region, elsewhere, place)
     yield from cell.renames
     yield from _captures(source, region)
+
+
+def _cleared(region: Region) -> set[int]:
+    """The statements that clear gradients for a step that is one call: it starts from none."""
+    return {id(z.statement) for z in region.group.zeros} if region.group.fused else set()
+
+
+def _dropped(region: Region, others: Sequence[Region]) -> tuple[set[int], range]:
+    """The statements of a region that are not needed any more, and how far it goes."""
+    own = {id(s) for s in region.inside} | {id(m.statement) for m in region.group.marks}
+    return own.union(*map(_cleared, others)), _range(region, own)
 
 
 def _range(region: Region, dropped: set[int]) -> range:
