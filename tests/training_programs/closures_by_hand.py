@@ -69,6 +69,6 @@ def run(model):
     rng = np.random.RandomState(3)
     shapes = [(6, 3), (6, 2), (6,)]
     batches = [
-        [torch.from_numpy(rng.randn(*s).astype(np.float32)) for s in shapes] for _ in range(12)
+        [torch.from_numpy(rng.randn(*s).astype(np.float32)) for s in shapes] for _ in range(6)
     ]
     return {"losses": train(model, batches)}
