@@ -170,7 +170,14 @@ def _is_repeatable(scene: Scene, inside: Sequence[ast.stmt], between: Sequence[a
             return False
         if summaries.bound(call, targets).attributes:
             return False
-    return not acting or not _keeps_or_draws(scene)
+    return not acting or (_has_modules(scene) and not _keeps_or_draws(scene))
+
+
+def _has_modules(scene: Scene) -> bool:
+    """Return whether the program defines Modules: of unknown class is then one of these."""
+    return any(
+        scene.inference.is_module(c.key) for f in scene.neighbours for c in f.classes.values()
+    )
 
 
 _CHANGING = ("dropout", "rrelu", "batchnorm", "batch_norm", "running_stats", "spectral_norm",
