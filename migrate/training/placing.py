@@ -161,11 +161,25 @@ def lines(
     said = set() if place.behind else _said(view, region, build, function)
     if not said:
         hidden = _hidden(view, nodes, own, own, set())
-        modules = sorted({m for m, n in hidden if "." in m and not view.is_leaf(n)})
+        found = {m for m, n in hidden if "." in m and not view.is_leaf(n)}
+        modules = sorted(m for m in found if not _is_evaluated(view, m))
         return [f"{place.variable}.set_train()", *(f"{m}.set_train()" for m in modules)]
     updated = {m for o in region.group.optimizers for m in models_of(view, o)}
     rest = sorted(m for m in models(view, nodes, own) & updated if not _covered(m, said))
     return [f"{m}.set_train()" for m in rest]
+
+
+def _is_evaluated(view: View, module: str) -> bool:
+    """Return whether a Module only ever evaluates: ``vgg.eval()``, ``vgg = Net().eval()``."""
+    calls = [(c, n) for n in ("eval", "train") for c, _ in view.file.calls.get(n, ())]
+    modes = set()
+    for call, mode in calls:
+        held = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        item = view.file.parents.get(id(call))
+        bound = {dotted(t) for t in item.targets} if isinstance(item, ast.Assign) else set()
+        if module in bound or f"{held}.".startswith(f"{module}."):
+            modes.add(mode)
+    return modes == {"eval"}
 
 
 def hidden_modules(
