@@ -272,7 +272,7 @@ def _by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refu
     around = scene.parent(outer)
     if isinstance(around, ast.Attribute) and direct_name(scene, around):
         return Edit(site, Outcome.CONVERTED, None, note=f"a part of the name {full}.{around.attr}")
-    if scene.table.kind(full) or scene.table.rows(full):
+    if scene.table.kind(full) or any(not row.flag for row in scene.table.rows(full)):
         return value_of(scene, full, outer)
     if full and len(outer.args) == 3:
         place = Site(name, scene.source.span(outer), site.line, site.column)
