@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from migrate.analysis.passing import arguments
 from migrate.analysis.program import Function
 from migrate.analysis.summaries import ANY, MUTATING
-from migrate.analysis.types.classes import member_name
 from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.named import member_name
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.buffers import evaluated_behind

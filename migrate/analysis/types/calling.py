@@ -33,6 +33,7 @@ from migrate.analysis.types.kinds import (
     ordered,
     sequence,
 )
+from migrate.analysis.types.named import name_pattern
 from migrate.analysis.types.results import OF_STEPS
 from migrate.mapping import calls
 from migrate.mapping.table import Signature, Table
@@ -182,12 +183,20 @@ class Calling(Given):
         return self.world.returns(function) if exact else self.world.returns_any(function)
 
     def _member_lookup(self, name: str, node: ast.Call) -> Kind:
-        """``getattr(x, "name")`` with a literal name."""
-        if name != "getattr" or len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+        """``getattr(x, "name")``, and ``getattr(x, f"layer{i}")`` of an object of the project."""
+        if name != "getattr" or len(node.args) < 2:
             return NOTHING
-        return values.attribute(
-            self.world.kinds[id(node.args[0])], str(node.args[1].value), self.world
-        )
+        holder, text = self.world.kinds[id(node.args[0])], node.args[1]
+        if isinstance(text, ast.Constant):
+            return values.attribute(holder, str(text.value), self.world)
+        found = [self.world.kinds[id(other)] for other in node.args[2:]]
+        for atom in ordered(holder):
+            if atom.kind not in ("Module", "Object") or "::" not in atom.name:
+                return UNKNOWN
+            names, loose = self.world.named_by(atom.name, name_pattern(text))
+            one = frozenset((atom,))
+            found += [loose, *(values.attribute(one, n, self.world) for n in names)]
+        return join(*found)
 
     # -- effects --------------------------------------------------------------------------------
 

@@ -32,8 +32,9 @@ from migrate.analysis.types.kinds import (
     kind,
     without_none,
 )
+from migrate.analysis.types.named import EVERY, beginning, bound_to, may_meet, name_pattern
 from migrate.analysis.types.units import Unit
-from migrate.syntax.trees import all_parameters, children, last_name
+from migrate.syntax.trees import children, last_name
 
 if TYPE_CHECKING:
     from migrate.analysis.types.inference import Inference
@@ -43,9 +44,9 @@ _REGISTERING = ("register_buffer", "register_parameter", "add_module", "register
 _REGISTERING_TENSORS = ("register_buffer", "register_parameter")
 _TENSORS = ("Parameter", "Buffer")
 _WITHOUT_MEMBERS = ("object", "ABC", "Generic", "Protocol")
-_EVERY = ".*"
 _ANYTHING = ("", "getattr", "object", options.NAMESPACE)  # names of objects of any class
 _ANY = "*"  # the name of an attribute that is not written out
+_MADE = "+"  # the same, of what is registered by a method: read where such a name is looked up
 
 
 @dataclass(frozen=True)
@@ -305,10 +306,17 @@ class Classes:
                 else:
                     pattern = self._texts(unit, text)
                     found.setdefault(_ANY, []).append(Stored(holder, value, pattern))
-            elif _registers_tensor(call) and (pattern := name_pattern(call.args[0])) != _EVERY:
+            elif _registers(call):
                 assert isinstance(call.func, ast.Attribute)
+                pattern = name_pattern(call.args[0])
                 holder = _names(kinds.get(id(call.func.value), UNKNOWN))
-                found.setdefault(_ANY, []).append(Stored(holder, TENSOR, pattern))
+                is_tensor = call.func.attr in _REGISTERING_TENSORS
+                part = call.args[1] if len(call.args) > 1 and not is_tensor else None
+                value = indirect(kinds.get(id(part), UNKNOWN)) if part is not None else MODULE
+                made = Stored(holder, TENSOR if is_tensor else value, pattern)
+                found.setdefault(_MADE, []).append(made)
+                if is_tensor and pattern != EVERY:
+                    found.setdefault(_ANY, []).append(made)
         before = self._names.get(unit, frozenset())
         self._names[unit] = frozenset(found)
         for name in (*found, *(before - found.keys())):
@@ -322,7 +330,7 @@ class Classes:
         """Return a pattern of the texts that a name may be, by all that binds it."""
         given: Sequence[ast.expr | None] = ()
         if isinstance(name, ast.Name) and not isinstance(unit, str):
-            given = list(_bound_to(unit, name.id))
+            given = list(bound_to(unit, name.id))
         elif isinstance(name, ast.Attribute):
             given = self._constants(name.attr)
         elif isinstance(name, ast.Call) and getattr(name.func, "id", "") == "getattr":
@@ -335,7 +343,7 @@ class Classes:
         else:
             return name_pattern(name)
         if not given or depth == 0 or None in given:
-            return _EVERY
+            return EVERY
         return "|".join(sorted({self._texts(unit, g, depth - 1) for g in given if g is not None}))
 
     def _constants(self, name: str) -> Sequence[ast.expr | None]:
@@ -418,6 +426,35 @@ class Classes:
         family = {c.key for c in self.world.summaries.graph.family(self.world.program.classes[key])}
         return tuple(s for s in some if any(a.name in family for a in s.holder))
 
+    def named_by(self, key: str, pattern: str) -> tuple[tuple[str, ...], Kind]:
+        """Return the members of an instance that fit a pattern of names, and what else is stored
+        under such a name; unknown where more than the project tells may have one."""
+        owner = self.world.program.classes[key]
+        above: tuple[Class, ...] = self.world._ask(("above", key), tuple)
+        family = (owner, *self.world.summaries.graph.derived(owner), *above)
+        bases = self.world.torch_bases(key)
+        torch_names = [n for b in bases for n in self.world.table.torch.members(b)]
+        if (
+            not beginning(pattern)
+            or not self._is_whole(above, owner)
+            or not set(bases) <= {"torch.nn.Module"}
+            or any("__getattr__" in c.methods for c in family)
+            or any(re.fullmatch(pattern, n) for n in torch_names)
+        ):
+            return (), UNKNOWN
+        bound = {n for c in family for n in (*c.methods, *c.stores, *self.world.body(c))}
+        for method in (m for c in family for m in self._registering.get(id(c), ())):
+            inside = (method, *self.world.index.nested(method))
+            bound.update(n for f in inside for n in self.world.found(f).stores)
+        outside = (self.world.index.stored_attributes | self._set_by_name) - bound
+        fitting = {n for n in bound if re.fullmatch(pattern, n)}
+        fitting |= {n for n in outside if re.fullmatch(pattern, n) and self._put_outside(owner, n)}
+        keys = {c.key for c in family}
+        stored = [s for n in (_ANY, _MADE) for s in self._read_outside(n)]
+        stored = [s for s in stored if any(a.name in keys for a in s.holder)]
+        loose = [s.value for s in stored if may_meet(s.pattern, pattern)]
+        return tuple(sorted(fitting)), join(*loose)
+
     def _read_outside(self, name: str) -> tuple[Stored, ...]:
         return self.world._ask(("outside", name), tuple)
 
@@ -435,7 +472,7 @@ class Classes:
             for _, c, _ in calls.get("setattr", ())
         )
         made = (c for n in _REGISTERING_TENSORS for _, c, _ in calls.get(n, ()))
-        return by_text or any(map(_registers_tensor, made))
+        return by_text or any(map(_registers, made))
 
     def put_on_classes(self, name: str) -> Kind:
         """Return what an attribute is bound to on classes, or their objects, that are known."""
@@ -547,52 +584,8 @@ def _stores_of(file: File, name: str) -> Iterator[ast.expr | None]:
         yield value
 
 
-def _registers_tensor(call: ast.Call) -> bool:
+def _registers(call: ast.Call) -> bool:
     """``m.register_buffer(f"mask_{i}", x)``: the name is not written out."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     text = call.args[0] if call.args else None
-    return name in _REGISTERING_TENSORS and text is not None and not isinstance(text, ast.Constant)
-
-
-def _bound_to(function: Function, name: str) -> Iterator[ast.expr | None]:
-    """Yield what a function binds a name to; None for what is not written out."""
-    known = 0
-    for node in function.nodes:
-        values: Iterable[ast.expr | None] = ()
-        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == name for t in node.targets):
-            values = (node.value,)
-        elif isinstance(node, ast.For) and getattr(node.target, "id", "") == name:
-            some = [node.iter]
-            if isinstance(node.iter, ast.Name) and node.iter.id != name:
-                some = [v or node.iter for v in _bound_to(function, node.iter.id)] or some
-            lists = all(isinstance(v, (ast.List, ast.Tuple)) for v in some)
-            values = [e for v in some for e in getattr(v, "elts", ())] if lists else (None,)
-        else:
-            continue
-        known += 1
-        yield from values
-    stores = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == name]
-    if known != sum(isinstance(n.ctx, ast.Store) for n in stores) or any(
-        p.arg == name for p in all_parameters(function.node.args)
-    ):
-        yield None
-
-
-def member_name(node: ast.expr) -> str | None:
-    """Return a pattern of the names of the attribute that is read; None for what reads none."""
-    if isinstance(node, ast.Attribute):
-        return re.escape(node.attr)
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
-        return name_pattern(node.args[1]) if len(node.args) > 1 else None
-    return None
-
-
-def name_pattern(name: ast.expr) -> str:
-    """Return a pattern of the texts that an expression may give: ``f"layer{i}"``."""
-    if isinstance(name, ast.Constant):
-        return re.escape(str(name.value))
-    if isinstance(name, ast.JoinedStr):
-        return "".join(name_pattern(v) for v in name.values)
-    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
-        return name_pattern(name.left) + name_pattern(name.right)
-    return _EVERY
+    return name in _REGISTERING and text is not None and not isinstance(text, ast.Constant)

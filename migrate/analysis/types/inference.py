@@ -504,6 +504,10 @@ class Inference(Told):
         """``instance.name`` for an instance of a class of the project."""
         return self.kind_of("member", key, name)
 
+    def named_by(self, key: str, pattern: str) -> tuple[tuple[str, ...], Kind]:
+        """Return the members of an instance that fit a pattern, and what else may be meant."""
+        return self._classes.named_by(key, pattern)
+
     def likely(self, atom: Atom, name: str) -> tuple[Kind, str]:
         """What a member must be of which nothing is known, and the assumption in it."""
         return self._classes.likely(atom, name)
