@@ -144,7 +144,13 @@ def counted(work: Callable[[], object]) -> int:
 
 def for_a_line(files: int) -> float:
     """The lines that run to convert one line of so many files."""
-    texts = {f"net_{n}.py": FILE.format(n=n, other=(n + 1) % files) for n in range(files)}
+    return for_a_line_of({
+        f"net_{n}.py": FILE.format(n=n, other=(n + 1) % files) for n in range(files)
+    })  # fmt: skip
+
+
+def for_a_line_of(texts: dict[str, str]) -> float:
+    """The lines that run to convert one line of some files."""
     sources = {path: read(path, text.encode()) for path, text in texts.items()}
     options = Options("portable", "module", "from _h import")
 
@@ -168,6 +174,21 @@ def test_the_work_for_a_line_is_bounded() -> None:
 def test_the_work_for_a_line_does_not_grow_with_the_program() -> None:
     # functions that ask each other are walked in a few rounds, more of them in a larger program
     assert for_a_line(24) < 1.2 * for_a_line(6)
+
+
+def layered(width: int) -> str:
+    """Six layers of functions, each of which calls all of the next layer for what they do."""
+    text = "import torch\n\n\ndef f6_0(x: torch.Tensor):\n    x.add_(1)\n    return x\n"
+    for layer in range(5, -1, -1):
+        called = range(1 if layer == 5 else width)
+        calls = "".join(f"    f{layer + 1}_{n}(x)\n" for n in called)
+        for n in range(width):
+            text += f"\n\ndef f{layer}_{n}(x: torch.Tensor):\n{calls}    return x\n"
+    return text
+
+
+def test_the_work_for_a_line_does_not_grow_with_the_ways_to_a_function() -> None:
+    assert for_a_line_of({"f.py": layered(6)}) < 3 * for_a_line_of({"f.py": layered(2)})
 
 
 def test_a_walk_for_every_reference_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

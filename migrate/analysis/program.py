@@ -392,11 +392,19 @@ class Program:
 
         Code that is not seen may import several that only define something.
         """
-        found = {file.path: file for file in self.joined(path)}
-        if any(map(_only_defines, found.values())):
-            for other in filter(_only_defines, self.files.values()):
-                found |= {file.path: file for file in self.joined(other.path)}
-        return tuple(found[one] for one in sorted(found))
+        known: dict[str, tuple[File, ...]] = self.notes.setdefault("in sight", {})
+        if path not in known:
+            found = {file.path: file for file in self.joined(path)}
+            if any(map(_only_defines, found.values())):
+                found |= self._defining
+            known[path] = tuple(found[one] for one in sorted(found))
+        return known[path]
+
+    @cached_property
+    def _defining(self) -> dict[str, File]:
+        """The files that only define something, and those that may run together with one."""
+        paths = [file.path for file in self.files.values() if _only_defines(file)]
+        return {file.path: file for path in paths for file in self.joined(path)}
 
     @cached_property
     def _imports(self) -> dict[str, set[str]]:

@@ -320,8 +320,10 @@ class Calls(Writes):
         if not self.scene.table.rows(f"torch.Tensor.{name}"):
             return False
         program = self.scene.inference.program
+        if not (owners := program.holders.get(name, ())):
+            return True
         near = {file.path for file in program.in_sight(self.scene.file.path)}
-        return not any(owner.path in near for owner in program.holders.get(name, ()))
+        return not any(owner.path in near for owner in owners)
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
         """Return what the result of a torch layer shares; of a Sequential, what each layer shares.

@@ -26,32 +26,45 @@ def in_module_class(scene: Scene, function: Function | None) -> bool:
     return any(owner is not None and scene.is_module_class(owner) for owner in owners)
 
 
-def in_forward(
-    scene: Scene, function: Function, seen: frozenset[str] = frozenset(), steps: int = 6
-) -> bool:
+def in_forward(scene: Scene, function: Function) -> bool:
     """Whether the forward of some Module calls the function: graph mode may compile it."""
-    if function.name in ("forward", "__call__"):
-        return True
-    if function.name == "__init__" or function.key in seen or not steps:
-        return False
-    if function.parent is not None and in_forward(scene, function.parent, seen, steps - 1):
-        return True
-    seen = seen | {function.key}
-    callers = {id(c): c for _, _, c in call_sites(scene, function) if c is not None}
-    return any(in_forward(scene, c, seen, steps - 1) for c in callers.values())
+    known = _in_forward(scene.inference)
+    if function.key not in known:
+        known[function.key] = _is_in_forward(scene, function)
+    return known[function.key]
 
 
-def is_for_effect(scene: Scene, function: Function, seen: frozenset[str] = frozenset()) -> bool:
+@once
+def _in_forward(_inference: Inference) -> dict[str, bool]:
+    return {}  # what was found out of a function, by its key
+
+
+def _is_in_forward(scene: Scene, function: Function, steps: int = 6) -> bool:
+    around, seen = [function], {function.key}
+    for left in range(steps, -1, -1):
+        if any(one.name in ("forward", "__call__") for one in around):
+            return True
+        if not left:
+            break
+        inner = [one for one in around if one.name != "__init__"]
+        found = [one.parent for one in inner]
+        found += [caller for one in inner for _, _, caller in call_sites(scene, one)]
+        outer = {one.key: one for one in found if one is not None and one.key not in seen}
+        around = list(outer.values())
+        seen |= outer.keys()
+    return False
+
+
+def is_for_effect(scene: Scene, function: Function) -> bool:
     """Whether some caller throws the result away, or hands it to one who does."""
-    if function.key in seen:
-        return False
-    for file, call, caller in call_sites(scene, function):
-        statement = file.parents.get(id(call))
-        if isinstance(statement, ast.Expr):
-            return True
-        handed = isinstance(statement, ast.Return) and caller is not None
-        if handed and caller is not None and is_for_effect(scene, caller, seen | {function.key}):
-            return True
+    todo = [function]
+    for one in todo:
+        for file, call, caller in call_sites(scene, one):
+            statement = file.parents.get(id(call))
+            if isinstance(statement, ast.Expr):
+                return True
+            if isinstance(statement, ast.Return) and caller is not None and caller not in todo:
+                todo.append(caller)
     return False
 
 

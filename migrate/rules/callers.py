@@ -82,7 +82,7 @@ def fate(scene: Scene, node: ast.AST, sure: bool = True) -> Fate:
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned
-    problem = lent(scene, function, how, assigned_too, frozenset())
+    problem = lent(scene, function, how, assigned_too)
     if problem is not None:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
@@ -164,7 +164,7 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
         given = dict(one.given.get(key, {}))
         if caller is not None and not name and given:
             given.pop(owner_parameter(caller), None)
-            missed = lent(there, caller, max(given.values()), False, frozenset()) if given else None
+            missed = lent(there, caller, max(given.values()), False) if given else None
             name = missed.by if missed is not None else ""
         if name:
             return name if ":" in name else f"{name} at {file.path}:{call.lineno}"
@@ -202,11 +202,20 @@ def _around(scene: Scene, node: ast.AST) -> Function | None:
 
 
 def lent(
-    scene: Scene, function: Function, how: int, assigned: bool, seen: frozenset[int]
+    scene: Scene,
+    function: Function,
+    how: int,
+    assigned: bool,
+    seen: set[tuple[int, int, bool]] | None = None,
 ) -> Missed | None:
-    """A tensor that a caller lent is changed: whether some caller would miss that."""
-    if id(function) in seen:
+    """A tensor that a caller lent is changed: whether some caller would miss that.
+
+    ``seen``: what was asked on any way to here; each question has one answer.
+    """
+    seen = set() if seen is None else seen
+    if (id(function), how, assigned) in seen:
         return None
+    seen.add((id(function), how, assigned))
     sites = call_sites(scene, function)
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
@@ -230,7 +239,7 @@ def lent(
             continue
         again.pop(owner_parameter(caller), None)
         if again:
-            more = lent(there, caller, max(again.values()), nothing, seen | {id(function)})
+            more = lent(there, caller, max(again.values()), nothing, seen)
             if more is not None:
                 return more
     if sites or nothing or assigned:
