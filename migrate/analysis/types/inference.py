@@ -12,7 +12,7 @@ from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.facts import Facts
 from migrate.analysis.program import Class, File, Function, Program
 from migrate.analysis.summaries import Effects, Summaries
-from migrate.analysis.types import importing, values
+from migrate.analysis.types import importing, kinds, values
 from migrate.analysis.types.annotations import annotated
 from migrate.analysis.types.captured import Captured, captured, is_wraps
 from migrate.analysis.types.classes import Classes
@@ -20,17 +20,7 @@ from migrate.analysis.types.contents import is_plain, received, with_more
 from migrate.analysis.types.elimination import Elimination, Question
 from migrate.analysis.types.fixpoint import Cell, Fixpoint
 from migrate.analysis.types.flow import Flow
-from migrate.analysis.types.kinds import (
-    NONE,
-    NOTHING,
-    STR,
-    UNKNOWN,
-    Atom,
-    Kind,
-    alike,
-    join,
-    without_none,
-)
+from migrate.analysis.types.kinds import NONE, NOTHING, STR, UNKNOWN, Atom, Kind, alike, join
 from migrate.analysis.types.memos import Memo
 from migrate.analysis.types.outcome import NOT_WALKED, Outcome, combined, widened
 from migrate.analysis.types.outside import has_torch
@@ -250,7 +240,7 @@ class Inference(Told):
         """
         shown = {**flow.shown, **flow.evidence}
         for name, proved in self._proofs.get(unit, {}).items():
-            rest = without_none(given.get(name, NOTHING))
+            rest = kinds.without_none(given.get(name, NOTHING))
             if name not in shown and rest and rest == alike(proved, rest):
                 shown[name] = proved
         self._proofs[unit] = shown
