@@ -14,7 +14,7 @@ from migrate.codegen import helper_copy
 from migrate.engine import rewrite
 from migrate.engine.rewrite import Options, Rewritten
 from migrate.mapping import table
-from migrate.records.outcomes import Outcome
+from migrate.records.outcomes import Outcome, announced
 from migrate.syntax.source import read
 
 try:
@@ -103,7 +103,7 @@ def test_is_flagged(case: Case) -> None:
         assert {e.code for e in flagged} == set(case.codes)
         assert {e.line for e in flagged} == set(case.lines)
     for entry in flagged:
-        assert f"# TODO(torch2ms {entry.code}): " in made.data.decode()
+        assert f"# {announced(entry.code)}: " in made.data.decode()
         assert entry.reason
 
 

@@ -57,7 +57,8 @@ def convert(
 ) -> None:
     """Convert PyTorch code to MindSpore. Input files are never written.
 
-    What cannot be converted is flagged in the output (# TODO(torch2ms CODE)) and listed here.
+    What cannot be converted is flagged in the output (# TODO(torch2ms CODE)) and listed here;
+    what is right but for graph mode, which refuses it, is marked apart (# Graph mode (CODE)).
     Folders: not what is hidden, virtual environments, caches, build output, what .gitignore
     names, over 20 MB. OUT/torch2ms.json records what was decided.
 

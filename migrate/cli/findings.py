@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from migrate.analysis.types.recorded import RECORDED
-from migrate.records.outcomes import Outcome
-from migrate.records.result import CHECKED, GRAPH, Entry, FileResult, Record, summed
+from migrate.records.outcomes import GRAPH, Outcome
+from migrate.records.result import CHECKED, Entry, FileResult, Record, summed
 from migrate.workspace.assembly import Conversion
 from migrate.workspace.outputs import Output
 

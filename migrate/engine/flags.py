@@ -29,7 +29,17 @@ from itertools import pairwise
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import added, piece
 from migrate.engine import caught
-from migrate.records.outcomes import Edit, Lines, Outcome, Part, Piece, Refusal, Site, Span
+from migrate.records.outcomes import (
+    Edit,
+    Lines,
+    Outcome,
+    Part,
+    Piece,
+    Refusal,
+    Site,
+    Span,
+    announced,
+)
 from migrate.rules.graph import unbound
 from migrate.rules.inside_text import fitted
 from migrate.rules.members import ASKED
@@ -571,7 +581,7 @@ def _comment(scene: Scene, start: int, marks: Sequence[Mark]) -> Edit:
         refusal = mark.refusal
         tail = f"; {refusal.next_step}" if refusal.next_step else ""
         reason = _one_line(f"{refusal.site.name}: {refusal.reason}{tail}")
-        text = f"# TODO(torch2ms {refusal.code}): {reason}"
+        text = f"# {announced(refusal.code)}: {reason}"
         if text not in lines:
             lines.append(text)
     for mark in marks:

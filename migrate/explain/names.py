@@ -10,7 +10,7 @@ from pathlib import Path
 from migrate.mapping.names import canonical
 from migrate.mapping.row import Row
 from migrate.mapping.table import Table, mappings_folder
-from migrate.records.outcomes import Problem
+from migrate.records.outcomes import Problem, announced
 
 _SPACES = (
     "torch.nn.", "torch.", "torch.nn.functional.", "torch.Tensor.", "torch.optim.",
@@ -171,7 +171,7 @@ def explain_code(code: str, rows: Table) -> Iterator[str]:
     yield f"{flag.code}  {flag.topic}"
     yield f"  means:     {flag.meaning}"
     yield f"  next:      {flag.todo}"
-    yield f"  in output: # TODO(torch2ms {flag.code}): NAME: the reason; the next step"
+    yield f"  in output: # {announced(flag.code)}: NAME: the reason; the next step"
     always = [key for key, values in rows.raw.items() if values.get("flag") == flag.code]
     if always:
         more = f", ... ({len(always)})" if len(always) > _SHOWN else ""

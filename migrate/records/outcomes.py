@@ -9,6 +9,15 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+GRAPH = "GRF"  # the codes of what graph mode alone does not run
+
+
+def announced(code: str) -> str:
+    """Return how the comment of a code begins: a finding about graph mode alone is no work left to
+    do, as PyNative is right there and graph mode refuses the place.
+    """
+    return f"Graph mode ({code})" if code.startswith(GRAPH) else f"TODO(torch2ms {code})"
+
 
 class Outcome(str, Enum):
     """What became of one torch-derived reference; the five add up to the number of sites."""
@@ -189,7 +198,7 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """The text that the TODO comment and the exception carry."""
+        """The text that the comment and the exception carry."""
         tail = f"; {self.next_step}" if self.next_step else ""
         return f"{self.code} {self.site.name}: {self.reason}{tail}"
 

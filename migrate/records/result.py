@@ -9,11 +9,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from migrate import __version__
-from migrate.records.outcomes import Outcome, Verdict, Why
+from migrate.records.outcomes import GRAPH, Outcome, Verdict, Why
 
 SCHEMA_VERSION = 1
 CHECKED = "taken for no Tensor, which is checked when it runs"
-GRAPH = "GRF"  # what graph mode alone does not run
 
 
 class Frozen(BaseModel):

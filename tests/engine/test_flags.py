@@ -14,7 +14,8 @@ import pytest
 from migrate.engine import caught, rewrite
 from migrate.engine.rewrite import Options, Rewritten
 from migrate.mapping import table
-from migrate.records.outcomes import Outcome
+from migrate.records.outcomes import Outcome, announced
+from migrate.records.result import counted
 from migrate.syntax.source import read
 from tests.flag_programs.effects import EFFECTS
 
@@ -70,7 +71,7 @@ def test_every_flag_is_counted_and_its_text_stands_as_a_comment() -> None:
     flagged = [e for e in made.entries if e.outcome is Outcome.FLAGGED]
     assert text.count("# TODO(torch2ms ") >= len({e.line for e in flagged}) - 1  # one try
     for entry in flagged:
-        assert f"# TODO(torch2ms {entry.code}): {entry.name}: {entry.reason}" in text
+        assert f"# {announced(entry.code)}: {entry.name}: {entry.reason}" in text
     for expression in ("torch.nothing(x)", "[torch.nothing(i) for i in range(3)]"):
         assert f"# {expression}\n" in text
     assert "torch" not in {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
@@ -218,3 +219,16 @@ def test_a_flag_on_the_line_of_a_header_stops_where_the_block_moves() -> None:
     code = [line for line in made.splitlines() if not line.lstrip().startswith("#")]
     assert not [line for line in code if ".transpose(" in line]
     assert sum("unconverted('torch2ms API103" in line for line in code) == 2
+
+
+def test_what_graph_mode_alone_refuses_is_marked_apart() -> None:
+    made = converted(
+        "from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+        "        if self.first is None:\n            self.first = x * 2\n"
+        "        return self.first\n"
+    )
+    text = made.data.decode()
+    assert "            # Graph mode (GRF604): self.first: graph mode keeps nothing" in text
+    assert "TODO" not in text
+    ledger = counted(made.entries)
+    assert (ledger.stopping, ledger.graph) == (0, 1)
