@@ -255,10 +255,13 @@ class Renderer:
         found: list[Argument] = []
         gap = False
         positional = [p for p in target.params if p.kind in ("pos", "any")] if target else []
+        spread = self.bound.spread if self.bound is not None else ()
         for index, value in enumerate(node.args):
             if isinstance(value, ast.Starred):
                 found += self._starred(value)
                 continue
+            if isinstance(value, ast.Name) and value.id in spread[1:]:
+                continue  # the first stands for all of them
             slot = positional[index] if index < len(positional) else None
             if self._omitted(value) and slot is not None and self._same_default(value, slot):
                 gap = True

@@ -11,6 +11,7 @@ from migrate.mapping.table import Param, Signature
 # numpy's spellings that torch accepts besides its own
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 NO, MAYBE, YES = 0, 1, 2
+SPREAD = "arguments are passed with *"
 Values = dict[str, ast.expr | tuple[ast.expr, ...]]
 
 
@@ -19,13 +20,15 @@ class BoundCall:
     """The arguments of one call by torch parameter name.
 
     ``values`` holds an expression, or a tuple of them for a variadic parameter; ``order`` the
-    names in the order they were written; ``keywords`` those that were given by keyword.
+    names in the order they were written; ``keywords`` those that were given by keyword; ``spread``
+    those that one ``*args`` at the end stands for: it is the value of each of them.
     """
 
     signature: Signature
     values: Mapping[str, ast.expr | tuple[ast.expr, ...]]
     order: tuple[str, ...]
     keywords: frozenset[str]
+    spread: tuple[str, ...] = ()
 
     def given(self, name: str) -> bool:
         return name in self.values
@@ -59,7 +62,8 @@ def bind(
         if required and param.name not in values:
             return Unbound(f"argument {param.name!r} is missing")
     named = {_spelled(k.arg, by_name) or "" for k in keywords if k.arg}
-    return BoundCall(signature, values, tuple(values), frozenset(named))
+    spread = tuple(name for name, value in values.items() if isinstance(value, ast.Starred))
+    return BoundCall(signature, values, tuple(values), frozenset(named), spread)
 
 
 def _by_place(args: Sequence[ast.expr], signature: Signature) -> Values | Unbound:
@@ -71,9 +75,13 @@ def _by_place(args: Sequence[ast.expr], signature: Signature) -> Values | Unboun
         if index < len(slots) and not (isinstance(arg, ast.Starred)):
             values[slots[index].name] = arg
             continue
+        left = slots[index:]
+        if rest is None and isinstance(arg, ast.Starred):
+            if arg is not args[-1] or not left or any(p.default is not None for p in left):
+                return Unbound(SPREAD, dynamic=True)
+            values |= {p.name: arg for p in left}  # as many as torch wants, or it fails
+            break
         if rest is None:
-            if isinstance(arg, ast.Starred):
-                return Unbound("arguments are passed with *", dynamic=True)
             return Unbound(f"more than {len(slots)} positional arguments")
         values[rest.name] = tuple(args[index:])
         break
@@ -107,7 +115,8 @@ def _by_keyword(
             extra.append(item.value)
             continue
         if name in values:
-            return Unbound(f"argument {name!r} is given twice")
+            unsure = isinstance(values[name], ast.Starred)  # it may hold less
+            return Unbound(f"argument {name!r} is given twice", dynamic=unsure)
         values[name] = item.value
     if spread is not None and extra:
         values[spread.name] = tuple(extra)

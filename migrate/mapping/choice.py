@@ -78,7 +78,7 @@ def choose(
         bound, _ = calls.choose(args, keywords, row.signatures, kinds_of)
         for one in bound:
             admitted = _conditions(row, one, kinds_of) and _refused(row, one, target) is None
-            if admitted and selects(row, one):
+            if admitted and _hands_on(row, one, target) and selects(row, one):
                 return [Chosen(row, one, sure=True)]
     plain = [r for r in rows if r not in special]
     found = _plain(plain, args, keywords, kinds_of, target)
@@ -108,6 +108,9 @@ def _plain(
             continue
         reason = None
         for one in bound:
+            if not _hands_on(row, one, target):
+                why = _better(why, NotChosen("API103", calls.SPREAD, ref=ref, row=row))
+                continue
             sure = _conditions(row, one, kinds_of)
             reason = _refused(row, one, target) if sure and not row.flag else None
             if sure and reason is None:
@@ -197,6 +200,18 @@ def _conditions(row: Row, bound: BoundCall, kinds_of: Callable[[ast.expr], froze
             return calls.NO
         mark = calls.MAYBE
     return mark
+
+
+def _hands_on(row: Row, bound: BoundCall, target: str) -> bool:
+    """Whether the target takes in torch's order, and last, what ``*args`` stands for."""
+    if not bound.spread:
+        return True
+    text = row.mint if target == "mint" and row.mint else row.to
+    template = parse(text) if text else None
+    if row.rule or not isinstance(template, ast.Call) or template.keywords:
+        return False
+    last = tuple(getattr(a, "id", "") for a in template.args[-len(bound.spread) :])
+    return last == bound.spread
 
 
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:
