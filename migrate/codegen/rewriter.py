@@ -355,7 +355,8 @@ class Rewriter(Composing):
             self._fail(edit.site.span.start, f"no statements: {text}")
             return []
         found = filled_lines(template, puts)
-        self._is_from(found[0], edit.site.span)
+        if found:  # a statement that goes leaves nothing where it is put
+            self._is_from(found[0], edit.site.span)
         return found
 
     def _parsed(self, edit: Edit, text: str, puts: Puts, indent: str) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from migrate.rules import shared_storage
 from migrate.rules.graph import flags as graph_flags
 from migrate.rules.inside_text import beside
 from migrate.rules.registry import Registered, Registry, Stage, claimed
-from migrate.sites.references import Form, Reference, find
+from migrate.sites.references import Form, Reference, find, in_place
 from migrate.sites.scene import Scene
 
 
@@ -28,12 +29,17 @@ class Plan:
     stopped: tuple[tuple[Refusal, Reference], ...] = ()
 
 
+def _changing(scene: Scene, node: ast.AST) -> str:
+    name = in_place(scene, node) if isinstance(node, ast.Call) else ""
+    return name or "torch.Tensor.__iadd__"
+
+
 def everything(scene: Scene) -> list[Reference]:
     """What comes from torch, and what graph mode will not compile, in the order of the text."""
     found = [*find(scene), *graph_flags.references(scene)]
     known = {id(r.node) for r in found}
     found += [
-        Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)
+        Reference(node, _changing(scene, node), Form.INPLACE)
         for node in shared_storage.unsure(scene)
         if id(node) not in known
     ]

@@ -21,6 +21,7 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.analysis.types.kinds import Atom, is_all, ordered
+from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
 from migrate.rules.alias_values import MODULE_ONLY, Back, Path, Summary
 from migrate.rules.alias_writes import Writes
@@ -266,6 +267,9 @@ class Calls(Writes):
             owner = self.holders(node.func) if atom.kind in ("Module", "Object") else receiver
             results = [self._project(f, node, owner, args, named, bound) for f in functions]
             return NO_REFS.union(*results)
+        if atom.name in CALLERS and node.args and (own := self._closures(node.args[0])):
+            results = [self._project(f, node, NO_REFS, args[1:], {}, False) for f in own]
+            return NO_REFS.union(*results)
         if atom.name == UNPADDING and transposes(node):
             self._changed(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
@@ -311,6 +315,13 @@ class Calls(Writes):
             return viewed | self._unknown(node, handed)
         given = handed | receiver if maybe and not self._makes_anew(node.func) else handed
         return self._unknown(node, given)
+
+    def _closures(self, node: ast.expr) -> list[Function]:
+        """Return the functions of the program that an expression is, where it can be no other."""
+        atoms = self.scene.kind(node)
+        found = [functions_of(self.scene.inference, atom) for atom in ordered(atoms)]
+        known = is_all(atoms, "function") and all(found)
+        return [function for some in found for function in some] if known else []
 
     def _makes_anew(self, func: ast.expr) -> bool:
         """Return whether a method is torch's, returns a new tensor, and no class of the program has

@@ -290,7 +290,7 @@ class Values:
         if self._tensor(node.value):
             refs = self.value(node.value)
             self.value(node.slice)
-            if not _copies(node.slice):
+            if not self._copies(node.slice):
                 return made_as(refs, VIEW)
             made = self.made(node)
             for ref in made:  # MindSpore sets an element of it in what was indexed as well
@@ -307,6 +307,19 @@ class Values:
             refs |= made_as(holders, VIEW if getattr(node.value, "attr", "") == "data" else SAME)
         self.read(ast.unparse(node.value), refs)
         return refs
+
+    def _copies(self, index: ast.expr) -> bool:
+        """Return whether an index surely copies: a list of numbers, alone or beside others, or a
+        mask by comparison.
+        """
+        if isinstance(index, ast.Tuple):
+            kinds = (self.scene.kind(part) for part in index.elts)
+            return any(is_all(kind, "list") for kind in kinds)
+        if isinstance(index, (ast.Compare, ast.List)):
+            return True
+        kind = self.scene.kind(index)  # with slices in it a list stands for a tuple
+        items = [item for atom in kind for item in atom.items]
+        return is_all(kind, "list") and bool(items) and all(is_all(i, "int") for i in items)
 
     def elements(self, holders: Refs) -> Refs:
         """Return the elements that iteration yields; a view of a tensor yields views of it.
@@ -332,12 +345,10 @@ class Values:
         return NO_REFS
 
     def _container(self, node: ast.expr, parts: Iterable[ast.expr | None]) -> Refs:
-        found = []
-        for part in parts:
-            if isinstance(part, ast.Starred):
-                found.append(self.elements(self.value(part.value)))
-            elif part is not None:
-                found.append(self.value(part))
+        return self.displayed(node, [self.value(part) for part in parts if part is not None])
+
+    def displayed(self, node: ast.expr, found: Iterable[Refs]) -> Refs:
+        """Return a container that is written out, of what its parts hold."""
         made = self.made(node)
         self.state.put(made, ELEMENTS, NO_REFS.union(*found))  # none is known of an empty one, too
         return made
@@ -466,8 +477,3 @@ def key_of(index: ast.expr) -> str:
     """Return the name of a dict's entry: entries with different names are distinct."""
     text = index.value if isinstance(index, ast.Constant) else None
     return f"['{text}']" if isinstance(text, str) else ""
-
-
-def _copies(index: ast.expr) -> bool:
-    """An index that surely copies: a list of numbers, or a mask by comparison."""
-    return isinstance(index, (ast.Compare, ast.List))

@@ -514,17 +514,20 @@ class _Walk(Calls, Forward[State]):
     def _Return(self, item: ast.Return) -> None:
         if item.value is None:
             return
-        refs = self.value(item.value)
-        self.found.returned |= self._given(refs)
-        shown = isinstance(item.value, (ast.Tuple, ast.List))
-        elts = [e for e in getattr(item.value, "elts", ()) if not isinstance(e, ast.Starred)]
-        parts = [self.state.reach(self.value(e)) for e in elts] if shown else []
+        if not isinstance(item.value, (ast.Tuple, ast.List)):
+            refs = self.value(item.value)
+            self.found.returned |= self._given(refs)
+            if not self._tensor(item.value):
+                self.found.tied |= any(r.region[0] != "param" for r in refs)
+            self._returns([])
+            return
+        each = [self.value(e) for e in item.value.elts]  # once: one of them may write
+        self.found.returned |= self._given(self.displayed(item.value, each))
+        single = [not isinstance(e, ast.Starred) for e in item.value.elts]
+        parts = [self.state.reach(r) for r, alone in zip(each, single, strict=True) if alone]
         regions = [{r.region for r in part} for part in parts]
-        if shown:
-            self.found.tied |= sum(map(len, regions)) != len(set().union(*regions))
-        elif not self._tensor(item.value):
-            self.found.tied |= any(r.region[0] != "param" for r in refs)
-        self._returns(parts if len(parts) == len(getattr(item.value, "elts", ())) else [])
+        self.found.tied |= sum(map(len, regions)) != len(set().union(*regions))
+        self._returns(parts if all(single) else [])
 
     def _given(self, refs: Refs) -> Refs:
         """Return the result of a function: for ``self`` the object, whose members the caller

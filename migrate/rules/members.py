@@ -14,7 +14,7 @@ from migrate.codegen.substitution import Renderer, inside, piece, shown
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
 from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
@@ -49,7 +49,12 @@ def asked_gradient(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refu
         return Edit(
             site, Outcome.CONVERTED, ("False",), REQUIRES_GRAD
         )  # so it is, whatever this says
-    if not isinstance(node.ctx, ast.Load) or not _is_activation(scene, node.value):
+    if not isinstance(node.ctx, ast.Load):
+        return None
+    if (asserted := _asserted(scene, node)) is not None:
+        span = scene.source.span(asserted)
+        return Removal(site.at(span), Outcome.CONVERTED, (), REQUIRES_GRAD, note=_ASSERTED)
+    if not _is_activation(scene, node.value):
         return None
     if _chooses_checkpoint(scene, node):
         note = "A checkpoint gives the same numbers and gradients: it is always made."
@@ -61,6 +66,24 @@ def asked_gradient(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refu
         "ask for what is meant: self.training, or a setting of the Cell",
         keep=True,
     )
+
+
+_ASSERTED = (
+    "An assertion that a tensor needs a gradient, or none: no Tensor of MindSpore knows that."
+)
+
+
+def _asserted(scene: Scene, node: ast.Attribute) -> ast.Assert | None:
+    """Return the assertion that is about nothing else: ``assert not target.requires_grad``."""
+    asked = scene.parent(node)
+    if isinstance(asked, ast.Compare) and node is asked.left and len(asked.ops) == 1:
+        asks = isinstance(asked.ops[0], (ast.Is, ast.Eq))
+        told = isinstance(asked.comparators[0], ast.Constant)
+        asked = scene.parent(asked) if asks and told else None
+    elif isinstance(asked, ast.UnaryOp) and isinstance(asked.op, ast.Not):
+        asked = scene.parent(asked)
+    plain = isinstance(node.value, ast.Name)
+    return asked if plain and isinstance(asked, ast.Assert) and node is not asked.msg else None
 
 
 def _is_activation(scene: Scene, node: ast.expr) -> bool:

@@ -37,7 +37,7 @@ from migrate.rules.written import (
     written_by,
 )
 from migrate.sites.buffer_gradients import BUFFER, is_data
-from migrate.sites.references import Form
+from migrate.sites.references import Form, in_place
 from migrate.sites.scene import Scene
 
 NOTHING: frozenset[str] = frozenset()
@@ -58,7 +58,8 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         if missed:
             yield node
     for call in scene.file.of(ast.Call):
-        if written_array(scene, call) is not None and fate(scene, call).missed is not None:
+        array = written_array(scene, call) is not None
+        if (array or _changes_lent(scene, call)) and fate(scene, call).missed is not None:
             yield call
     for place in scene.file.of(ast.Subscript):
         item = scene.parent(place)
@@ -75,6 +76,14 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
             yield place
+
+
+def _changes_lent(scene: Scene, call: ast.Call) -> bool:
+    """Return whether a layer or function in place gets a value without a name of its own, as in
+    ``relu(x.view(-1))``: others may hold its memory.
+    """
+    given = call.args and isinstance(call.args[0], ast.Call)
+    return bool(given and in_place(scene, call)) and written_by(scene, call) is call.args[0]
 
 
 @rewrites()

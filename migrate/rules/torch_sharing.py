@@ -77,7 +77,10 @@ def shares(name: str) -> bool:
 def is_apart(name: str, call: ast.Call) -> bool:
     """Whether what a call gives is new though its name may share: an einsum of several operands,
     which is a product (of one it may be a view), or an array of what was moved or copied before."""
-    operands = [a for a in call.args[1:] if not isinstance(a, (ast.List, ast.Tuple, ast.Starred))]
+    operands = call.args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (ast.List, ast.Tuple)):
+        operands = operands[0].elts  # all of them in one list, as torch had it first
+    operands = [a for a in operands if not isinstance(a, (ast.List, ast.Tuple, ast.Starred))]
     product = name == "torch.einsum" and len(operands) > 1
     return product or (name == "torch.Tensor.numpy" and is_moved(call))
 

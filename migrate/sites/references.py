@@ -317,30 +317,39 @@ def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
     return [Reference(node, "torch.Tensor.__setitem__", Form.INPLACE)]
 
 
+HELD = (ast.Name, ast.Attribute, ast.Subscript)  # what somebody else may read by the same name
+
+
 def _inplace(scene: Scene, node: ast.Call | ast.AugAssign) -> list[Reference]:
     """Code that changes a variable's Tensor: ``x += y``, ``relu(x)`` with ``inplace=True``."""
     if isinstance(node, ast.AugAssign):
         held = node.target.value if isinstance(node.target, ast.Subscript) else node
         tensor = "Tensor" in scene.kind_names(held) | scene.kind_names(node.target)
         return [Reference(node, "torch.Tensor.__iadd__", Form.INPLACE)] if tensor else []
-    if not node.args or not isinstance(node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
+    if not node.args or not isinstance(node.args[0], HELD):
         return []
     asked = unknown_receivers.asking_for_reset(scene, node)
     if asked := asked or module_members.asking_for_part(scene, node):
         return [Reference(node.func, asked, Form.NAME)]
     if setting := late_setting(scene, node):
         return [Reference(node, setting, Form.LATE)]
+    name = in_place(scene, node)
+    return [Reference(node, name, Form.INPLACE)] if name else []
+
+
+def in_place(scene: Scene, node: ast.Call) -> str:
+    """Return the name of a call that changes its first argument by ``inplace=True``; else ""."""
     func = node.func
     forward = isinstance(func, ast.Attribute) and func.attr == "forward"
     layers = scene.kind(func.value) if forward and isinstance(func, ast.Attribute) else frozenset()
     for atom in ordered(scene.kind(func) | layers):
         if atom.kind == "Module" and "inplace" in atom.keys:
-            return [Reference(node, f"{atom.name}.forward", Form.INPLACE)]
+            return f"{atom.name}.forward"
         if atom.kind == "ref" and atom.name.startswith("torch.nn.functional."):
             values = bound_to("inplace", node, scene.table, atom.name)
             if any(isinstance(v, ast.Constant) and v.value is True for v in values):
-                return [Reference(node, f"{atom.name}(inplace=True)", Form.INPLACE)]
-    return []
+                return f"{atom.name}(inplace=True)"
+    return ""
 
 
 # one walk over a file asks every node for what its class may be
