@@ -324,9 +324,7 @@ class Calls(Writes):
         return [function for some in found for function in some] if known else []
 
     def _makes_anew(self, func: ast.expr) -> bool:
-        """Return whether a method is torch's, returns a new tensor, and no class of the program has
-        it.
-        """
+        """Return whether a method is torch's, gives a new tensor, and no class in sight has it."""
         name = func.attr if isinstance(func, ast.Attribute) else ""
         if not self.scene.table.rows(f"torch.Tensor.{name}"):
             return False
