@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.analysis.program import Class, File, Function, Program, method_of
-from migrate.syntax.trees import LEAVES, children
+from migrate.syntax.trees import LEAVES, children, last_name
 
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _INDIRECT = ("forward", "__call__")
@@ -294,7 +294,7 @@ class CallGraph:
     def _bases(self, owner: Class) -> list[Class]:
         found = []
         for base in owner.node.bases:
-            name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+            name = last_name(base)
             known = self.global_name(owner.path, name) if isinstance(base, ast.Name) else None
             if isinstance(known, Class):
                 found.append(known)
@@ -463,7 +463,7 @@ _KEEPING = frozenset(
 def keeps(decorator: ast.expr) -> bool:
     """Return whether a decorator, by its name, leaves a function what it is for its callers."""
     item = decorator.func if isinstance(decorator, ast.Call) else decorator
-    last = item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "")
+    last = last_name(item)
     return last in _KEEPING
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.syntax.trees import last_name
+
 
 def head_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
     """Yield the defaults and annotations of a function."""
@@ -39,7 +41,7 @@ def may_swallow(item: ast.withitem) -> bool:
     """Return whether a with item may swallow exceptions, as far as the name of its manager says."""
     manager = item.context_expr
     called = manager.func if isinstance(manager, ast.Call) else manager
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    name = last_name(called)
     return name not in _QUIET and not name.lower().endswith("lock")
 
 

@@ -23,7 +23,7 @@ from migrate.analysis.passing import (
     passed,
 )
 from migrate.analysis.program import File, Function, Program
-from migrate.syntax.trees import FUNCTIONS, all_parameters
+from migrate.syntax.trees import FUNCTIONS, all_parameters, last_name
 
 ANY = "*"  # an attribute whose name is not written out
 Scope = tuple[str, str]  # key of a function, or path of a module; name of the variable
@@ -427,7 +427,7 @@ class Summaries:
     def _library(self, node, targets, written, changed, escaping, unit) -> None:  # type: ignore[no-untyped-def]
         """Note what a call does to its receiver and arguments by the name of what is called."""
         func = node.func
-        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        name = last_name(func)
         if isinstance(func, ast.Attribute) and name in MUTATING:
             changed(func.value, attributes_too=not name.endswith("_"))
         inplace = name.endswith("_") and not name.endswith("__")

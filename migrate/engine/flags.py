@@ -132,7 +132,7 @@ def edits(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> Iterato
         yield from _FORMS[mark.form](scene, mark)
     spans = [scene.source.span(mark.place) for mark in stopping]
     for mark in marks:
-        if mark.form is Form.GUARD and not _inside(scene.source.span(mark.node), spans):
+        if mark.form is Form.GUARD and not scene.source.span(mark.node).lies_in(spans):
             guard = _guard(scene, mark)
             assert isinstance(guard, Guard)  # its text holds one kind of quotes
             yield guard
@@ -148,10 +148,6 @@ def raising(scene: Scene, refused: Sequence[tuple[Refusal, Reference]]) -> froze
     """Return the functions of a file that hold a flag which raises where it is reached."""
     marks = [_mark(scene, refusal, reference.node) for refusal, reference in refused]
     return caught.functions(scene.file, [m.node for m in marks if m.form in _RAISING])
-
-
-def _inside(own: Span, spans: Sequence[Span]) -> bool:
-    return any(s.start <= own.start and own.end <= s.end for s in spans)
 
 
 def _outermost(scene: Scene, marks: Sequence[Mark]) -> Iterator[Mark]:

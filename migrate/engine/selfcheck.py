@@ -96,7 +96,7 @@ def _owns(outer: Edit, span: Span) -> bool:
     Text in none of its pieces is removed on purpose: arguments are dropped.
     """
     pieces = [part.span for part in outer.parts or () if isinstance(part, Piece)]
-    if any(p.start <= span.start and span.end <= p.end for p in pieces):
+    if span.lies_in(pieces):
         return False
     return span == outer.site.span or any(p.start < span.end and span.start < p.end for p in pieces)
 

@@ -74,7 +74,7 @@ def rescued(
 
     ``shown`` are the spans of statements that stand as comments, with their own comments.
     """
-    inside = [c for c in lost if not any(s.start <= c.start and c.end <= s.end for s in shown)]
+    inside = [c for c in lost if not c.lies_in(shown)]
     statements = _statements(scene) if inside else []
     starts = {start for start, _ in statements}
     runs = [e.site.span for e in changes if inside and e.parts and e.site.span.start in starts]

@@ -24,6 +24,7 @@ from migrate.evidence.variants import (
 )
 from migrate.mapping.row import Case, Row
 from migrate.mapping.table import Table
+from migrate.syntax.trees import all_names
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,7 @@ def _inputs(text: str, case: Case) -> tuple[str, ...]:
     every = tuple(f"x{number}" for number in range(len(case.inputs)))
     if not text:
         return every
-    tree = ast.parse(text, mode="eval")
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = all_names(ast.parse(text, mode="eval"))
     return tuple(name for name in every if name in used)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.mapping.table import Table
+from migrate.syntax.trees import all_names
 
 # Raise this when other inputs are generated or results are judged differently: all rows are stale.
 GENERATION = 1
@@ -97,8 +98,7 @@ def _helpers(table: Table, text: str) -> dict[str, str]:
         if name in found or node is None:
             continue
         found[name] = ast.unparse(node)
-        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        waiting += sorted(used & table.helpers.paths.keys())
+        waiting += sorted(all_names(node) & table.helpers.paths.keys())
     return found
 
 

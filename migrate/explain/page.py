@@ -18,7 +18,7 @@ from migrate.mapping.row import Case, Row
 from migrate.mapping.signatures import Param, Signature
 from migrate.mapping.table import Table
 from migrate.mapping.table_lint import torch_arguments
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import all_names, dotted
 from migrate.workspace.project import ConvertedText, convert_text
 
 
@@ -181,7 +181,7 @@ def example(row: Row, case: Case | None, rows: Table) -> Example | None:
 
 def _statement(row: Row, case: Case) -> str:
     call = case.calls[0]
-    used = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    used = all_names(ast.parse(call))
     inputs = [f"x{i}" for i in range(len(case.inputs)) if f"x{i}" in used]
     if not inputs:
         return f"{_NAME} = {call}"

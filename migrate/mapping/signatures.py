@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from migrate.syntax.trees import defaults
+from migrate.syntax.trees import defaults, is_none
 
 FORMAT = 1
 # Other keywords that torch's C functions accept (its numpy compatibility); a test executes each.
@@ -113,18 +113,18 @@ def _result(node: ast.expr | None) -> tuple[str, tuple[str, ...]]:
         types = ", ".join(type_name(keyword.value)[0] for keyword in node.keywords)
         return f"tuple[{types}]", fields
     name, _ = type_name(node)
-    return ("None" if isinstance(node, ast.Constant) and node.value is None else name), ()
+    return ("None" if is_none(node) else name), ()
 
 
 def type_name(node: ast.expr | None) -> tuple[str, bool]:
     """An annotation as (type, None admitted): ``list[int] | None`` is ``("int[]", True)``."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or is_none(node):
         return "", node is not None
     if isinstance(node, ast.Constant):
         return str(node.value), False
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         sides = [node.left, node.right]
-        left = [s for s in sides if not (isinstance(s, ast.Constant) and s.value is None)]
+        left = [s for s in sides if not is_none(s)]
         return (type_name(left[0])[0] if len(left) == 1 else ""), len(left) < len(sides)
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "list":
         return type_name(node.slice)[0] + "[]", False

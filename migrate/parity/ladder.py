@@ -21,6 +21,7 @@ from migrate.parity.weights import Names
 from migrate.parity.worker import WorkerError, WorkerLost
 from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import FileResult, ModelResult, Record, Verification
+from migrate.syntax.trees import all_names
 
 
 def targets_of(
@@ -84,7 +85,7 @@ def _given(
 def _defines(path: Path, build: str) -> bool:
     try:
         tree = ast.parse(path.read_bytes())
-        names = {n.id for n in ast.walk(ast.parse(build, mode="eval")) if isinstance(n, ast.Name)}
+        names = all_names(ast.parse(build, mode="eval"))
     except (SyntaxError, ValueError, OSError):
         return False
     kinds = (ast.ClassDef, ast.FunctionDef)

@@ -27,6 +27,7 @@ from migrate.parity.inner_calls import Codes, codes_of, entry_of, recompiled
 from migrate.parity.messages import Emit, Payload
 from migrate.parity.replay import Job, local_measure, set_mode
 from migrate.records.outcomes import Verdict
+from migrate.syntax.trees import last_name
 
 # torch's name of a setting -> the arguments of MindSpore's Cells that say the same
 SPELLINGS = {
@@ -200,7 +201,7 @@ def _layouts(call: ast.expr) -> Iterator[ast.expr]:
 
 def _name(call: ast.Call) -> str:
     func = call.func
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    name = last_name(func)
     return name.removeprefix("torch_")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -71,6 +72,10 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+    def lies_in(self, spans: Iterable[Span]) -> bool:
+        """Return whether one of some spans holds all of it."""
+        return any(s.start <= self.start and self.end <= s.end for s in spans)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from migrate.evidence import store
 from migrate.mapping.table import Table
 from migrate.records.outcomes import Outcome
 from migrate.records.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
+from migrate.report.markdown import escape
 from migrate.workspace import project
 from migrate.workspace.assembly import Conversion
 
@@ -412,7 +413,7 @@ def _markdown(found: Assessment, every: bool) -> Iterator[str]:
     yield f"{found.lines:,} lines, target {found.target}, torch2mindspore {found.tool_version}."
     yield ""
     yield from _rows(("", ""), [*_summary(found), ("Evidence", _verified(found))])
-    yield from (f"- not read: {_escape(line)}" for line in found.unread)
+    yield from (f"- not read: {escape(line)}" for line in found.unread)
     yield from ("", "## Hard places", "")
     if not found.places:
         yield "Nothing is flagged."
@@ -420,7 +421,7 @@ def _markdown(found: Assessment, every: bool) -> Iterator[str]:
         yield f"### {code} ({places[0].work}, {len(places)})"
         yield ""
         for place in _cut(places, every):
-            yield f"- `{_where(place)}` {_escape(_says(place))}"
+            yield f"- `{_where(place)}` {escape(_says(place))}"
         if len(places) > len(_cut(places, every)):
             yield f"- and {len(places) - _PLACES} more"
         yield ""
@@ -428,7 +429,7 @@ def _markdown(found: Assessment, every: bool) -> Iterator[str]:
     shown = found.apis if every else found.apis[:_APIS]
     yield from _rows(
         ("Name", "Uses", "Flagged", "Evidence", "Becomes"),
-        [(f"`{a.name}`", a.uses, a.ledger.flagged, a.proof, _escape(_becomes(a))) for a in shown],
+        [(f"`{a.name}`", a.uses, a.ledger.flagged, a.proof, escape(_becomes(a))) for a in shown],
     )
     if len(found.apis) > len(shown):
         yield f"\nand {len(found.apis) - len(shown)} more names"
@@ -437,8 +438,3 @@ def _markdown(found: Assessment, every: bool) -> Iterator[str]:
 def _rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     for line in (head, ["---"] * len(head), *rows):
         yield "| " + " | ".join(map(str, line)) + " |"
-
-
-def _escape(text: str) -> str:
-    special = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
-    return " ".join(text.split()).translate(special)

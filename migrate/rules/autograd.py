@@ -44,6 +44,7 @@ from migrate.sites.buffer_gradients import carries, is_data, is_parameter
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import statements
+from migrate.syntax.trees import values_of
 
 _CUT, _CUT_ALL = "mindspore.ops.stop_gradient", "helpers.without_gradient"
 _COLLECTING = frozenset("append extend insert add update appendleft setdefault".split())
@@ -345,7 +346,7 @@ def _cut_returns(scene: Scene, block: ast.AST) -> Iterator[Edit]:
         if isinstance(item, ast.Return) and item.value is not None:
             if is_recorded(scene, item, block):
                 continue
-            values = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
+            values = values_of(item.value)
             for value in values:
                 if not is_all(scene.kind(value), "Tensor"):
                     continue
@@ -395,7 +396,7 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
         elif isinstance(item, (ast.Yield, ast.YieldFrom)):
             held = [item.value] if item.value is not None else []
         elif isinstance(item, ast.Return) and item.value is not None:
-            parts = item.value.elts if isinstance(item.value, ast.Tuple) else [item.value]
+            parts = values_of(item.value)
             held = [p for p in parts if not is_all(scene.kind(p), "Tensor")]
         elif isinstance(item, ast.Call) and _collects(scene, item):
             held = [*item.args, *(k.value for k in item.keywords)]

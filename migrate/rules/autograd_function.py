@@ -24,7 +24,7 @@ from migrate.rules.function_blueprint import (
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.references import APPLY, Form
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_names
+from migrate.syntax.trees import all_names, is_none, values_of
 
 _ONCE = ("torch.autograd.function.once_differentiable", "torch.amp.custom_fwd",
          "torch.amp.custom_bwd", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd",
@@ -186,8 +186,7 @@ def _is_same(statement: ast.stmt, plan: Blueprint) -> bool:
     """The names that it binds are those that bprop has the values under."""
     assert isinstance(statement, ast.Assign)
     target = statement.targets[0]
-    bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-    return set(bound) <= {*plan.saved, *plan.names.values()}
+    return all_names(target) <= {*plan.saved, *plan.names.values()}
 
 
 def _head(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
@@ -270,7 +269,7 @@ def _is_alone(parent: ast.AST | None) -> bool:
 
 def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
     """One value for every input, in a tuple; zeros where torch has None."""
-    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    values = values_of(value)
     parts: Parts = []
     needs: set[str] = set()
     for name, item in zip(plan.inputs, values, strict=False):
@@ -283,7 +282,7 @@ def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
 
 def _gradient(scene: Scene, name: str, item: ast.expr) -> tuple[Parts, set[str]]:
     own = piece(scene.source, item)
-    if isinstance(item, ast.Constant) and item.value is None:
+    if is_none(item):
         text, root = scene.spelling.local("helpers.no_gradient")
         return [f"{text}({name})"], {root}
     kind = scene.kind(item)

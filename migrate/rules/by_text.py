@@ -23,7 +23,7 @@ from migrate.rules.registry import decides
 from migrate.sites.forward_names import renamed
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import FUNCTIONS
+from migrate.syntax.trees import FUNCTIONS, last_name
 
 MAX_CHOICES = 24
 
@@ -66,9 +66,7 @@ def dtype_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit |
     user = scene.parent(call)
     if isinstance(user, ast.Attribute) or (isinstance(user, ast.Call) and user.func is call):
         return None
-    words = [n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in ast.walk(
-        call.args[1]
-    )]  # fmt: skip
+    words = [last_name(n) for n in ast.walk(call.args[1])]
     for around in scene.around(call, ast.stmt):
         words.append((around.arg or "") if isinstance(around, ast.keyword) else "")
     statement = scene.statement(call)

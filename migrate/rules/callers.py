@@ -26,7 +26,7 @@ from migrate.rules.called_from import (
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import Holder, first_argument, target_of
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_parameters
+from migrate.syntax.trees import all_parameters, is_none
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
     if not plain or id(node) in found.assigned or is_unfolded(scene, node):
         return ()
     given = function.defaults.items()
-    left_out = {name for name, d in given if isinstance(d, ast.Constant) and d.value is None}
+    left_out = {name for name, d in given if is_none(d)}
     return tuple(sorted(names)) if names and names <= left_out else ()
 
 

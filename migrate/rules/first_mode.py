@@ -22,7 +22,7 @@ from migrate.rules.mode_dependence import Dependence
 from migrate.rules.registry import rewrites
 from migrate.sites import module_members
 from migrate.sites.scene import Scene, once
-from migrate.syntax.trees import children, dotted, last_name, within
+from migrate.syntax.trees import children, dotted, last_name, targets_of, within
 
 _WRAPPERS = frozenset(
     "DataParallel DistributedDataParallel compile deepcopy copy script convert_sync_batchnorm "
@@ -159,7 +159,7 @@ class Modes:
         same: str = "",
     ) -> Use:
         if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            targets = targets_of(parent)
             if any(t is node or (same and dotted(t) == same) for t in targets):
                 return Use.NOTHING
             found = [self._assigned(file, parent, t, function, depth) for t in targets]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from migrate.analysis.program import Class, Function
-from migrate.syntax.trees import FunctionNode, all_names, last_name
+from migrate.syntax.trees import FunctionNode, all_names, is_none, last_name, values_of
 
 _QUIET = ("mark_non_differentiable",)
 SAVED = ("saved_tensors", "saved_variables")
@@ -274,7 +274,7 @@ def _returned(forward: ast.FunctionDef) -> list[str] | None:
     found: list[list[str]] = []
     for node in own_nodes(forward):
         if isinstance(node, ast.Return) and node.value is not None:
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            values = values_of(node.value)
             found.append([getattr(v, "id", "") for v in values])
     return found[0] if found and all(f == found[0] for f in found) and any(found[0]) else None
 
@@ -357,10 +357,10 @@ def _unsuited(
             continue
         if node.value is None or (not isinstance(node.value, ast.Tuple) and len(inputs) > 1):
             return "backward has to return one value for every input of forward"
-        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        values = values_of(node.value)
         if any(isinstance(v, ast.Starred) for v in values) or len(values) < len(inputs):
             return "backward has to return one value for every input of forward"
-        if not all(_is_none(v) for v in values[len(inputs) :]):
+        if not all(is_none(v) for v in values[len(inputs) :]):
             return "backward returns more gradients than forward has inputs"
     return ""
 
@@ -374,20 +374,16 @@ def _held(
     """The inputs whose name has another value where a gradient of their shape is returned, and
     the name under which bprop holds them from the start."""
     rebound = written.union(*(changed(s) for s in head))
-    taken = {n.id for n in ast.walk(backward) if isinstance(n, ast.Name)} | {*inputs, *rebound}
+    taken = all_names(backward) | {*inputs, *rebound}
     found = {}
     for node in own_nodes(backward):
         if isinstance(node, ast.Return) and node.value is not None:
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            values = values_of(node.value)
             for name, value in zip(inputs, values, strict=False):
-                if name in rebound and (_is_none(value) or isinstance(value, ast.Name)):
+                if name in rebound and (is_none(value) or isinstance(value, ast.Name)):
                     usual = f"{name.rstrip('_')}_given"
                     found[name] = usual if usual not in taken else f"{usual}_"
     return found
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _bound_in(backward: ast.FunctionDef, forward: ast.FunctionDef) -> set[str]:
@@ -419,7 +415,7 @@ def _head(
 ) -> tuple[ast.stmt, ...] | str:
     """The statements of forward that bprop repeats, in order, or why it cannot."""
     chosen = list(wanted)
-    needed = {n.id for s in wanted for n in ast.walk(s) if isinstance(n, ast.Name)} - {ctx}
+    needed = {n for s in wanted for n in all_names(s)} - {ctx}
     last = max((forward.body.index(s) for s in wanted), default=-1)
     for statement in reversed(forward.body[: last + 1]):
         if statement in wanted:

@@ -21,7 +21,7 @@ from migrate.rules.registry import by_row
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import last_name, loaded_names, within
+from migrate.syntax.trees import is_none, last_name, loaded_names, within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
           "allow_unused", "is_grads_batched", "materialize_grads")  # fmt: skip
@@ -410,7 +410,7 @@ def _differentiates(scene: Scene, node: ast.AST) -> bool:
 
 def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.expr | None:
     """Return what the outputs are multiplied with; None for ones."""
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or is_none(node):
         return None
     node = _one(node)
     if _is_ones(scene, node, ast.unparse(found.outputs)):

@@ -17,7 +17,7 @@ from migrate.analysis.types.kinds import Atom, Kind, is_all, ordered
 from migrate.records.outcomes import Refusal, Site
 from migrate.rules.torch_sharing import METADATA, is_view_name, shares
 from migrate.sites.scene import once
-from migrate.syntax.trees import all_names
+from migrate.syntax.trees import all_names, targets_of
 
 REGISTERING = {"register_forward_hook": (1, 2), "register_forward_pre_hook": (1,),
                "register_module_forward_hook": (1, 2),
@@ -164,7 +164,7 @@ def _is_held(inference: Inference, function: Function, node: ast.AST) -> bool:
         else:
             break
     if isinstance(user, (ast.Assign, ast.AnnAssign)):
-        targets = user.targets if isinstance(user, ast.Assign) else [user.target]
+        targets = targets_of(user)
         return any(not isinstance(t, ast.Name) or t.id in function.globals for t in targets)
     if isinstance(user, ast.Call):  # of something that may keep it
         callee = inference.kinds.get(id(user.func), frozenset())

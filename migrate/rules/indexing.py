@@ -25,6 +25,7 @@ from migrate.syntax.lines import (
     ends_line,
     statements,
 )
+from migrate.syntax.trees import is_none
 
 Parts = tuple["str | Piece", ...]
 _SLICE = kind("instance", "slice")
@@ -107,7 +108,7 @@ def _axes_taken(kind: Kind, node: ast.expr) -> int | None:
     """How many axes one part of an index takes; None when its kind does not tell."""
     if isinstance(node, ast.Slice):
         return 1
-    if isinstance(node, ast.Constant) and node.value is None:
+    if is_none(node):
         return 0
     return 1 if is_all(kind, "int") and all(a.kind == "int" for a in kind) else None
 

@@ -28,7 +28,7 @@ from migrate.rules.written import UNPADDING, told_out, told_outs, transposes
 from migrate.sites.module_members import family
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import dotted, is_none
 
 _CLASS_USES = ("isinstance", "issubclass")
 
@@ -128,14 +128,10 @@ def _reference_call(
     scene: Scene, site: Site, call: ast.Call, node: ast.expr, why: NotChosen
 ) -> Edit | Refusal:
     """No row admits the call as it stands: torch's own signature, with the arguments untouched."""
-    refused = [k.arg for k in call.keywords if k.arg in POLICY_REFUSE and not _is_none(k.value)]
+    refused = [k.arg for k in call.keywords if k.arg in POLICY_REFUSE and not is_none(k.value)]
     if why.ref and not (why.flagged or why.impossible or refused):
         return _renamed(scene, site, node, why.ref, why.row)
     return Refusal(site, why.code, why.reason, why.next_step)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _renamed(

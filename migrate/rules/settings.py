@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Refusal
 from migrate.rules.calling import constant_target, removed
+from migrate.rules.graph.scope import foreign
 from migrate.rules.registry import decides, rewrites
 from migrate.sites.late_writes import (
     CHILD,
@@ -79,17 +80,12 @@ def _key(scene: Scene, node: ast.AST) -> ast.Constant | None:
     """The literal name of the variable that an expression reads."""
     found: ast.AST | None = None
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        found = node.slice if _is(scene, node.value, "os.environ") else None
-    elif isinstance(node, ast.Call) and node.args and _is(scene, node.func, *_GETTERS):
+        found = node.slice if foreign(scene, node.value, "os.environ") else None
+    elif isinstance(node, ast.Call) and node.args and foreign(scene, node.func, *_GETTERS):
         found = node.args[0]
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        found = node.left if _is(scene, node.comparators[0], "os.environ") else None
+        found = node.left if foreign(scene, node.comparators[0], "os.environ") else None
     return found if isinstance(found, ast.Constant) else None
-
-
-def _is(scene: Scene, node: ast.AST, *names: str) -> bool:
-    atoms = scene.kind(node)
-    return bool(atoms) and all(a.kind == "foreign" and a.name in names for a in atoms)
 
 
 def _is_set(scene: Scene, name: object) -> bool:

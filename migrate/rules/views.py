@@ -19,7 +19,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
-from migrate.syntax.trees import unpacked, within
+from migrate.syntax.trees import is_none, targets_of, unpacked, values_of, within
 
 Parts = tuple["str | Piece", ...]
 _SIMPLE = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.Slice, ast.Tuple, ast.expr_context,
@@ -75,8 +75,8 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
         simple = is_basic(scene, node.slice) and _is_simple(node.slice)
         if not simple or not is_all(scene.kind(node.value), "Tensor"):
             return None
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(isinstance(p, ast.Constant) and p.value is None for p in parts):
+        parts = values_of(node.slice)
+        if any(is_none(p) for p in parts):
             return _reshaped(scene, node, node.value) if all(map(_is_whole, parts)) else None
         return Step(node, node.value, index=(scene.source.text_of(node.slice),))
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
@@ -243,7 +243,7 @@ def base_of(view: ast.expr) -> str:
 
 def named(scene: Scene, item: ast.Assign | ast.AnnAssign) -> dict[str, ast.expr]:
     """Return the names that an assignment binds to a Tensor with a name, or to a view of one."""
-    targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+    targets = targets_of(item)
     if item.value is None:
         return {}
     if len(targets) == 1 and isinstance(targets[0], ast.Tuple):

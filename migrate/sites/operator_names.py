@@ -9,7 +9,7 @@ from string import Formatter
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.sites.origins import is_complex, is_negative, may_be_complex
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_names, last_name, within
+from migrate.syntax.trees import all_names, last_name, values_of, within
 
 OPERATORS = "torch.Tensor."
 _NUMBERS = frozenset(("Tensor", "int", "float", "bool"))
@@ -33,7 +33,7 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         found.append((node, _binary(scene, node)))
     elif isinstance(node, ast.Subscript):
         unknown = scene.kind_names(node.value) <= {"unknown"} and _tensor(scene, node.slice)
-        places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        places = values_of(node.slice)
         odd = [one for one in places if _tensor(scene, node.value) and _is_odd_index(scene, one)]
         if not isinstance(node.ctx, ast.Load):  # it takes arrays there
             odd = [one for one in odd if _is_range(scene, one)]

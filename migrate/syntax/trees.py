@@ -131,6 +131,21 @@ def stored_names(node: ast.AST) -> set[str]:
     return {n.id for n in within(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Return whether an expression is written ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def targets_of(item: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[ast.expr]:
+    """Return the targets of an assignment."""
+    return item.targets if isinstance(item, ast.Assign) else [item.target]
+
+
+def values_of(node: ast.expr) -> list[ast.expr]:
+    """Return the values of a tuple that is written down; of anything else, itself."""
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
 def all_parameters(arguments: ast.arguments) -> list[ast.arg]:
     """Every parameter: by place, by keyword, then *args and **kwargs."""
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]

@@ -16,7 +16,7 @@ from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
 from migrate.rules.called_from import passed, sites_of
-from migrate.syntax.trees import FUNCTIONS, children, dotted, last_name
+from migrate.syntax.trees import FUNCTIONS, children, dotted, last_name, targets_of
 from migrate.training.effects import filling, uses
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View
@@ -256,7 +256,7 @@ class Search:
             if isinstance(name, ast.Constant):
                 stores[0].setdefault(name.value, []).append((file, function, value.args[2]))
         if not isinstance(item, ast.Expr):
-            for node in (n for t in _targets(item) for n in ast.walk(t)):
+            for node in (n for t in targets_of(item) for n in ast.walk(t)):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     stores[0].setdefault(node.attr, []).extend(new)
         for held in filling(item):
@@ -276,10 +276,6 @@ def _computes_by(view: View, call: ast.Call) -> bool:
         return False
     known = view.torch_names(func) or view.inference.table.kind(f"torch.nn.Module.{func.attr}")
     return not known and view.atoms(func.value) == {"Module"}
-
-
-def _targets(item: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[ast.expr]:
-    return item.targets if isinstance(item, ast.Assign) else [item.target]
 
 
 def _place(file: File, node: ast.expr) -> object:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrate.syntax.trees import all_parameters, children, dotted
+from migrate.syntax.trees import all_names, all_parameters, children, dotted, stored_names
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,11 @@ def uses(node: ast.AST, own: str = "self") -> Iterator[Use]:
 
 def _bound_inside(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        return {
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-        }
+        return {name for g in node.generators for name in all_names(g.target)}
     if isinstance(node, (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)):
         found = {a.arg for a in all_parameters(node.args)}
         if not isinstance(node, ast.Lambda):
-            found |= {
-                n.id
-                for item in node.body
-                for n in ast.walk(item)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
+            found |= {name for item in node.body for name in stored_names(item)}
         return found
     return set()
 

@@ -19,7 +19,7 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import File, Function, Program
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
-from migrate.syntax.trees import children, dotted, last_name, within
+from migrate.syntax.trees import all_names, children, dotted, is_none, last_name, within
 from migrate.training.computed import is_computed
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
@@ -569,8 +569,7 @@ def _module_of(body: Body, subject: ast.expr) -> tuple[str, bool]:
     node, inside = parents.get(id(subject)), subject
     while node is not None and node is not body.graph.unit and not isinstance(node, _DEFINITIONS):
         if isinstance(node, (ast.For, ast.comprehension)):
-            targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
-            if name in targets:
+            if name in all_names(node.target):
                 name = _looped(node.iter)
         elif isinstance(node, ast.If) and any(id(inside) == id(s) for s in node.body):
             whole = whole and _asks_for_none(node.test)
@@ -591,6 +590,5 @@ def _looped(node: ast.expr) -> str:
 def _asks_for_none(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         other = test.comparators[0]
-        none = isinstance(other, ast.Constant) and other.value is None
-        return none and isinstance(test.ops[0], ast.IsNot)
+        return is_none(other) and isinstance(test.ops[0], ast.IsNot)
     return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance"

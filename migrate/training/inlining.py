@@ -17,7 +17,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.sites.scene import once
 from migrate.syntax.lines import above, behind_text, indent_of, moved, shares_line, whole
-from migrate.syntax.trees import dotted, last_name
+from migrate.syntax.trees import all_names, dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.lines import edit
@@ -378,7 +378,7 @@ def _in_place(view: View, function: Function, site: _Call) -> list[Edit] | None:
         passed.bound.append((new[name], value))
     kept = {*own, *new, *passed.texts, *(n for n, _ in passed.bound)}
     ending = [last] if end and last is not None else []
-    read = {n.id for s in (*body, *ending) for n in ast.walk(s) if isinstance(n, ast.Name)}
+    read = {n for s in (*body, *ending) for n in all_names(s)}
     around = {n.id for n in site.caller.of(ast.Name) if isinstance(n, ast.Name)}
     bound = {n for n, _ in passed.bound} | (function.locals - kept)
     if (read - function.locals - kept) & site.caller.locals:

@@ -68,12 +68,12 @@ def _edits(source: Source) -> Iterator[Edit]:
     for block in ast.walk(source.tree):
         if isinstance(block, ast.With) and (asked := _asking(source, block)) is not None:
             span = source.span(asked)
-            if not any(t.start <= span.start and span.end <= t.end for t in taken):
+            if not span.lies_in(taken):
                 yield from _asked_before(source, block, asked)
     for block in ast.walk(source.tree):
         if isinstance(block, ast.With) and _is_cast(block) and (told := _telling(block)):
             span = whole(source, block)
-            inside = any(t.start <= span.start and span.end <= t.end for t in taken)
+            inside = span.lies_in(taken)
             if not inside and not any(shares_line(source, s) for s in block.body):
                 yield from _let_out(source, block, told)
     for block in _without_effect(source):

@@ -15,7 +15,7 @@ from importlib.metadata import Distribution
 from pathlib import Path
 
 from migrate.syntax.source import Source, Unreadable, read
-from migrate.syntax.trees import last_name, within
+from migrate.syntax.trees import all_names, last_name
 
 _UNKNOWN = "unknown"
 _LICENCES = ("License-Expression", "License")
@@ -244,7 +244,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def loaded(node: ast.stmt) -> frozenset[str]:
     """Every variable that a statement names."""
-    return frozenset(n.id for n in within(node) if isinstance(n, ast.Name))
+    return frozenset(all_names(node))
 
 
 def bound_by(node: ast.stmt) -> set[str]:
@@ -260,7 +260,7 @@ def bound_by(node: ast.stmt) -> set[str]:
         targets = node.targets
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For)):
         targets = [node.target]
-    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return {name for target in targets for name in all_names(target)}
 
 
 def _is_for_types(test: ast.expr) -> bool:

@@ -26,6 +26,7 @@ from migrate.analysis.types.kinds import (
     kind,
     sequence,
 )
+from migrate.syntax.trees import values_of
 
 _TORCH = {
     "torch.Tensor": TENSOR,
@@ -104,7 +105,7 @@ def _generic(node: ast.Subscript, kinds: Mapping[int, Kind]) -> Kind:
     head = (
         node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
     )
-    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    inner = values_of(node.slice)
     if head in ("Optional", "Final", "Annotated", "ClassVar"):
         return join(annotated(inner[0], kinds), NONE if head == "Optional" else frozenset())
     if head == "Union":

@@ -34,7 +34,7 @@ from migrate.analysis.types.kinds import (
 )
 from migrate.analysis.types.named import EVERY, beginning, bound_to, may_meet, name_pattern
 from migrate.analysis.types.units import Unit
-from migrate.syntax.trees import children, last_name
+from migrate.syntax.trees import children, last_name, targets_of
 
 if TYPE_CHECKING:
     from migrate.analysis.types.inference import Inference
@@ -362,7 +362,7 @@ class Classes:
             for owner in self.world.program.classes.values()
             for node in owner.node.body
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
-            if any(getattr(t, "id", "") == name for t in _targets(node))
+            if any(getattr(t, "id", "") == name for t in targets_of(node))
         ]
 
     def renewed(self, gone: Collection[Unit]) -> Classes:
@@ -413,7 +413,7 @@ class Classes:
             nodes = [n for m in owner.methods.values() for n in m.nodes]
             stores = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
             made = [s for s in stores if last_name(getattr(s.value, "func", s)) in _TENSORS]
-            names = {t.attr for s in made for t in _targets(s) if isinstance(t, ast.Attribute)}
+            names = {t.attr for s in made for t in targets_of(s) if isinstance(t, ast.Attribute)}
             for call in (n for n in nodes if isinstance(n, ast.Call) and n.args):
                 if last_name(call.func) in _REGISTERING_TENSORS:
                     names.add(str(getattr(call.args[0], "value", "")))
@@ -561,10 +561,6 @@ def _bound_in(body: list[ast.stmt]) -> Iterator[str]:
 def _names(holder: Kind) -> Kind:
     """The alternatives by kind and name alone: what they hold makes no difference to a store."""
     return frozenset(Atom(a.kind, a.name) for a in holder)
-
-
-def _targets(store: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return store.targets if isinstance(store, ast.Assign) else [store.target]
 
 
 def _stores_of(file: File, name: str) -> Iterator[ast.expr | None]:

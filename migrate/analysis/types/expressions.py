@@ -102,21 +102,17 @@ class Evaluator(Calling):
             )
         return fixed_tuple(tuple(map(indirect, kinds)))
 
-    def _List(self, node: ast.List) -> Kind:
+    def _List(self, node: ast.List | ast.Set) -> Kind:
         kinds = [
             element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e) for e in node.elts
         ]
         return self._made(node, sequence("list", indirect(join(*kinds))))
+
+    _Set = _List
 
     def _made(self, node: ast.expr, value: Kind) -> Kind:
         """Return a new container, which the expression makes each time."""
         return contents.made_at(value, id(node))
-
-    def _Set(self, node: ast.Set) -> Kind:
-        kinds = [
-            element(self.kind(e)) if isinstance(e, ast.Starred) else self.kind(e) for e in node.elts
-        ]
-        return self._made(node, sequence("list", indirect(join(*kinds))))
 
     def _Dict(self, node: ast.Dict) -> Kind:
         kinds: list[Kind] = []

@@ -29,6 +29,7 @@ from migrate.analysis.types.kinds import (
     without_none,
 )
 from migrate.analysis.types.units import Unit
+from migrate.syntax.trees import last_name
 
 if TYPE_CHECKING:
     from migrate.analysis.types.inference import Inference
@@ -212,7 +213,7 @@ class Parameters:
         found = set()
         for _, call, _ in self.world.program.calls.get("apply", ()):
             last = call.args[0] if len(call.args) == 1 else None
-            found.add(last.attr if isinstance(last, ast.Attribute) else getattr(last, "id", ""))
+            found.add(last_name(last))
         return frozenset(found)
 
     def _bound_as(self, function: Function) -> str:

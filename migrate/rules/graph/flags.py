@@ -113,7 +113,7 @@ def never_run(scene: Scene, node: ast.AST, name: str) -> Edit | None:
     if not dead or isinstance(node, ast.alias):
         return None
     span = scene.source.span(node)
-    if not any(d.start <= span.start and span.end <= d.end for d in dead):
+    if not span.lies_in(dead):
         return None
     note = "in code that never runs in MindSpore"
     return Edit(scene.site(name, node), Outcome.CONVERTED, None, note=note)

@@ -311,7 +311,7 @@ class Fixed:
 
     def _call(self, node: ast.Call) -> bool:
         func = node.func
-        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        name = last_name(func)
         if name.endswith("_") or any(word in name for word in _DRAWN):
             return False
         kind = self.scene.kind(func)

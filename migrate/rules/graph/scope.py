@@ -278,8 +278,7 @@ def nodes(scene: Scene, *kinds: type[ast.AST]) -> tuple[ast.AST, ...]:
 def _within(scene: Scene, node: ast.AST, spans: tuple[Span, ...]) -> bool:
     if not spans or not isinstance(node, (ast.expr, ast.stmt)):
         return False  # a handler or a pattern has no span of its own
-    own = scene.source.span(node)
-    return any(s.start <= own.start and own.end <= s.end for s in spans)
+    return scene.source.span(node).lies_in(spans)
 
 
 # -- questions about a node ---------------------------------------------------------------------

@@ -23,7 +23,7 @@ from migrate.sites import module_members
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
 from migrate.syntax.lines import begins_line
-from migrate.syntax.trees import last_name, within
+from migrate.syntax.trees import is_none, last_name, within
 
 NOTE = "a local variable now: graph mode keeps no Tensors on self, and no code reads it there"
 _LOOKS_ON = frozenset({"__setattr__", "__getattr__", "__getattribute__", "__delattr__"})
@@ -229,8 +229,7 @@ def is_empty_start(scene: Scene, node: ast.Attribute, function: Function) -> boo
     parent = scene.parent(node)
     empty = isinstance(parent, ast.Assign) and parent.targets == [node]
     value = parent.value if isinstance(parent, ast.Assign) else None
-    nothing = isinstance(value, ast.Constant) and value.value is None
-    return empty and nothing and scene.function(node) is start
+    return empty and is_none(value) and scene.function(node) is start
 
 
 @once

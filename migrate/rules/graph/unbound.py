@@ -18,7 +18,7 @@ from migrate.rules.graph import scope
 from migrate.rules.graph.scope import Rewriting, Text
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
-from migrate.syntax.trees import all_parameters, children, within
+from migrate.syntax.trees import all_parameters, children, loaded_names, within
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -59,10 +59,7 @@ def raising(scene: Scene, statement: ast.stmt, text: str) -> tuple[Text, ...]:
         inner = around  # it may be taken away
         after += scope.statements_after(scene, around)
     known = function.key in scope.compiled(scene.inference) and block is not function.node
-    read = {
-        n.id for s in after for n in ast.walk(s)
-        if known and isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    }  # fmt: skip
+    read = {n for s in after for n in loaded_names(s)} if known else set()
     # a nested function may not say nonlocal for a name that nothing binds
     read |= {n for s in ast.walk(function.node) if isinstance(s, ast.Nonlocal) for n in s.names}
     names = _lost(function.node, statement, read)
