@@ -1,6 +1,5 @@
 # An array and the tensor made of it are one memory, whichever is written.
-#: call written_array()
-#: call kept(2)
+#: script
 import numpy as np
 import torch
 
@@ -28,3 +27,7 @@ def kept(n):
     store.put(0, 3.0)
     store.put(1, 4.0)
     return store.memory.sum(), store.memory * 2
+
+
+for one in (*written_array(), *kept(2)):
+    print(one.tolist())

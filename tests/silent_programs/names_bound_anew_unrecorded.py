@@ -4,7 +4,6 @@
 #: call h(A(3), 2)
 #: call k(A(3))
 #: call parts(A(3), A(3, s=4))
-#: call unpacked(A(3))
 import torch
 
 
@@ -46,9 +45,3 @@ def parts(x, y):
         a = b = x * 3
         x, y = y, x
     return p + q + r, x, y, a * x, b * y
-
-
-def unpacked(x):
-    with torch.no_grad():
-        a, *rest = [x * 2, x + 1]
-    return a * x + rest[0] * x
