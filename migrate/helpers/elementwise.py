@@ -179,8 +179,10 @@ def mvlgamma(input, p):
 
 
 def atan2(input, other):
-    """torch.atan2: its gradient at the origin is zero, where MindSpore's is NaN."""
+    """torch.atan2, of whole numbers too: its gradient at the origin is zero, where MindSpore's is
+    NaN."""
     input, other = paired(input, other)
+    input, other = as_float(input), as_float(other)
     origin = ops.logical_and(input == 0, other == 0)
     beside = ops.atan2(ops.where(origin, ops.ones_like(input), input), other)
     return ops.where(origin, ops.stop_gradient(ops.atan2(input, other)), beside)

@@ -138,7 +138,8 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """torch.nn.functional.normalize: the input over its p-norm along ``dim``, at least ``eps``."""
     if out is not None:
         raise NotImplementedError("torch2ms DEF110 normalize writes into no out=")
-    return input / at_least(vector_norm(input, p, dim, True), eps)
+    length = at_least(vector_norm(input, p, dim, True), eps)
+    return input / length.astype(input.dtype)
 
 
 def at_least(x, low):
@@ -248,6 +249,8 @@ def one_hot(input, num_classes=-1):
     """torch.nn.functional.one_hot as int64; -1 counts the classes (PyNative only)."""
     if num_classes == -1:
         num_classes = int(input.max()) + 1
+    if input.size == 0:
+        return ops.zeros((*input.shape, num_classes), dtype=ms.int64)
     return ops.one_hot(input, num_classes).astype(ms.int64)
 
 

@@ -21,6 +21,13 @@ def legacy_tensor(data, dtype):
     return ops.full(tuple(data), 0, dtype=dtype)
 
 
+def DefaultTensor(*data):
+    """torch.Tensor: a tensor as it is; else the data as float32; numbers are sizes of zeros."""
+    if len(data) == 1 and isinstance(data[0], ms.Tensor):
+        return data[0]
+    return legacy_tensor(data, ms.float32)
+
+
 def FloatTensor(*data):
     """torch.FloatTensor: the data as float32; numbers are sizes, filled with zeros."""
     return legacy_tensor(data, ms.float32)

@@ -405,6 +405,9 @@ class Calls(Writes):
             return self._pairs(node, NO_REFS, held)
         if self.scene.table.kind(name) == "class":
             made = self.made(node)
+            if last.endswith("Tensor") and len(node.args) == 1:  # of a Tensor it is the same memory
+                shared = "Tensor" in self.scene.kind_names(node.args[0])
+                return made | made_as(given, VIEW) if shared else made
             if last in ("Parameter", "Buffer"):
                 self.state.leaves.add(id(node))
                 return made | made_as(frozenset(r for r in given if self._is_known(r)), VIEW)

@@ -210,12 +210,13 @@ def _is_computed_with(scene: Scene, node: ast.expr, dtypes: Dtypes, seen: frozen
 
 def _operand(scene: Scene, call: ast.Call) -> ast.expr | None:
     """Return what a call of such a function of torch computes from."""
-    if call.keywords:
+    if any(k.arg not in ("input", "out") for k in call.keywords):
         return None
     refs = [a for a in scene.kind(call.func) if a.kind == "ref"]
     if refs and len(refs) == len(scene.kind(call.func)):
         torchs = all(a.name.startswith(("torch.", "torch.special.")) for a in refs)
-        return call.args[0] if torchs and len(call.args) == 1 else None
+        given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
+        return given[0] if torchs and len(given) == 1 else None
     if not isinstance(call.func, ast.Attribute) or call.args:
         return None
     held = call.func.value

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from migrate.syntax.trees import dotted
+from migrate.training.effects import blocks
 from migrate.training.marks import Act, Mark, View
 
 
@@ -98,7 +99,8 @@ def _group(
     every = tuple(dict.fromkeys(z for some in zeros.values() for z in some))
     made = Group(tuple(draft.backwards), tuple(draft.between), tuple(draft.steps), every, same)
     if same:
-        late = [o for o, some in zeros.items() if not _clean(found, draft, some)]
+        fresh = _is_only_backward(view, first)
+        late = [o for o, some in zeros.items() if not fresh and not _clean(found, draft, some)]
         order = {id(m): index for index, m in enumerate(found)}
         after = [z for z in every if order[id(first)] < order[id(z)] < order[id(draft.steps[-1])]]
         if after:
@@ -111,6 +113,25 @@ def _group(
     if not alone or others or not every:
         return Unclear(first, reason or "the update is not made under the same conditions")
     return Group(made.backwards, made.between, made.steps, every, False)
+
+
+def _is_only_backward(view: View, mark: Mark) -> bool:
+    """Return whether it runs once, and no other code of the process leaves gradients behind."""
+    if mark.statement not in _run_once(view.file.source.tree.body):
+        return False
+    every = [a for f in view.neighbours for a in f.of(ast.Attribute)]
+    stored = any(a.attr == "grad" and not isinstance(a.ctx, ast.Load) for a in every)
+    return not stored and sum(a.attr == "backward" for a in every) == 1
+
+
+def _run_once(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a module that no loop and no function repeats."""
+    inner = (ast.If, ast.With, ast.Try)
+    found = list(body)
+    for item in body:
+        if isinstance(item, inner):
+            found += [s for block in blocks(item) for s in _run_once(block)]
+    return found
 
 
 def _odd(draft: _Draft) -> str:

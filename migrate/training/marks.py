@@ -23,7 +23,7 @@ CLIP_NORM = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
 CLIP_VALUE = ("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_value")
 
 
-_PARAMETERS = {"torch2ms.leaf", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
+PARAMETERS = {"torch2ms.leaf", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 
 
 class Act(Enum):
@@ -135,7 +135,7 @@ class View:
         found: dict[str, set[int]] = {}
         for item in self.file.of(ast.Assign):
             value = item.value
-            if isinstance(value, ast.Call) and self.torch_names(value.func) & _PARAMETERS:
+            if isinstance(value, ast.Call) and self.torch_names(value.func) & PARAMETERS:
                 for target in item.targets:
                     found.setdefault(dotted(target), set()).add(id(value))
         found.pop("", None)

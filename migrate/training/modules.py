@@ -11,7 +11,7 @@ from migrate.analysis.types.kinds import holds_no_tensor, without_none
 from migrate.rules.stopped import asks_device
 from migrate.syntax.trees import dotted, last_name
 from migrate.training.effects import filling, uses
-from migrate.training.marks import View
+from migrate.training.marks import PARAMETERS, View
 
 QUIET = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
 AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")
@@ -238,6 +238,23 @@ def quiet(view: View, item: ast.stmt) -> bool:
     if differentiates(view, item):
         return True  # its graph is used up
     return isinstance(item, ast.With) and _is_call_of(view, item.items[0].context_expr, QUIET)
+
+
+def builds_optimizer(view: View, item: ast.stmt) -> bool:
+    """Return whether a statement binds an optimizer or a schedule: it computes nothing."""
+    value = item.value if isinstance(item, ast.Assign) else None
+    names = view.torch_names(value.func) if isinstance(value, ast.Call) else set()
+    return bool(names) and all(n.startswith("torch.optim.") for n in names)
+
+
+def gives_weight(view: View, item: ast.stmt) -> bool:
+    """Return whether a statement gives a Module a weight that functions of torch make."""
+    value = item.value if isinstance(item, ast.Assign) else None
+    if not isinstance(value, ast.Call) or not view.torch_names(value.func):
+        return False
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+    made = view.torch_names(value.func) <= PARAMETERS
+    return made and all(view.torch_names(call.func) for call in calls)
 
 
 def removed(view: View, context: ast.expr) -> bool:

@@ -58,7 +58,15 @@ def place(
         return Place(cell, f"self.{variable}", end, indent, True, class_at)
     indent = indent_of(view.file.source, first)
     made_at = above(view.file.source, first)
-    return Place(cell, variable, made_at, indent, False, class_at, bool(names.late))
+    late = bool(names.late) or (names.loop is None and _built_inside(region))
+    return Place(cell, variable, made_at, indent, False, class_at, late)
+
+
+def _built_inside(region: Region) -> bool:
+    """Return whether its optimizer is built behind the first statement that gives way."""
+    block = region.block
+    between = block[block.index(_first(region)) : region.last]
+    return bool(binds(between) & set(region.group.optimizers))
 
 
 def _first(region: Region) -> ast.stmt:

@@ -23,7 +23,7 @@ from migrate.training.detached import constant_items, is_constant, on_host
 from migrate.training.effects import Use, binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View, block_of
-from migrate.training.modules import kept, models, quiet
+from migrate.training.modules import builds_optimizer, gives_weight, kept, models, quiet
 
 _DRAWING = {"bernoulli", "rand_like", "randn_like", "randn", "rand", "normal_", "gumbel_softmax"}
 
@@ -34,8 +34,8 @@ def before_update(
     """Results of an earlier step come in as constants: no weight updated here may be behind."""
     origins: dict[str, set[str]] = {}
     for item in items:
-        cut = is_constant(view, item, own)
-        made = quiet(view, item) or _makes_module(view, item, own)
+        cut = is_constant(view, item, own) or builds_optimizer(view, item)
+        made = quiet(view, item) or _makes_module(view, item, own) or gives_weight(view, item)
         found = set() if made or cut else models(view, [item], own)
         for name in reads([item], own) if not cut else ():
             found |= origins.get(name, set())
@@ -397,7 +397,8 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
     found: set[int] = set()
     left, ran = kept(view), False
     for item in items:
-        cut = by_hand and _cuts_off(item)
+        cut = builds_optimizer(view, item) or (by_hand and _cuts_off(item))
+        cut |= not ran and gives_weight(view, item)
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
         from_model &= not _makes_module(view, item, own)
         ran |= from_model
