@@ -271,7 +271,7 @@ class Calls(Writes):
             results = [self._project(f, node, NO_REFS, args[1:], {}, False) for f in own]
             return NO_REFS.union(*results)
         if atom.name == UNPADDING and transposes(node):
-            self._changed(node, args[0] if args else handed, [], False)
+            self.change_given(node, args[0] if args else handed, [], False)
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             if atom.name.rpartition(".")[2] in FIRST_ALONE:
                 handed = args[0] if args else named.get("input", NO_REFS)
@@ -284,7 +284,7 @@ class Calls(Writes):
             return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
             if atom.name == SEQUENCE and "inplace" in atom.keys:
-                self._changed(node, handed, [], False)
+                self.change_given(node, handed, [], False)
                 return made_as(handed, VIEW) | self.made(node)
             return self._layers(atom, node, args, named) | self.made(node)
         if atom.kind == "builtin":
@@ -517,7 +517,9 @@ class Calls(Writes):
             if name in summary.items:
                 passed[name] = self.with_linked(passed.get(name, NO_REFS))
             others = [r for n, r in passed.items() if n != name]
-            self._changed(node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns)
+            self.change_given(
+                node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns
+            )
 
     def _outside(self, function: Function, name: str) -> Refs:
         """Return what a variable around a function holds."""
@@ -590,25 +592,3 @@ class Calls(Writes):
             self.state.put(self._at(path, passed, {}), name, refs, anew=anew)
         if summary.back.added:
             self.found.added.add(id(node))
-
-    def _at(self, path: Path, passed: dict[str, Refs], known: dict[Path, Refs]) -> Refs:
-        """Return what a path from an argument holds; ``known``: what its beginnings hold."""
-        if path not in known:
-            above = self._at(path[:-1], passed, known) if len(path) > 1 else NO_REFS
-            refs = self.state.get(above, path[-1]) if above else NO_REFS
-            known[path] = refs if len(path) > 1 else passed.get(path[0], NO_REFS)
-        return known[path]
-
-    def _changed(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
-        """A callee changes an argument; what an unknown function may hand on is not meant."""
-        refs = frozenset(r for r in refs if r.how < MAYBE)
-        hit = regions(refs)
-        if any(hit & regions(other) for other in others):
-            self.found.seen.setdefault(id(node), "another argument")
-        self.note_given(node, refs)
-        if assigns and any(r.how == VIEW for r in refs):  # MindSpore cannot assign to a view
-            self.found.lent.add(id(node))
-        for name, seen in self.flight:
-            if hit & regions(self.state.reach(seen)):
-                self.found.seen.setdefault(id(node), name)
-        self.state.write(refs, id(node), assigns)

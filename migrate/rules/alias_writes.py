@@ -321,6 +321,30 @@ class Writes(Values):
             kept = {r._replace(stale=0) if r.stale == key and not r.how else r for r in held}
             self.state.inside[place] = frozenset(kept | new)
 
+    def _at(
+        self, path: tuple[str, ...], passed: dict[str, Refs], known: dict[tuple[str, ...], Refs]
+    ) -> Refs:
+        """Return what a path from an argument holds; ``known``: what its beginnings hold."""
+        if path not in known:
+            above = self._at(path[:-1], passed, known) if len(path) > 1 else NO_REFS
+            refs = self.state.get(above, path[-1]) if above else NO_REFS
+            known[path] = refs if len(path) > 1 else passed.get(path[0], NO_REFS)
+        return known[path]
+
+    def change_given(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
+        """Note that a callee changes an argument; not what an unknown function may hand on."""
+        refs = frozenset(r for r in refs if r.how < MAYBE)
+        hit = regions(refs)
+        if any(hit & regions(other) for other in others):
+            self.found.seen.setdefault(id(node), "another argument")
+        self.note_given(node, refs)
+        if assigns and any(r.how == VIEW for r in refs):  # MindSpore cannot assign to a view
+            self.found.lent.add(id(node))
+        for name, seen in self.flight:
+            if hit & regions(self.state.reach(seen)):
+                self.found.seen.setdefault(id(node), name)
+        self.state.write(refs, id(node), assigns)
+
 
 def through_data(scene: Scene, expr: ast.expr) -> bool:
     """``h.data``, ``h.data[i]``, ``h.data.mul_(2)``: no gradient comes along in torch either."""

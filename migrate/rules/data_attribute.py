@@ -10,11 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from migrate.analysis.passing import arguments
 from migrate.analysis.program import Function
-from migrate.analysis.summaries import ANY, MUTATING
 from migrate.analysis.types.kinds import is_all
 from migrate.analysis.types.named import member_name
 from migrate.codegen.substitution import piece
@@ -27,8 +24,9 @@ from migrate.rules.called_from import (
     passed,
     scene_of,
 )
+from migrate.rules.kept_memory import is_lent, may_be_weight, names_of, stores_data
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import METADATA, shares
+from migrate.rules.torch_sharing import METADATA
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
 from migrate.sites.scene import Scene
@@ -241,7 +239,7 @@ def _name_computes(
     if any(_computes(scene, a.value, function) for a in bound if not _through(a, name)):
         return True
     for loop, target in _loops(scene, function):
-        if any(n.id == name.id for n in _names(target)):
+        if any(n.id == name.id for n in names_of(target)):
             return _computes(scene, loop, function)
     if bound or function is None:
         return False
@@ -307,16 +305,12 @@ def _computes(scene: Scene, value: ast.expr, function: Function | None) -> bool:
     return carries(scene, value, inside, frozenset())
 
 
-def _names(target: ast.expr) -> list[ast.Name]:
-    return [n for n in ast.walk(target) if isinstance(n, ast.Name)]
-
-
 def _from_state(value: ast.DictComp | ast.ListComp) -> bool:
     """Return whether a comprehension is made of a ``state_dict()`` alone, which has no gradient."""
     made = value.value if isinstance(value, ast.DictComp) else value.elt
     clause = value.generators[0]
-    bound = {n.id for n in _names(clause.target)}
-    used = {n.id for n in _names(made)}
+    bound = {n.id for n in names_of(clause.target)}
+    used = {n.id for n in names_of(made)}
     calls = (n.func for n in ast.walk(clause.iter) if isinstance(n, ast.Call))
     held = any(isinstance(f, ast.Attribute) and f.attr == "state_dict" for f in calls)
     return held and used <= bound and len(value.generators) == 1
@@ -414,7 +408,7 @@ def _kept(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | Non
         parts = (Piece(place.span), ".copy()")
         return Edit(place, Outcome.CONVERTED, parts, KEY)
     made = isinstance(node.value, ast.Call) or last_name(node.value) == "grad"
-    lends = not made and _is_lent(scene, node)
+    lends = not made and is_lent(scene, node)
     return _bound_anew(site, name) if lends else None
 
 
@@ -422,192 +416,10 @@ def lent(scene: Scene, site: Site, call: ast.Call, name: str) -> Refusal | None:
     """Refuse what a method gives of weights and is kept while the memory of one is bound anew."""
     held = call.func.value if isinstance(call.func, ast.Attribute) else call
     if name != "torch.nn.Module.state_dict" and not (
-        name == "torch.Tensor.detach" and _may_be_weight(scene, held)
+        name == "torch.Tensor.detach" and may_be_weight(scene, held)
     ):
         return None
-    return _bound_anew(site, ast.unparse(call)) if _is_lent(scene, call) else None
-
-
-def _may_be_weight(scene: Scene, node: ast.expr) -> bool:
-    """Return whether a value may be a Parameter: an attribute, or what a loop over them gives."""
-    if not isinstance(node, ast.Name):
-        return isinstance(node, ast.Attribute) and is_parameter(scene, node)
-    for binding in scene.facts.reach(node).bindings:
-        loops = scene.around(binding.place, ast.stmt)
-        header = next((n for n in loops if isinstance(n, ast.For | ast.comprehension)), None)
-        named = (last_name(n.func) for n in ast.walk(header.iter) if isinstance(n, ast.Call)) if (
-            header is not None) else ()  # fmt: skip
-        if any("parameters" in name or name == "state_dict" for name in named):
-            return True
-    values = scene.facts.values(node)
-    return any(isinstance(v, ast.Attribute) and is_parameter(scene, v) for v in values)
-
-
-def _is_lent(scene: Scene, value: ast.expr) -> bool:
-    """Return whether a value that shares the memory of weights is kept while one is bound anew."""
-    files = scene.inference.program.in_sight(scene.file.path)
-    if not any(_stores_data(scene_of(scene, f), n) for f in files for n in f.of(ast.Attribute)):
-        return False
-    return _Lent(set()).is_kept(scene, value)
-
-
-@dataclass(frozen=True)
-class _Lent:
-    """A search of what keeps a value; ``seen`` are the expressions that were looked at."""
-
-    seen: set[int]
-
-    def is_kept(self, scene: Scene, value: ast.expr) -> bool:
-        """Return whether what an expression gives, or holds, is there when weights are bound."""
-        around = scene.parent(value)
-        if id(value) in self.seen:
-            return False
-        self.seen.add(id(value))
-        if isinstance(around, ast.Call) and value is not around.func:
-            return self._is_passed(scene, around, value)
-        if isinstance(around, ast.Call):
-            return self.is_kept(scene, around)
-        if isinstance(around, ast.Attribute):
-            goes_on = around.attr in _SHALLOW or shares(around.attr)
-            return goes_on and self.is_kept(scene, around)
-        if isinstance(around, ast.comprehension):
-            made = scene.parent(around)
-            return not _copies(made) and isinstance(made, ast.expr) and self.is_kept(scene, made)
-        if isinstance(around, ast.keyword):
-            call = scene.parent(around)
-            return isinstance(call, ast.Call) and self._is_passed(scene, call, value)
-        if isinstance(around, ast.Subscript) and around.slice is value:
-            return False
-        if isinstance(around, (*_DISPLAYS, ast.Starred, ast.IfExp, ast.BoolOp, ast.Subscript)):
-            return self.is_kept(scene, around)
-        if isinstance(around, ast.Return):
-            function = scene.function(around)
-            sites = call_sites(scene, function) if function is not None else []
-            return not sites or any(self.is_kept(scene_of(scene, f), c) for f, c, _ in sites)
-        if isinstance(around, ast.For | ast.AsyncFor) and around.iter is value:
-            return any(self._is_bound(scene, t, around) for t in _names(around.target))
-        if isinstance(around, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.withitem):
-            targets = getattr(around, "targets", None) or [
-                getattr(around, "target", None) or getattr(around, "optional_vars", None)
-            ]
-            places = (p for t in targets if t is not None for p in _parts(t))
-            return any(self._is_bound(scene, p, scene.statement(value)) for p in places)
-        return isinstance(around, ast.Yield | ast.YieldFrom | ast.Lambda | ast.NamedExpr)
-
-    def _is_passed(self, scene: Scene, call: ast.Call, value: ast.expr) -> bool:
-        name, graph = last_name(call.func), scene.inference.summaries.graph
-        if name in _SHALLOW:
-            return self.is_kept(scene, call)
-        if name in MUTATING and name not in ("load_state_dict", "copy_", "update"):
-            return self._is_bound(scene, call.func.value, scene.statement(call))  # type: ignore[attr-defined]
-        kinds = scene.kind(call.func)
-        if kinds and all(a.kind in ("ref", "method") and "torch." in a.name for a in kinds):
-            return any(shares(a.name) for a in kinds) and self.is_kept(scene, call)
-        found = graph.targets(scene.file, call, scene.function(call))
-        known = {a.kind for a in kinds} <= {"ref", "foreign", "method", "builtin"}
-        for function in found.functions:
-            effects = scene.inference.summaries.of(function)
-            given = list(arguments(function, call, found.bound))
-            names = {p for p, v in given if v is value}
-            returned = names & effects.returned
-            if returned and not _hands_back(scene, function, returned, dict(given)):
-                returned = set()
-            if names & effects.escaping or (returned and self.is_kept(scene, call)):
-                return True
-        return found.unseen and not found.functions and not known
-
-    def _is_bound(self, scene: Scene, target: ast.expr, at: ast.stmt) -> bool:
-        """Return whether what a place takes is kept there, or by who reads the variable."""
-        inner = target
-        if isinstance(target, ast.Subscript) and is_all(scene.kind(target.value), "Tensor"):
-            return False  # elements of a Tensor take the numbers
-        while isinstance(target, ast.Subscript | ast.Attribute):
-            target = target.value
-        function = scene.function(at)
-        if not isinstance(target, ast.Name) or function is None:
-            return True
-        name, facts = target.id, scene.facts
-        if name not in function.stores or name in function.globals:
-            return True  # an argument, or of somebody around
-        if inner is not target and not all(map(_is_display, facts.values(target))):
-            return True
-        named = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == name]
-        read = [n for n in named if isinstance(n.ctx, ast.Load)]
-        anew = [
-            n
-            for part in evaluated_behind(scene, at)
-            for n in ast.walk(part)
-            if _stores_data(scene, n) or _rebinds(scene, n)
-        ]
-        if any(facts.carries(name, n, load) for n in anew for load in read):
-            return True
-        return any(self.is_kept(scene, n) for n in read)
-
-
-def _hands_back(
-    scene: Scene, function: Function, names: set[str], given: dict[str, ast.expr | None]
-) -> bool:
-    """Return whether a call may give one of its arguments back, as these are.
-
-    It does not where all that returns it stands behind ``if other is None``, and other is a Tensor.
-    """
-    there = scene_of(scene, scene.inference.program.files[function.path])
-    for name in (n for n in function.nodes if isinstance(n, ast.Name) and n.id in names):
-        holder = there.parent(name)
-        if isinstance(holder, ast.BinOp | ast.Compare | ast.Attribute):
-            continue  # an operator makes a new tensor; METADATA and the like hand nothing on
-        around = there.parent(holder) if isinstance(holder, ast.Return) else None
-        test = around.test if isinstance(around, ast.If) and holder in around.body else None
-        if (
-            not isinstance(test, ast.Compare)
-            or not isinstance(test.left, ast.Name)
-            or not isinstance(test.ops[0], ast.Is)
-            or ast.unparse(test.comparators[0]) != "None"
-            or test.left.id in function.stores
-            or {a.kind for a in scene.kind(given.get(test.left.id) or test)} != {"Tensor"}
-        ):
-            return True
-    return False
-
-
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    """Yield the places that an assignment binds."""
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _parts(part)
-    else:
-        yield target.value if isinstance(target, ast.Starred) else target
-
-
-def _is_display(value: ast.expr | None) -> bool:
-    """Return whether a value is a new container."""
-    made = isinstance(value, ast.Call) and last_name(value.func) in _CONTAINERS
-    return made or isinstance(value, _DISPLAYS)
-
-
-_CONTAINERS = ("dict", "list", "set", "OrderedDict", "defaultdict", "deque")
-_SHALLOW = frozenset(
-    "items values copy dict list tuple OrderedDict zip enumerate iter next reversed sorted".split()
-)
-
-
-def _copies(made: ast.AST | None) -> bool:
-    """Return whether a comprehension holds what a call makes of each value."""
-    held = getattr(made, "value", None) or getattr(made, "elt", None)
-    return isinstance(held, (ast.Call, ast.BinOp))
-
-
-def _rebinds(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a call runs what binds ``.data`` of something anew."""
-    if not isinstance(node, ast.Call):
-        return False
-    summaries = scene.inference.summaries
-    targets = summaries.graph.targets(scene.file, node, scene.function(node))
-    return not summaries.bound(node, targets).attributes.isdisjoint(("data", ANY))
-
-
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp,
-             ast.SetComp)  # fmt: skip
+    return _bound_anew(site, ast.unparse(call)) if is_lent(scene, call) else None
 
 
 def _bound_anew(site: Site, name: str) -> Refusal:
@@ -620,11 +432,4 @@ def _bound_anew(site: Site, name: str) -> Refusal:
 
 
 def _binds(scene: Scene, item: ast.AST, name: str) -> bool:
-    return any(_stores_data(scene, n) and ast.unparse(n) == name for n in ast.walk(item))
-
-
-def _stores_data(scene: Scene, node: ast.AST) -> bool:
-    """Return whether a statement gives a Tensor other memory, as ``x.data -= y`` does not."""
-    stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    anew = stored and not isinstance(scene.parent(node), ast.AugAssign)
-    return anew and is_data(scene, node)
+    return any(stores_data(scene, n) and ast.unparse(n) == name for n in ast.walk(item))
