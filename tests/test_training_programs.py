@@ -16,6 +16,7 @@ from migrate.workspace import outputs
 from migrate.workspace.project import Request, convert, convert_text
 
 PROGRAMS = Path(__file__).parent / "training_programs"
+ALONE = Path(__file__).parent / "training_alone"  # what other programs of a folder may change
 RUNNER = Path(__file__).parent / "training_runner.py"
 
 
@@ -51,6 +52,9 @@ def difference(results: Path, name: str) -> float:
 def test_nothing_is_flagged() -> None:
     done = convert(Request(PROGRAMS, PROGRAMS.parent / "unwritten", jobs=1))
     assert not done.record.ledger.flagged
+    for path in ALONE.glob("*.py"):
+        done = convert(Request(path, path.parent / "unwritten.py", jobs=1))
+        assert not done.record.ledger.flagged, path.stem
 
 
 KEPT = """import torch
@@ -93,6 +97,11 @@ def test_they_train_alike(mode: str, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     trained(PROGRAMS, "torch", "", tmp_path / "results")
     trained(tmp_path / "out", "mindspore", mode, tmp_path / "results")
-    names = sorted(path.stem for path in PROGRAMS.glob("*.py"))
+    for path in ALONE.glob("*.py"):
+        alone = convert(Request(path, tmp_path / "alone" / path.name, jobs=1))
+        outputs.write(alone.outputs, tmp_path / "alone")
+    trained(ALONE, "torch", "", tmp_path / "results")
+    trained(tmp_path / "alone", "mindspore", mode, tmp_path / "results")
+    names = sorted(path.stem for path in (*PROGRAMS.glob("*.py"), *ALONE.glob("*.py")))
     found = {name: difference(tmp_path / "results", name) for name in names}
     assert {n: d for n, d in found.items() if d > 1e-5} == {}

@@ -56,9 +56,12 @@ class Solver:
         if self.use_cuda:
             mixed = mixed.cuda()
         out = self.D(mixed)
-        ones = torch.ones(out.size()).cuda() if self.use_cuda else torch.ones(out.size())
         grads = torch.autograd.grad(
-            outputs=out, inputs=mixed, grad_outputs=ones, create_graph=True, retain_graph=True
+            outputs=out,
+            inputs=mixed,
+            grad_outputs=torch.ones(out.size()).cuda() if self.use_cuda else torch.ones(out.size()),
+            create_graph=True,
+            retain_graph=True,
         )[0]
         return ((torch.sqrt(torch.sum(grads**2, dim=1) + 1e-12) - 1) ** 2).mean()
 
