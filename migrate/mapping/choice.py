@@ -98,11 +98,19 @@ def _plain(
 ) -> list[Chosen] | NotChosen:
     """The candidates among rows that ask nothing of how many elements there are."""
     found: list[Chosen] = []
-    single = len({row.signatures for row in rows}) == 1
+    tried = [
+        (row, *calls.choose(args, keywords, row.signatures, kinds_of, counting)) for row in rows
+    ]
+    # a signature that this call cannot have is no other meaning of it
+    meant = {
+        row.signatures
+        for row, bound, why in tried
+        if bound or not _refuses(row, why, "").impossible
+    }
+    single = len(meant) == 1
     ref = next((row.ref for row in rows if row.ref), "")
     why = NotChosen("API101", "no signature of it admits this call", ref=ref, row=rows[0])
-    for row in rows:
-        bound, unbound = calls.choose(args, keywords, row.signatures, kinds_of, counting)
+    for row, bound, unbound in tried:
         if not bound:
             why = _better(why, _refuses(row, unbound, ref))
             continue

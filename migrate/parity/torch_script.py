@@ -285,11 +285,13 @@ def _share_orders() -> None:
 
     def order(sampler: Any) -> Any:
         size = len(sampler.data_source)
-        if sampler.replacement:
-            return iter(np.random.randint(0, size, sampler.num_samples).tolist())
-        rounds = -(-sampler.num_samples // size) if size else 0
-        found = [i for _ in range(rounds) for i in np.random.permutation(size).tolist()]
-        return iter(found[: sampler.num_samples])
+        at_once = 4096 if sampler.replacement else size
+        for start in range(0, sampler.num_samples, at_once):
+            count = min(at_once, sampler.num_samples - start)
+            if sampler.replacement:
+                yield from np.random.randint(0, size, count).tolist()
+            else:
+                yield from np.random.permutation(size)[:count].tolist()
 
     def subset(sampler: Any) -> Any:
         return iter([sampler.indices[i] for i in np.random.permutation(len(sampler.indices))])

@@ -82,11 +82,13 @@ class RandomSampler(Sampler):
 
     def __iter__(self):
         size = len(self.data_source)
-        if self.replacement:
-            return iter(np.random.randint(0, size, self.num_samples).tolist())
-        rounds = -(-self.num_samples // size)
-        order = [i for _ in range(rounds) for i in np.random.permutation(size).tolist()]
-        return iter(order[: self.num_samples])
+        at_once = 4096 if self.replacement else size  # num_samples may mean: for ever
+        for start in range(0, self.num_samples, at_once):
+            count = min(at_once, self.num_samples - start)
+            if self.replacement:
+                yield from np.random.randint(0, size, count).tolist()
+            else:
+                yield from np.random.permutation(size)[:count].tolist()
 
     def __len__(self):
         return self.num_samples
