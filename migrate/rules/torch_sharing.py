@@ -86,8 +86,11 @@ def is_apart(name: str, call: ast.Call) -> bool:
 
 
 def is_moved(node: ast.AST) -> bool:
-    """Return whether ``x.cpu().numpy()`` takes x from another device, or copies it before."""
-    moved = ("cpu", "to", "float", "contiguous", "clone", "type")
+    """Return whether ``x.cpu().numpy()`` takes x from another device, or copies it before.
+
+    ``float`` and ``contiguous`` do not count: where nothing has to change they give x itself.
+    """
+    moved = ("cpu", "to", "clone")
     return any(isinstance(n, ast.Attribute) and n.attr in moved for n in ast.walk(node))
 
 
