@@ -93,7 +93,13 @@ class Between:
         return {s for view, n in self._reached for a in view.kind(n) for s in a.sites}
 
     def changed_by(self, item: ast.stmt) -> bool:
-        """Return whether a statement, or what it runs, may write something that is read here."""
+        """Return whether a statement, or what it runs, may write something that is read here.
+
+        Which weights are frozen counts for the Modules that are called here.
+        """
+        called = models(self.view, self.nodes, self.own)
+        if called and freezing.of(self.view).switches_some(self.view, item, called):
+            return True
         return any(self._is_write(view, node) for view, node in _run(self.view, (item,)))
 
     def _is_write(self, view: View, node: ast.AST) -> bool:
@@ -208,7 +214,8 @@ def _keeps_to_itself(view: View, held: ast.Attribute) -> bool:
 def _changed(view: View, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the values whose contents a node changes, and whether these are no Tensors."""
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-        if node.attr in ("data", "grad") or view.atoms(node.value) == {"Tensor"}:
+        written = view.atoms(node.value) == {"Tensor"} and node.attr != "requires_grad"
+        if node.attr in ("data", "grad") or written:
             yield node.value, False
     elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         yield node.value, isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)

@@ -82,6 +82,17 @@ def _clips(view: View) -> Iterator[tuple[Act, ast.Call]]:
                 yield act, call
 
 
+def _closures(view: View) -> Iterator[ast.Call]:
+    """Yield the calls ``optimizer.step(closure)``, wherever they stand."""
+    for call, _ in view.file.calls.get("step", ()):
+        given = [*call.args, *(k.value for k in call.keywords if k.arg == "closure")]
+        alone = len(given) == 1 == len(call.args) + len(call.keywords)
+        if not alone or isinstance(given[0], ast.Starred) or view.is_optimizer(given[0]):
+            continue
+        if isinstance(call.func, ast.Attribute) and view.is_optimizer(call.func.value):
+            yield call
+
+
 def within(view: View, items: Iterable[ast.stmt]) -> bool:
     """Whether statements look at gradients."""
     inside = {id(n) for s in items for n in ast.walk(s)}
@@ -126,12 +137,13 @@ def _group(backwards: list[Mark]) -> Group | Unclear:
 
 def reason_against(view: View, every: Sequence[Mark]) -> Unclear | None:
     """What cannot be done with gradients that stay with the weights."""
+    closures = {id(call) for call in _closures(view)}
     for mark in every:
         given = len(mark.call.args) + len(mark.call.keywords) - bool(mark.scaler)
         if mark.act is Act.UPDATE and given >= 0:
             return Unclear(mark, "update() is given a scale")
-        if mark.act is Act.STEP and given:
-            return Unclear(mark, "step() is given a closure, which computes the loss anew")
+        if mark.act is Act.STEP and given and id(mark.call) not in closures:
+            return Unclear(mark, "step() is given more than a closure")
     odd = next((n for n in gradients(view) if _is_odd(view, n)), None)
     if odd is not None and every:
         return Unclear(every[0], f"line {odd.lineno} changes a gradient in a way of its own")
@@ -156,8 +168,14 @@ def _is_odd(view: View, node: ast.Attribute) -> bool:
 def edits(view: View, every: Sequence[Mark], own: str) -> Iterator[Edit]:
     """Marks other than backwards, and gradients, in words of ``own``."""
     source = view.file.source
+    closures = list(_closures(view))
+    for call in closures:
+        assert isinstance(call.func, ast.Attribute)
+        closure = piece(source, call.args[0] if call.args else call.keywords[0].value)
+        owner = piece(source, call.func.value)
+        yield _edit(view, call, (f"{own}.step_by(", owner, ", ", closure, ")"))
     for mark in every:
-        if mark.act is Act.BACKWARD or _is_clamp(mark):
+        if mark.act is Act.BACKWARD or _is_clamp(mark) or mark.call in closures:
             continue
         scaled = mark.act is Act.STEP and mark.scaler
         name = f"{own}.{'apply_scaled_gradients' if scaled else _CALLS[mark.act]}"

@@ -81,12 +81,19 @@ def is_computed(view: View, node: ast.expr, seen: frozenset[int] = frozenset()) 
     seen |= {id(node)}
     if isinstance(node, ast.Call):
         return bool(models(view, [node.func], "self"))
+    if isinstance(node, ast.Attribute) and view.atoms(node.value) == {"Object"}:
+        kept = Search(view.inference, frozenset(), ()).kept(node.attr)
+        return bool(kept) and all(is_computed(View(f, view.inference), v, seen) for f, v in kept)
     if not isinstance(node, ast.Name):
         return isinstance(node, ast.BinOp)
     facts, inference = view.inference.facts(view.file.path), view.inference
     reach, values = facts.reach(node), facts.values(node)
     given = [b.place for b in reach.bindings if isinstance(b.place, ast.arg)]
     function = view.file.function_at(given[0]) if given else None
+    loops = [view.file.parents.get(id(b.place)) for b in reach.bindings]
+    if any(isinstance(loop, ast.For) for loop in loops):
+        known = len(loops) == 1 and not reach.outside and isinstance(loops[0], ast.For)
+        return known and is_computed(view, loops[0].iter, seen)  # type: ignore[union-attr]
     if reach.outside or (function is None and None in values):
         return False
     if not all(is_computed(view, v, seen) for v in values if v is not None):
@@ -210,6 +217,14 @@ class Search:
             plain = at is not None and not any(isinstance(a, ast.Starred) for a in call.args)
             values = call.args[at : at + 1] if plain and at is not None else call.args
             yield from ((there, v) for v in (*values, *named))
+
+    def kept(self, attribute: str) -> list[tuple[File, ast.expr]]:
+        """Return what any object of the program may have at an attribute; nothing if not known."""
+        if any(len(c.args) < 2 or not isinstance(c.args[1], ast.Constant)
+               for f in self.inference.program.files.values()
+               for c, _ in f.calls.get("setattr", ())):  # fmt: skip
+            return []
+        return list(self._kept(attribute))
 
     def _kept(self, attribute: str) -> Iterator[tuple[File, ast.expr]]:
         """Yield what any object of the program may have at an attribute."""

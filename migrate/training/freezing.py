@@ -19,37 +19,26 @@ from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import File, Function, Program
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
-from migrate.syntax.trees import all_names, children, dotted, is_none, last_name, within
+from migrate.syntax.trees import children, dotted, last_name
 from migrate.training.computed import is_computed
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View, has_marks, marks, may_mark
-from migrate.training.modules import is_copy
+from migrate.training.switches import (
+    EVERY,
+    Switch,
+    arguments_of,
+    only_switches,
+    switches_at,
+    truth,
+)
 
-_EVERY = "*"  # a Module that has no name here
 # by which a function gets at weights or their gradients
 _HANDLES = frozenset(
     "grad data parameters named_parameters state_dict load_state_dict param_groups".split()
 )
 _RESOLVED = ("ref", "foreign", "function", "method", "class", "Module")
+_RUNNING_NOTHING = frozenset(("parameters", "requires_grad_", "isinstance", "modules", "children"))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A place that writes ``requires_grad`` of ``subject``.
-
-    ``value`` is None where it is no constant, ``variable`` the name that it is then; ``whole``:
-    all weights of the Module are meant, whatever they are called; ``fresh``: it is a copy that the
-    function makes itself, so that no optimizer from before holds its weights.
-    """
-
-    path: str
-    line: int
-    subject: str
-    value: bool | None
-    variable: str = ""
-    whole: bool = False
-    fresh: bool = False
 
 
 @dataclass(eq=False)
@@ -95,11 +84,12 @@ class Freezing:
         for body in self.bodies.values():
             view = View(body.file, self.inference)
             for node in body.graph.nodes if b"requires_grad" in body.file.source.data else ():
-                found = list(_switches(view, body, node))
+                found = list(switches_at(view, body.function, body.graph.unit, node))
                 if found:
                     body.switches[node.index] = found
             nodes = body.function.nodes if body.function is not None else ()
-            at = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr in _HANDLES)
+            at = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr in _HANDLES
+                  and not only_switches(body.file, n))  # fmt: skip
             body.handles = any(n.attr != "data" or not is_computed(view, n.value) for n in at)
         self._switching: dict[str, list[Function]] = {}
         for body in self._all():
@@ -310,7 +300,7 @@ class Freezing:
             state |= after
         points = [body.graph.at(m.call, body.file.parents) for m in group.backwards]
         for point in points:
-            frozen = solution.before(point) if point is not None else frozenset({_EVERY})
+            frozen = solution.before(point) if point is not None else frozenset({EVERY})
             if any(_overlap(f, m) for f in frozen or () for m in updated):
                 return False
         return True
@@ -347,23 +337,49 @@ class Freezing:
                     yield from self._by_call(call, one)
 
     def _by_call(self, call: ast.Call | None, inner: Body) -> Iterator[tuple[str, bool]]:
-        """``set_requires_grad([netD_A, netD_B], False)``: what it is given, and to which value."""
+        """Yield the Modules that a call may freeze or does free as a whole."""
+        for module, value, whole in self._given(call, inner):
+            if value is not True or (whole and module != EVERY):
+                yield module, value is True
+
+    def _given(self, call: ast.Call | None, inner: Body) -> Iterator[tuple[str, bool | None, bool]]:
+        """``set_requires_grad([netD_A, netD_B], False)``: what it is given, the value, and whether
+        all weights of it are meant."""
         own = {s for some in inner.switches.values() for s in some}
         if call is None or inner.function is None or self._below[id(inner)] - own:
-            yield _EVERY, False
+            yield EVERY, False, False
             return
-        given = {**inner.function.defaults, **dict(_arguments(call, inner.function))}
+        given = {**inner.function.defaults, **dict(arguments_of(call, inner.function))}
         for switch in own:
             value = switch.value
             if value is None and switch.variable in given:
-                value = _truth(given[switch.variable])
+                value = truth(given[switch.variable])
             root = switch.subject.partition(".")[0]
-            modules = list(_names(given[root])) if root in given else [_EVERY]
-            for module in modules or [_EVERY]:
-                if value is not True:
-                    yield module or _EVERY, False
-                elif switch.whole and module and root == switch.subject:
-                    yield module, True
+            modules = list(_names(given[root])) if root in given else [EVERY]
+            for module in modules or [EVERY]:
+                yield module or EVERY, value, switch.whole and root == switch.subject
+
+    def only_switches(self, view: View, item: ast.stmt) -> bool:
+        """Return whether a statement calls a function that freezes or frees weights, no more."""
+        if not isinstance(item, ast.Expr) or not self.switches_below(view, item):
+            return False
+        body = self.body_of(view, item)
+        ran = [b for n in body.graph.inside(item) for _, b in body.calls.get(n.index, ())]
+        calls = (n for b in ran for n in (b.function.nodes if b.function is not None else ()))
+        return all(b.function is not None and not b.handles for b in ran) and all(
+            last_name(n.func) in _RUNNING_NOTHING for n in calls if isinstance(n, ast.Call)
+        )
+
+    def switches_some(self, view: View, item: ast.stmt, modules: Iterable[str]) -> bool:
+        """Return whether a statement may freeze or free weights of some Modules."""
+        body = self.body_of(view, item)
+        nodes = body.graph.inside(item) if id(item) in body.graph.spans else ()
+        found = {s.subject for n in nodes for s in body.switches.get(n.index, ())}
+        for call, inner in (c for n in nodes for c in body.calls.get(n.index, ())):
+            for one in inner.any_of or (inner,):
+                if self._below[id(one)]:
+                    found |= {module for module, _, _ in self._given(call, one)}
+        return any(_overlap(f, m) for f in found for m in modules)
 
 
 @dataclass
@@ -408,7 +424,7 @@ def _is_library(view: View, receiver: ast.expr) -> bool:
 
 
 def _overlap(frozen: str, module: str) -> bool:
-    if frozen in (_EVERY, module):
+    if frozen in (EVERY, module):
         return True
     return frozen.startswith(f"{module}.") or module.startswith(f"{frozen}.")
 
@@ -432,124 +448,6 @@ def is_built(view: View, call: ast.Call) -> bool:
     )
 
 
-def _switches(view: View, body: Body, node: Node) -> Iterator[Switch]:
-    for part in evaluated(node):
-        for one in within(part) if not isinstance(node.part, _DEFINITIONS) else ():
-            found = _switch(view, one)
-            if found is None:
-                continue
-            subject, value, variable = found
-            if _may_be_weight(view, body.function, subject, value):
-                line = getattr(one, "lineno", 0)
-                name, whole = _module_of(body, subject)
-                fresh = body.function is not None and is_copy(view, body.function, name)
-                yield Switch(body.file.path, line, name, value, variable, whole, fresh)
-
-
-def _switch(view: View, node: ast.AST) -> tuple[ast.expr, bool | None, str] | None:
-    """``p.requires_grad = value``, ``p.requires_grad_(value)``, setattr: (p, value, its name)."""
-    value: ast.expr | None = None
-    if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
-        if isinstance(node.ctx, ast.Load):
-            return None
-        held, value = node.value, getattr(view.file.parents.get(id(node)), "value", None)
-    elif not isinstance(node, ast.Call):
-        return None
-    elif isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-        given = [*node.args, *(k.value for k in node.keywords)]
-        held, value = node.func.value, given[0] if given else ast.Constant(True)
-    elif getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
-        held, name, value = node.args
-        if not (isinstance(name, ast.Constant) and name.value == "requires_grad"):
-            return None
-    else:
-        return None
-    return held, _truth(value), getattr(value, "id", "")
-
-
-def _truth(node: object) -> bool | None:
-    known = isinstance(node, ast.Constant) and isinstance(node.value, bool)
-    return node.value if known else None  # type: ignore[attr-defined]
-
-
-def _may_be_weight(
-    view: View, function: Function | None, node: ast.expr, value: bool | None, depth: int = 3
-) -> bool:
-    """Whether an expression may be a Module or a weight, rather than an input of a network."""
-    if "Module" in view.atoms(node) or depth == 0:
-        return True
-    if isinstance(node, ast.Call):
-        return view.atoms(node) != {"Tensor"}
-    if not isinstance(node, ast.Name):
-        return True
-    found = _bound_to(view, function, node.id)
-    if any(f is None or not _is_made(view, f) for f in found):
-        return True
-    given = function is not None and any(p.arg == node.id for p in function.parameters)
-    return given and _is_given_weight(view, function, node.id, value, depth)
-
-
-def _bound_to(view: View, function: Function | None, name: str) -> list[ast.expr | None]:
-    """What a scope binds a name to; None for what is no plain assignment."""
-    nodes = function.nodes if function is not None else view.file.nodes
-    found: list[ast.expr | None] = []
-    for node in nodes:
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            parent = view.file.parents.get(id(node))
-            found.append(parent.value if isinstance(parent, ast.Assign) else _batch(view, node))
-    return found
-
-
-def _batch(view: View, node: ast.Name) -> ast.expr | None:
-    """The binding of ``for x, y in loader``: what a loader gives is no weight."""
-    parent: ast.AST | None = view.file.parents.get(id(node))
-    while isinstance(parent, (ast.Tuple, ast.List, ast.Starred)):
-        parent = view.file.parents.get(id(parent))
-    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
-        text = ast.unparse(parent.iter)
-        return None if "param" in text or "modules" in text else parent.iter
-    return getattr(parent, "value", None)
-
-
-def _is_made(view: View, node: ast.expr) -> bool:
-    """Whether a value is computed or loaded, and no part of a Module."""
-    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        return True
-    names = {a.kind for a in without_none(view.kind(node))}
-    if isinstance(node, ast.Call):
-        torch = view.torch_names(node.func)
-        if any(n.endswith("Parameter") for n in torch):
-            return False
-        return bool(torch) or names == {"Tensor"}
-    return isinstance(node, ast.Name) and "DataLoader" in str(view.kind(node))
-
-
-def _is_given_weight(
-    view: View, function: Function | None, name: str, value: bool | None, depth: int
-) -> bool:
-    """Whether some call of a function passes a weight for a parameter."""
-    assert function is not None
-    calls = view.inference.program.calls.get(function.name, ())
-    for file, call, where in calls:
-        for parameter, given in _arguments(call, function):
-            if parameter == name:
-                there = View(file, view.inference)
-                if _may_be_weight(there, where, given, value, depth - 1):
-                    return True
-    return not calls and value is not True
-
-
-def _arguments(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the arguments of a call by parameter, the receiver as the first of a method."""
-    names = [p.arg for p in function.parameters]
-    if function.owner is not None and not function.decorated("staticmethod") and names:
-        if isinstance(call.func, ast.Attribute):
-            yield names[0], call.func.value
-        names = names[1:]
-    yield from zip(names, call.args, strict=False)
-    yield from ((k.arg, k.value) for k in call.keywords if k.arg)
-
-
 def _names(node: ast.expr) -> Iterator[str]:
     """The dotted names of ``netD`` or ``[netD_A, netD_B]``; "" for anything else."""
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -559,36 +457,3 @@ def _names(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Name) and node.id in ("self", "cls"):
         return
     yield dotted(node)
-
-
-def _module_of(body: Body, subject: ast.expr) -> tuple[str, bool]:
-    """Return the Module in ``for p in netD.parameters(): p.requires_grad = ...``, and whether all
-    of its weights are meant: no condition but those that ask for None or for a list."""
-    parents = body.file.parents
-    name, whole = dotted(subject), True
-    node, inside = parents.get(id(subject)), subject
-    while node is not None and node is not body.graph.unit and not isinstance(node, _DEFINITIONS):
-        if isinstance(node, (ast.For, ast.comprehension)):
-            if name in all_names(node.target):
-                name = _looped(node.iter)
-        elif isinstance(node, ast.If) and any(id(inside) == id(s) for s in node.body):
-            whole = whole and _asks_for_none(node.test)
-        elif isinstance(node, (ast.While, ast.Try, ast.IfExp, ast.Match, ast.If)):
-            whole = False
-        inside, node = node, parents.get(id(node))  # type: ignore[assignment]
-    return name or _EVERY, whole and bool(name)
-
-
-def _looped(node: ast.expr) -> str:
-    """``netD`` of ``netD.parameters()``, ``nets`` of ``nets``; "" for anything else."""
-    func = node.func if isinstance(node, ast.Call) else None
-    if isinstance(func, ast.Attribute) and func.attr in ("parameters", "named_parameters"):
-        return dotted(func.value)
-    return dotted(node)
-
-
-def _asks_for_none(test: ast.expr) -> bool:
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        other = test.comparators[0]
-        return is_none(other) and isinstance(test.ops[0], ast.IsNot)
-    return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "isinstance"

@@ -16,7 +16,7 @@ from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.records.outcomes import Edit, Piece, Span
 from migrate.sites.scene import once
-from migrate.syntax.lines import above, behind_text, indent_of, moved, shares_line, whole
+from migrate.syntax.lines import above, before, behind_text, indent_of, moved, shares_line, whole
 from migrate.syntax.trees import all_names, dotted, last_name
 from migrate.training.effects import binds, blocks, free, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, groups
@@ -38,8 +38,12 @@ class _Call:
     receiver: str
 
 
-def inlined(view: View) -> list[Edit]:
-    """The edits; none where every step stands in one function."""
+def inlined(view: View, others: Sequence[Edit] = ()) -> list[Edit]:
+    """The edits; none where every step stands in one function.
+
+    What calls of one function call by different names is copied, alone: ``others`` are edits made
+    at the same time.
+    """
     functions = [f for f in view.file.functions.values() if isinstance(f.node.body, list)]
     torn = [f for f in functions if _is_torn(view, f)]
     holding = [f for f in torn if Act.BACKWARD in _acts(view, f)]
@@ -47,6 +51,7 @@ def inlined(view: View) -> list[Edit]:
     more += [f for f in functions if f not in torn and _differentiates(view, f)]
     torn += more
     found: list[Edit] = []
+    copies: list[Edit] = []
     callers: set[str] = set()
     for function in torn if holding or more else ():
         if any(_calls(function, h) for h in holding if h is not function):
@@ -54,14 +59,46 @@ def inlined(view: View) -> list[Edit]:
         calls = _call_sites(view, function)
         if calls is None or _is_odd(view, function):
             continue
-        if not any(_updates(view, f) for f in (function, *(c.caller for c in calls))):
+        if not _is_for_update(view, function, calls):
             continue  # nothing would become one step, and the name would be gone
         made = [_in_place(view, function, c) for c in calls]
-        if made and all(m is not None for m in made) and _agree(made):
+        if not made or any(m is None for m in made):
+            continue
+        if not _agree(made):
+            copied = [_copied(view, m or []) for m in made[1:]]
+            if not copies and all(c is not None for c in copied):
+                copies = [*(made[0] or ()), *(c for c in copied if c), _gone(view, function)]
+            continue
+        if made:
             found += [e for m in made for e in m or ()]
             found.append(_gone(view, function))
             callers |= {c.caller.key for c in calls}
-    return found + list(_forward(view, functions, callers, {f.key for f in torn}))
+    found += _forward(view, functions, callers, {f.key for f in torn}, holding)
+    return found or ([] if others else copies)
+
+
+def _copied(view: View, made: Sequence[Edit]) -> Edit | None:
+    """Return an edit of one call that has the function's statements as text, with its names."""
+    source, (whole_call, *renamed) = view.file.source, made
+    texts = []
+    for part in whole_call.parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        start, text = part.span.start, source.data[part.span.start : part.span.end]
+        if any(b"\n" in source.data[source.span(n).start : source.span(n).end]
+               for n in view.file.of(ast.Constant) if isinstance(n.value, str)
+               and start <= source.span(n).start < part.span.end):  # fmt: skip
+            return None  # its lines are no lines of code
+        for change in sorted(renamed, key=lambda e: e.site.span.start, reverse=True):
+            span = change.site.span
+            if start <= span.start < part.span.end:
+                new = "".join(p for p in change.parts if isinstance(p, str)).encode()
+                text = text[: span.start - start] + new + text[span.end - start :]
+        old = before(source, start)
+        indent = texts[-1] if texts and not texts[-1].strip() else ""
+        texts.append(text.decode().replace(f"\n{old}", f"\n{indent}"))
+    return edit(source, whole_call.site.span, ("".join(texts),))
 
 
 def _agree(made: Sequence[list[Edit] | None]) -> bool:
@@ -71,11 +108,17 @@ def _agree(made: Sequence[list[Edit] | None]) -> bool:
 
 
 def _forward(
-    view: View, functions: Sequence[Function], callers: set[str], torn: set[str]
+    view: View,
+    functions: Sequence[Function],
+    callers: set[str],
+    torn: set[str],
+    holding: Sequence[Function],
 ) -> Iterator[Edit]:
     """Methods that only leave results of Modules on self, called where a step now stands."""
     for function in functions:
         if function.key in torn or function.owner is None or _is_odd(view, function):
+            continue
+        if any(_calls(function, h) for h in holding):  # it is torn itself, once they are gone
             continue
         own = function.parameters[0].arg if function.parameters else "-"
         body = _body(function)
@@ -85,6 +128,19 @@ def _forward(
         for call in _call_sites(view, function) or ():
             if call.caller.key in callers:
                 yield from _in_place(view, function, call) or ()
+
+
+def _is_for_update(view: View, function: Function, calls: Sequence[_Call]) -> bool:
+    """Return whether a function changes weights, a caller of it does, or a caller of these."""
+    waiting, seen = [function, *(c.caller for c in calls)], {function.key}
+    while waiting:
+        one = waiting.pop()
+        if _updates(view, one):
+            return True
+        if one.key not in seen:
+            seen.add(one.key)
+            waiting += [c.caller for c in _call_sites(view, one) or ()]
+    return False
 
 
 def _updates(view: View, function: Function) -> bool:
@@ -330,7 +386,10 @@ def _passed(view: View, function: Function, site: _Call) -> _Passed | None:
     read_late = {n.rpartition(".")[2] for n in found.names.values() if "." in n}
     stored = {n.attr for f in view.inference.program.files.values() for n in f.of(ast.Attribute)
               if not isinstance(n.ctx, ast.Load) and not _constructs(f, n)}  # fmt: skip
-    return None if read_late & stored else found
+    summaries = view.inference.summaries
+    effects = summaries.of(function)
+    running = effects.written | (summaries.unseen.written if effects.unknown else frozenset())
+    return None if read_late & stored & running else found
 
 
 _ORDERED = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)

@@ -59,6 +59,8 @@ def restructure(
     together = _together(inference)
     for path, first in found.items():
         together[path] = together[path].behind(first) if path in together else first
+    while more := _together(inference, again=True):  # a caller may be a part of its callers' step
+        together |= {p: s.behind(together[p]) if p in together else s for p, s in more.items()}
     changed = _plain_or_by_hand(inference)
     for path, file in inference.program.files.items():
         if path in changed or path in together:
@@ -116,7 +118,7 @@ def _by_model(view: View, staged: Staged | None) -> Staged | None:
     return run_by_model(evaluated_by_model(staged, OWN, TORCH), OWN)
 
 
-def _together(inference: Inference) -> dict[str, Staged]:
+def _together(inference: Inference, again: bool = False) -> dict[str, Staged]:
     """The files in which a step was spread over functions; the program is one without that."""
     files = inference.program.files
     found = {}
@@ -124,8 +126,9 @@ def _together(inference: Inference) -> dict[str, Staged]:
         if _WORDS[0] not in file.source.data:
             continue
         view = View(file, inference)
-        made = made_parameters(view, OWN)
-        changes = [*([_import(view)] if made else []), *made, *weighted(view), *inlined(view)]
+        made = [] if again else made_parameters(view, OWN)
+        others = [*made, *([] if again else weighted(view))]
+        changes = [*([_import(view)] if made else []), *others, *inlined(view, others)]
         if changes:
             found[path] = _rewritten(file.source, changes)
     if not found:

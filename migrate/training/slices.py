@@ -401,6 +401,7 @@ def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = Fals
         cut |= not ran and gives_weight(view, item)
         from_model = not quiet(view, item) and bool(models(view, [item], own) - _switched(item))
         from_model &= not _makes_module(view, item, own)
+        from_model = from_model and not freezing.of(view).only_switches(view, item)
         ran |= from_model
         if cut:
             names -= binds([item], own)

@@ -230,9 +230,8 @@ def _fleeting(
         return f"line {line} draws random numbers in a branch of the loss; draw them in front of it"
     known = freezing.of(view)
     if region.group.by_hand:
-        first = region.block.index(region.inside[0]) if region.inside else region.last
-        between = region.block[first : region.last]
-        line = next((s.lineno for s in between if known.switches_below(view, s)), 0)
+        run = (*region.inside, *region.moved)
+        line = next((s.lineno for s in run if known.switches_below(view, s)), 0)
     else:
         line = known.line(view, region.group, function)
     return f"line {line} changes which weights train while they do" if line else ""
