@@ -81,7 +81,7 @@ def _copied(view: View, made: Sequence[Edit]) -> Edit | None:
     """Return an edit of one call that has the function's statements as text, with its names."""
     source, (whole_call, *renamed) = view.file.source, made
     texts = []
-    for part in whole_call.parts:
+    for part in whole_call.parts or ():
         if isinstance(part, str):
             texts.append(part)
             continue
@@ -93,7 +93,7 @@ def _copied(view: View, made: Sequence[Edit]) -> Edit | None:
         for change in sorted(renamed, key=lambda e: e.site.span.start, reverse=True):
             span = change.site.span
             if start <= span.start < part.span.end:
-                new = "".join(p for p in change.parts if isinstance(p, str)).encode()
+                new = "".join(p for p in change.parts or () if isinstance(p, str)).encode()
                 text = text[: span.start - start] + new + text[span.end - start :]
         old = before(source, start)
         indent = texts[-1] if texts and not texts[-1].strip() else ""
