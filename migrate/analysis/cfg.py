@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -174,13 +174,18 @@ class Graph:
         return None
 
 
-def graph_of(unit: Unit, swallows: Callable[[ast.withitem], bool] | None = None) -> Graph:
+def graph_of(
+    unit: Unit,
+    swallows: Callable[[ast.withitem], bool] | None = None,
+    entered: Set[int] = frozenset(),
+) -> Graph:
     """Return the control flow graph of a unit.
 
     ``swallows``: whether the manager of a with item may swallow exceptions; the default knows the
-    managers by their names (`may_swallow`).
+    managers by their names (`may_swallow`). ``entered``: the ids of ``for`` statements that are
+    taken to go round once at least.
     """
-    return _Builder(unit, swallows or may_swallow).build()
+    return _Builder(unit, swallows or may_swallow, entered).build()
 
 
 def evaluated(node: Node) -> tuple[ast.AST, ...]:
@@ -235,6 +240,7 @@ _Ends = list[_End]
 class _Loop:
     head: Node
     breaks: _Ends = field(default_factory=list)
+    continues: _Ends = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -261,9 +267,12 @@ class _Finally:
 class _Builder:
     """Turns statements into nodes; open ends are passed from one to the next."""
 
-    def __init__(self, unit: Unit, swallows: Callable[[ast.withitem], bool]) -> None:
+    def __init__(
+        self, unit: Unit, swallows: Callable[[ast.withitem], bool], entered: Set[int]
+    ) -> None:
         self.unit = unit
         self.swallows = swallows
+        self.entered = entered
         self.nodes: list[Node] = []
         self.points: dict[int, Node] = {}
         self.spans: dict[int, tuple[int, int]] = {}
@@ -339,6 +348,7 @@ class _Builder:
                 return
             elif isinstance(frame, _Loop) and way is _Way.CONTINUE:
                 self._connect(ends, frame.head)
+                frame.continues += ends
                 return
         self._connect(ends, self.exit)
 
@@ -434,10 +444,12 @@ class _Builder:
         self._raise([self._either(start), self._either(point)])
         loop = _Loop(point)
         self.frames.append(loop)
-        self._connect(self._block(node.body, [_End(point, Why.TRUE)]), point)
+        again = self._block(node.body, [_End(point, Why.TRUE)])
+        self._connect(again, point)
         self.frames.pop()
-        over = _End(point, Why.FALSE, None, Carries.BEFORE)
-        return self._block(node.orelse, [over]) + loop.breaks
+        over = [_End(point, Why.FALSE, None, Carries.BEFORE)]
+        over = [*again, *loop.continues] if id(node) in self.entered else over
+        return self._block(node.orelse, over) + loop.breaks
 
     def _with(self, node: ast.With | ast.AsyncWith, ends: _Ends) -> _Ends:
         catch: _Catch | None = None

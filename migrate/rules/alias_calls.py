@@ -284,8 +284,10 @@ class Calls(Writes):
             return self._stepped(atom, node, args, named)
         if atom.kind == "Module" and atom.name.startswith("torch.nn."):
             if atom.name == SEQUENCE and "inplace" in atom.keys:
-                self.change_given(node, handed, [], False)
-                return made_as(handed, VIEW) | self.made(node)
+                handed = self.change_first(node, handed)
+                inner = (a for kind in atom.items for a in kind if a.kind == "Module")
+                new = any(not layer_shares(a) for a in inner if "inplace" not in a.keys)
+                return self.made(node) if new else made_as(handed, VIEW)
             return self._layers(atom, node, args, named) | self.made(node)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, [*args, *named.values()])

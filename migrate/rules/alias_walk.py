@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from migrate.analysis.cfg import Graph, Node, Role
+from migrate.analysis.cfg import Graph, Node, Role, graph_of
 from migrate.analysis.dataflow import Forward, solve
 from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.storage import (
@@ -60,6 +60,7 @@ class _Notes:
     done: dict[int | str, Findings] = field(default_factory=dict)
     open: dict[int | str, Summary] = field(default_factory=dict)
     asked: set[int | str] = field(default_factory=set)  # open ones whose summary was used
+    entered: dict[tuple[int, frozenset[int]], Findings] = field(default_factory=dict)
 
 
 def _notes(scene: Scene) -> _Notes:
@@ -97,6 +98,20 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Not
     if not within & notes.open.keys():  # else it is solved again with the one that waits for it
         notes.done[key] = found
     return found
+
+
+def findings_entered(scene: Scene, function: Function, loops: frozenset[int]) -> Findings:
+    """Return what is found in a function if some of its loops, by id, go round once at least.
+
+    What callers know of the function does not rest on that.
+    """
+    notes, key = _notes(scene), (id(function), loops)
+    if key not in notes.entered:
+        try:
+            notes.entered[key] = _Walk(scene, function).all(loops)
+        except (Intricate, RuntimeError):
+            notes.entered[key] = Findings(intricate=True)
+    return notes.entered[key]
 
 
 def solved(scene: Scene) -> list[Findings]:
@@ -224,9 +239,10 @@ class _Walk(Calls, Forward[State]):
         bases = scene.inference.torch_bases(owner.key) if owner is not None else ()
         self.apart = "torch2ms.OptimizerWithStep" in bases
 
-    def all(self) -> Findings:
+    def all(self, entered: frozenset[int] = frozenset()) -> Findings:
         unit = self.function.node if self.function is not None else self.scene.source.tree
-        solve(self, self.scene.inference.graph(unit))
+        graph = self.scene.inference.graph(unit)
+        solve(self, graph_of(unit, entered=entered) if entered else graph)
         return self.found
 
     def _unit(self) -> ast.AST | None:

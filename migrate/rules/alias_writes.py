@@ -27,7 +27,7 @@ from migrate.analysis.storage import (
 from migrate.rules.alias_values import Values, key_of
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
-from migrate.rules.written import Holder, Target, target_of
+from migrate.rules.written import Holder, Target, leading, target_of
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
 from migrate.sites.scene import Scene
 
@@ -344,6 +344,21 @@ class Writes(Values):
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(id(node), name)
         self.state.write(refs, id(node), assigns)
+
+    def change_first(self, node: ast.Call, refs: Refs) -> Refs:
+        """Note that the first layer of a Sequential changes what that is called with; return it."""
+        name = leading(self.scene, node)
+        if name is None:
+            self.change_given(node, refs, [], False)
+            return refs
+        others = [held for held in self.flight if held[0] != name.id]
+        read = len(others) < len(self.flight)  # by what the statement does behind the call
+        self.flight[:] = others
+        new = self.write(node, name, refs, "again")
+        if read:
+            self.found.renewed.add(id(node))
+            self.flight.append((name.id, new))
+        return new
 
 
 def through_data(scene: Scene, expr: ast.expr) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from migrate.analysis.program import Function
 from migrate.analysis.storage import SAME, root
+from migrate.analysis.types.kinds import is_all
+from migrate.rules.alias_values import Findings
 from migrate.rules.alias_walk import (
     changes_object,
     findings,
+    findings_entered,
     owner_parameter,
 )
 from migrate.rules.called_from import (
@@ -23,10 +26,12 @@ from migrate.rules.called_from import (
     passed,
     scene_of,
 )
-from migrate.rules.torch_sharing import is_written
+from migrate.rules.torch_sharing import METADATA, is_written
 from migrate.rules.written import Holder, first_argument, target_of
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_parameters, is_none
+
+_ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
 @dataclass(frozen=True)
@@ -43,19 +48,81 @@ class Fate:
 
     ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
     variable must be bound to the result as well; ``unseen``: nothing else holds the tensor.
+    ``entered``: loops that have to go round once for that; where one does not, the program stops.
     """
 
     missed: Missed | None = None
     assigned: bool = False
     renewed: bool = False
     unseen: bool = False
+    entered: tuple[ast.For, ...] = ()
 
 
 def fate(scene: Scene, node: ast.AST, sure: bool = True) -> Fate:
     """Decide about the write that ``node`` is; not ``sure``: what is written may be no Tensor."""
     function = _around(scene, node)
-    found = findings(scene, function)
-    key = id(node)
+    made = _fate(scene, node, sure, findings(scene, function))
+    if made.missed is None or function is None:
+        return made
+    return _entering(scene, function, node, sure) or made
+
+
+def _entering(scene: Scene, function: Function, node: ast.AST, sure: bool) -> Fate | None:
+    """Return the fate of a write that is missed only where some loop goes round not once.
+
+    ``y = x[0]`` in front of a loop that binds y is the tensor of x behind it if that has no round.
+    """
+    loops = [n for n in function.of(ast.For) if isinstance(n, ast.For) and sized(scene, n.iter)]
+    repairs = findings(scene, function).repairs.get(id(node))
+
+    def decided(some: list[ast.For]) -> Fate | None:
+        found = findings_entered(scene, function, frozenset(map(id, some)))
+        made = _fate(scene, node, sure, found)
+        same = found.repairs.get(id(node)) == repairs
+        return made if made.missed is None and same and not found.intricate else None
+
+    made = decided(loops) if loops else None
+    for loop in loops if made is not None else ():
+        fewer = [one for one in loops if one is not loop]
+        if (without := decided(fewer) if fewer else None) is not None:
+            loops, made = fewer, without
+    return replace(made, entered=tuple(loops)) if made is not None else None
+
+
+def sized(scene: Scene, node: ast.expr) -> tuple[ast.expr, ...]:
+    """Return what a loop goes through: it has no round where one of these is empty.
+
+    () where that cannot be asked twice, or has no length.
+    """
+    if isinstance(node, ast.Call):
+        name, args = getattr(node.func, "id", ""), node.args
+        if node.keywords or not any(a.kind == "builtin" for a in scene.kind(node.func)):
+            return ()
+        if name == "range":
+            return (node,) if all(can_repeat(scene, a) for a in args) else ()
+        each = args if name == "zip" else args[:1] if name in ("enumerate", "reversed") else []
+        parts = [sized(scene, one) for one in each]
+        return tuple(one for part in parts for one in part) if all(parts) else ()
+    known = is_all(scene.kind(node), "list", "tuple", "dict", "Module")
+    return (node,) if known and can_repeat(scene, node) else ()
+
+
+def can_repeat(scene: Scene, node: ast.expr) -> bool:
+    """Return whether an expression may be evaluated twice: calls in it only ask for sizes."""
+    once = [n for n in ast.walk(node) if isinstance(n, _ONCE)]
+    return all(isinstance(n, ast.Call) and _asks_size(scene, n) for n in once)
+
+
+def _asks_size(scene: Scene, call: ast.Call) -> bool:
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        return func.attr in METADATA and is_all(scene.kind(func.value), "Tensor")
+    return getattr(func, "id", "") == "len" and is_all(scene.kind(func), "builtin")
+
+
+def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
+    """Decide about a write by what is found in its function."""
+    function, key = _around(scene, node), id(node)
     seen = found.seen.get(key)
     if found.intricate:
         return Fate(Missed("INP203", "too many tensors of this function may share storage"))

@@ -17,11 +17,11 @@ from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import findings
 from migrate.rules.buffers import loses_gradient
-from migrate.rules.callers import Fate, Missed, fate
+from migrate.rules.callers import Fate, Missed, can_repeat, fate
 from migrate.rules.calling import decide_other, edit_of
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import METADATA, is_written
+from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import is_basic
 from migrate.rules.written import (
     Holder,
@@ -76,22 +76,6 @@ def function(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refu
     return _decided(scene, site, plain, call, changed, False) if scene.table.rows(plain) else None
 
 
-_ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
-
-
-def _can_repeat(scene: Scene, node: ast.expr) -> bool:
-    """Return whether an expression may be evaluated twice: calls in it only ask for sizes."""
-    once = [n for n in ast.walk(node) if isinstance(n, _ONCE)]
-    return all(isinstance(n, ast.Call) and _asks_size(scene, n) for n in once)
-
-
-def _asks_size(scene: Scene, call: ast.Call) -> bool:
-    func = call.func
-    if isinstance(func, ast.Attribute):
-        return func.attr in METADATA and is_all(scene.kind(func.value), "Tensor")
-    return getattr(func, "id", "") == "len" and is_all(scene.kind(func), "builtin")
-
-
 def into(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
     """``torch.add(x, y, out=z)`` is ``z = x.add(y)`` in the dtype of ``z``.
 
@@ -101,7 +85,7 @@ def into(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
     out = told_out(scene, call)
     if out is None:
         return _into_several(scene, site, name, call)
-    if not _can_repeat(scene, out):
+    if not can_repeat(scene, out):
         why = "what out= names would be computed twice"
         return Refusal(site, "INP202", why, "give it a name first")
     value = _without_out(scene, site, name, call)
@@ -276,7 +260,7 @@ def _into_item(
 ) -> Edit | Refusal:
     """``x[i].add_(1)`` is ``x[i] = x[i].add(1)``, for an index that is a view in torch."""
     assert edit.parts is not None
-    if not _can_repeat(scene, receiver):
+    if not can_repeat(scene, receiver):
         return Refusal(edit.site, "INP202", "its index would be computed twice",
                        "give the index a name first")  # fmt: skip
     if target.holder is Holder.ELEMENT:

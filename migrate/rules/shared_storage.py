@@ -19,7 +19,7 @@ from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
-from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional
+from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional, sized
 from migrate.rules.graph.folded import is_own
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
@@ -94,6 +94,26 @@ def repairs(scene: Scene) -> Iterator[Edit]:
             if fate(scene, by).missed is None:
                 site = scene.site("torch.Tensor.__setitem__", by)
                 yield views.repaired(scene, site, scene.statement(by), names)
+
+
+@rewrites()
+def entered(scene: Scene) -> Iterator[Edit]:
+    """Stop in front of a loop without a round, behind which a write reaches another name."""
+    stops: dict[int, tuple[ast.For, ast.AST, str]] = {}
+    for found in solved(scene):
+        keys = found.seen.keys() | found.given.keys()
+        for node in scene.file.nodes if keys else ():
+            if id(node) in keys and isinstance(node, (ast.Call, ast.AugAssign, ast.Subscript)):
+                sure = isinstance(node, ast.Call) or not unsure_item(scene, _changed(scene, node))
+                for loop in fate(scene, node, sure).entered:
+                    stops.setdefault(id(loop), (loop, node, found.seen.get(id(node), "")))
+    for loop, node, held in stops.values():
+        source, site = scene.source, scene.site("torch.Tensor.__setitem__", node)
+        asked = [("len(", piece(source, one), ") == 0") for one in sized(scene, loop.iter)]
+        parts = [part for number, one in enumerate(asked) for part in (" or " * bool(number), *one)]
+        why = f"torch2ms INP203: without a round of the loop it changes {held} in place"
+        stop = f":{source.newline}    raise NotImplementedError({why!r})"
+        yield added(source, site, loop, Part.BEFORE, "if ", *parts, stop)
 
 
 def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
@@ -222,8 +242,8 @@ def decide(
         return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
     if found.assigned:
         return missed(site, expr, Missed("INP206", "the caller's tensor"))
-    if written_by(scene, node) is None:  # the first layer of a Sequential; nobody reads it again
-        return _kept(site)
+    if written_by(scene, node) is None:  # the first layer of a Sequential
+        return _led(scene, site, node) if found.renewed else _kept(site)
     return _layer(scene, site, node, target, found.renewed)
 
 
@@ -314,6 +334,15 @@ def _is_always_tensor(scene: Scene, target: ast.expr) -> bool:
     added_to = scene.parent(target)  # its kind is what the name holds before
     known = added_to is not None and is_all(scene.kind(added_to), "Tensor")
     return known and all(is_all(scene.kind(node), "Tensor") for node in bound)
+
+
+def _led(scene: Scene, site: Site, node: ast.Call) -> Edit:
+    """``x + self.block(x)``, where the block begins with a ReLU that works in place."""
+    name = node.args[0]
+    assert isinstance(name, ast.Name)
+    parts = (f"{name.id} = ", piece(scene.source, node.func), f"[0]({name.id})")
+    before = added(scene.source, site, scene.statement(node), Part.BEFORE, *parts)
+    return replace(before, row=site.name)
 
 
 def _layer(

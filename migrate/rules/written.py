@@ -13,7 +13,9 @@ from migrate.analysis.types.kinds import Atom, is_all
 from migrate.rules.torch_sharing import is_moved, is_written, layer_shares
 from migrate.rules.views import changed_alone, viewed
 from migrate.sites.buffer_gradients import is_data
+from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_names
 
 _NO_TENSOR = frozenset(
@@ -22,6 +24,7 @@ _NO_TENSOR = frozenset(
 _LOOKING = frozenset("len enumerate zip reversed".split())
 # a function of a module, whose name may end in "_" as well: utils.zero_first_(x)
 SEQUENCE = "torch.nn.Sequential"  # its first layer may change the argument; the result is another
+_CLIPPING = frozenset(("torch.nn.ReLU", "torch.nn.ReLU6"))
 UNPADDING = "torch.nn.utils.rnn.unpad_sequence"  # torch transposes the argument itself
 _CALLED_BY_NAME = frozenset("ref function foreign class builtin".split())
 
@@ -282,12 +285,17 @@ def unsure_target(scene: Scene, target: ast.expr) -> bool:
 
 
 def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
-    """Return what comes first in the one Sequential or list that ``self`` has as attribute."""
+    """Return what comes first in a Sequential or list that ``self`` has as attribute, where it is
+    stored once."""
     if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
         return frozenset()
-    inference = scene.inference
-    owners = inference.program.holders.get(called.attr, ())
-    methods = [method for owner in owners for method in owner.stores.get(called.attr, ())]
+    inference, owner = scene.inference, scene.owner(called)
+    if owner is None:
+        return frozenset()
+    objects = [owner, *inference.summaries.graph.derived(owner)]
+    kin = {key for one in objects for key in line(inference, one.key)}
+    owners = [o for o in inference.program.holders.get(called.attr, ()) if o.key in kin]
+    methods = [method for one in owners for method in one.stores.get(called.attr, ())]
     found = (t for m in methods for t in inference.index.stores(m) if t.attr == called.attr)
     stored = list(islice(found, 2))
     if len(stored) != 1 or methods[0].path != scene.file.path:
@@ -307,6 +315,34 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     if not layers or isinstance(layers[0], ast.Starred):
         return frozenset()
     return scene.kind(layers[0])
+
+
+def leading(scene: Scene, node: ast.Call) -> ast.Name | None:
+    """Return the variable that the first layer of a Sequential changes, where a statement before
+    can do that: ``x = self.block[0](x)``.
+
+    A ReLU that runs twice changes nothing more, and what else the statement does with the variable
+    comes behind the call: ``x + self.block(x)`` adds when both are there.
+    """
+    name, statement = node.args[0] if len(node.args) == 1 else None, scene.statement(node)
+    layers = first_layer(scene, node.func)
+    clips = layers and all(a.name in _CLIPPING and "inplace" in a.keys for a in layers)
+    if not isinstance(name, ast.Name) or node.keywords or not clips:
+        return None
+    if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)):
+        return None
+    if not begins_line(scene.source, statement):
+        return None
+    above: list[ast.AST] = []
+    current = scene.parent(node)
+    while current is not None and current is not statement:
+        if not isinstance(current, (ast.BinOp, ast.Call, ast.Tuple, ast.List, ast.keyword)):
+            return None  # it may not be evaluated, or more than once
+        above.append(current)
+        current = scene.parent(current)
+    others = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name.id)
+    loads = (n for n in others if n is not name and isinstance(n.ctx, ast.Load))
+    return name if all(scene.parent(n) in above for n in loads) else None
 
 
 def follows_another(scene: Scene, node: ast.Call, expr: ast.expr) -> bool:
@@ -353,7 +389,7 @@ def _is_harmless(file: File, node: ast.Attribute) -> bool:
     """Return whether a container is bound, called, iterated, measured or appended to."""
     around = file.parents.get(id(node))
     if not isinstance(node.ctx, ast.Load):
-        return isinstance(node.ctx, ast.Store)
+        return isinstance(node.ctx, ast.Store) and getattr(node.value, "id", "") == "self"
     if isinstance(around, ast.For | ast.comprehension):
         return around.iter is node
     if isinstance(around, ast.Subscript):
