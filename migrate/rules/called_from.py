@@ -202,13 +202,27 @@ def operators(inference: Inference) -> dict[int, list[tuple[File, ast.Call, Func
                 held = node if isinstance(node, ast.AugAssign) else owner  # before it is bound
                 for key in _methods(inference, held, name) if name in defined else ():
                     function = inference.function_of(key)
-                    if function is not None:
+                    if function is not None and _is_method(function, len(given)):
                         run = _run(file, node, owner, function, given)
                         found.setdefault(id(node), []).append(run)
     for file, node, function, given in _properties(inference):
         run = _run(file, node, node.value, function, given)
         found.setdefault(id(node), []).append(run)
     return found
+
+
+def _is_method(function: Function, given: int) -> bool:
+    """Return whether Python can run a function for an operator, with so many arguments.
+
+    A function that is put on something unknown takes the object as well, if that is a class: the
+    ``__getattr__`` of a module takes a name alone.
+    """
+    arguments = function.node.args
+    decorated = getattr(function.node, "decorator_list", [])
+    if function.owner is not None or decorated or arguments.vararg is not None:
+        return True
+    places = len(arguments.posonlyargs) + len(arguments.args)
+    return places - len(arguments.defaults) <= given + 1 <= places
 
 
 def _run(

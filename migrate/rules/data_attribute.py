@@ -31,7 +31,7 @@ from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line, ends_line
-from migrate.syntax.trees import last_name
+from migrate.syntax.trees import all_parameters, last_name
 
 KEY = "torch.Tensor.data"
 
@@ -341,8 +341,38 @@ def _stored(scene: Scene, owner: ast.expr) -> list[tuple[ast.expr, Function | No
 def _stores_computed(
     scene: Scene, owner: ast.expr, value: ast.expr, function: Function | None
 ) -> bool:
-    same = isinstance(value, ast.Attribute) and value.attr == getattr(owner, "attr", "")
+    same = _is_same(value, getattr(owner, "attr", ""), function)
     return not same and _computes(scene, value, function)
+
+
+def _is_same(
+    value: ast.expr, attribute: str, function: Function | None, seen: frozenset[str] = frozenset()
+) -> bool:
+    """Return whether a value is an attribute itself, perhaps moved to another device.
+
+    ``held = self.held; if ...: held = held.to(x.device); self.held = held`` says nothing new.
+    """
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _MOVING:
+            return False
+        value = value.func.value
+    if isinstance(value, ast.Attribute):
+        return value.attr == attribute
+    if not isinstance(value, ast.Name) or function is None:
+        return False
+    if value.id in seen:
+        return True  # what else binds it is asked already
+    bound = [a for a in function.assigned.get(value.id, ()) if isinstance(a.targets[0], ast.Name)]
+    names = (n for n in function.nodes if isinstance(n, ast.Name) and n.id == value.id)
+    stores = sum(isinstance(n.ctx, ast.Store) for n in names)
+    own = any(a.arg == value.id for a in all_parameters(function.node.args))
+    known = bool(bound) and not own and stores == len(bound)
+    return known and all(
+        _is_same(a.value, attribute, function, seen | {value.id}) for a in bound
+    )  # fmt: skip
+
+
+_MOVING = frozenset(("to", "cpu", "cuda", "type_as", "contiguous"))
 
 
 def differentiated_behind(scene: Scene, at: ast.AST, seen: frozenset[str] = frozenset()) -> str:

@@ -180,26 +180,32 @@ class Binding(Frame):
     def link(self, value: Kind, name: str) -> None:
         """Note that what has a name of its own outside of the unit holds this value from now on."""
         for depth, sites in enumerate(contents.levels(value)):
-            for site in sites:
-                self.join_sites(site, contents.level(name, depth), contents.anything(value))
+            if sites:
+                self.join_sites(sites, contents.level(name, depth), contents.anything(value))
 
-    def join_sites(self, site: Site, other: Site, anything: Kind) -> None:
-        """Note that the containers of two sites may be one.
+    def join_sites(self, sites: contents.Sites, other: Site, anything: Kind) -> None:
+        """Note that containers of some sites may be those of another one.
 
-        One that may hold itself holds whatever there is.
+        One that may hold itself holds whatever there is. What is put in goes over the whole state,
+        so that is done once for all of the sites.
         """
-        site, other = self._group(site), self._group(other)
-        known = self.links.get(site, set())
-        around = frozenset(s for s in known if contents.is_around(s, other))
-        if around:
-            self.grow(around | {site, other}, anything)
-            return
-        if other != site and other not in known:
-            self.links.setdefault(site, set()).add(other)
-            self.links.setdefault(other, set()).add(site)
-            self.joined.append((site, other))
-            self.effects.links.append((site, other))
-        if contents.ANYWHERE in self.linked(both := frozenset((site, other))):
+        other = self._group(other)
+        others = contents.levels_of(other) - {other}  # what its containers hold, or are held by
+        joined, holding = set[Site](), set[Site]()
+        for site in map(self._group, sites):
+            known = self.links.get(site, _NO_SITES)
+            if not others.isdisjoint(known):
+                holding |= {site, *(others & known)}
+                continue
+            joined.add(site)
+            if other != site and other not in known:
+                self.links.setdefault(site, set()).add(other)
+                self.links.setdefault(other, set()).add(site)
+                self.joined.append((site, other))
+                self.effects.links.append((site, other))
+        if holding:
+            self.grow(frozenset(holding | {other}), anything)
+        if joined and contents.ANYWHERE in self.linked(both := frozenset(joined | {other})):
             self.grow(both, UNKNOWN)
 
     def _group(self, site: Site) -> Site:

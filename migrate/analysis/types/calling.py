@@ -256,8 +256,7 @@ class Calling(Given):
         for function in functions:
             given_at = partial(self._given_at, function, node, at)
             for site, name in sorted(self.world.kept(function), key=str):
-                for one in given_at(site):
-                    self.join_sites(one, name, contents.anything(join(*args)))
+                self.join_sites(given_at(site), name, contents.anything(join(*args)))
             for site, put in self.world.put_into_given(function).items() if put_in else ():
                 self.grow(given_at(site), contents.brought(put, id(node), given_at))
             for name in sorted(held):

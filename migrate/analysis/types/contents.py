@@ -202,10 +202,12 @@ def anything(value: Kind) -> Kind:
     return MODULE if held and all(a.name in MODULES[:3] for a in held) else UNKNOWN
 
 
-def is_around(site: Site, other: Site) -> bool:
-    """Return whether one of two sites is what the container of the other one holds."""
-    texts = isinstance(site, str) and isinstance(other, str)
-    return texts and site != other and str(site).rstrip("[]") == str(other).rstrip("[]")
+def levels_of(site: Site) -> Sites:
+    """Return the sites of what the container of an attribute or a global holds, at all depths."""
+    if not isinstance(site, str):
+        return NO_SITES
+    base = site.rstrip("[]")
+    return frozenset(base + "[]" * depth for depth in range(MAX_DEPTH + 1))
 
 
 def inside(site: str) -> str:
