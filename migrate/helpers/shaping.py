@@ -48,6 +48,11 @@ def bitwise_not(input):
     return ops.logical_not(input) if input.dtype == ms.bool_ else ops.invert(input)
 
 
+def inverted(value):
+    """``~value`` where it may be a Tensor: MindSpore's ``~`` of whole numbers gives a bool."""
+    return bitwise_not(value) if isinstance(value, ms.Tensor) else ~value
+
+
 def equal(input, other):
     """torch.equal: one Python bool, False for other shapes. PyNative only."""
     return input.shape == other.shape and bool((input == other).all())

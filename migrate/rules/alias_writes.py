@@ -25,6 +25,7 @@ from migrate.analysis.storage import (
     root,
 )  # fmt: skip
 from migrate.rules.alias_values import Values, key_of
+from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
 from migrate.rules.written import Holder, Target, leading, target_of
@@ -293,10 +294,13 @@ class Writes(Values):
     def _keeps_no_gradient(self, by: ast.AST, refs: Refs) -> bool:
         """Whether whole tensors that were made here are changed where nothing is differentiated.
 
-        A value can then be put into the very object, whichever of them it is.
+        A value can then be put into the very object, whichever of them it is; not in graph mode,
+        which changes Parameters only.
         """
         whole = bool(refs) and all(r.how == SAME and r.region[0] in ("new", "old") for r in refs)
-        return whole and is_stopped(self.scene, self.scene.file, by)
+        return (
+            whole and is_stopped(self.scene, self.scene.file, by) and not compiled(self.scene, by)
+        )
 
     def note_given(self, by: ast.AST, refs: Refs) -> None:
         """The parameters whose storage a write changes, and whether it may change a part only."""

@@ -12,6 +12,7 @@ from migrate.codegen.substitution import added, piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Wrap
 from migrate.rules import data_attribute, decorators
+from migrate.rules.always_stopped import is_always_stopped
 from migrate.rules.leaking import (
     asks_in_function,
     enters_quiet,
@@ -30,6 +31,8 @@ from migrate.rules.own_values import (
     is_computed,
     is_recorded,
     same_objects,
+    takes_numbers,
+    written_values,
 )
 from migrate.rules.registry import by_row, rewrites
 from migrate.rules.stopped import (
@@ -40,7 +43,7 @@ from migrate.rules.stopped import (
     quiet,
     switches,
 )
-from migrate.sites.buffer_gradients import carries, is_data, is_parameter
+from migrate.sites.buffer_gradients import carries
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import statements
@@ -156,6 +159,8 @@ def contexts(scene: Scene) -> Iterator[Edit]:
         if stopping and _differentiated(scene, function.body[0]):
             yield from _cut_returns(scene, function)
             yield from _cut_held(scene, function)
+        elif is_always_stopped(scene, scene.file.functions[id(function)]):
+            yield from _cut_held(scene, function, False)
 
 
 def _decorates(scene: Scene, node: ast.expr) -> str:
@@ -368,21 +373,31 @@ def _wrapped(
 # -- what containers hold ------------------------------------------------------------------------
 
 
-def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
+def _cut_held(scene: Scene, block: ast.AST, gives: bool = True) -> Iterator[Edit]:
     """Cut off what a block computes and puts into a list, a tuple, a dict or an object.
 
-    An element that was there before the block has the gradient that it had.
+    An element that was there before the block has the gradient that it had. Not ``gives``: what it
+    returns is cut off where that is kept.
     """
-    if not data_attribute.records(scene, scene.function(next(_inside(block)))):
+    function = scene.function(next(_inside(block)))
+    if not data_attribute.records(scene, function):
         return
+    # a function that only sums up, beside the training loop, writes nothing that is differentiated
+    near = data_attribute.compiled(scene, next(_inside(block))) or data_attribute.differentiates(
+        function.nodes if function is not None else scene.file.nodes
+    )
     for item in evaluated(block):
         held: list[ast.expr] = []
         if is_recorded(scene, item, block):
             continue
+        for value in written_values(scene, item) if near else ():
+            if carries(scene, value, block, frozenset()):
+                known = is_all(scene.kind(value), "Tensor")
+                yield from _wrapped(scene, value, "{}(", ")", _CUT if known else _CUT_ALL)
         if isinstance(item, ast.Assign):
             places = [t for target in item.targets for t in _places(target)]
             if not all(isinstance(t, ast.Name) for t in places):
-                held = [] if all(_takes_numbers(scene, t) for t in places) else [item.value]
+                held = [] if all(takes_numbers(scene, t) for t in places) else [item.value]
             elif isinstance(item.value, (ast.IfExp, ast.BoolOp)) and handed(scene, item.value):
                 held = [item.value]
             elif not is_all(scene.kind(item.value), "Tensor"):
@@ -391,24 +406,15 @@ def _cut_held(scene: Scene, block: ast.AST) -> Iterator[Edit]:
                 held = [] if unpacks or behind else [item.value]
         elif isinstance(item, ast.AugAssign):
             held = [item.value] if is_all(scene.kind(item.value), "list", "tuple") else []
-            if _adds_unknown(scene, item) and carries(scene, item.value, block, frozenset()):
-                yield from _wrapped(scene, item.value, "{}(", ")", _CUT_ALL)
         elif isinstance(item, (ast.Yield, ast.YieldFrom)):
             held = [item.value] if item.value is not None else []
-        elif isinstance(item, ast.Return) and item.value is not None:
+        elif isinstance(item, ast.Return) and item.value is not None and gives:
             parts = values_of(item.value)
             held = [p for p in parts if not is_all(scene.kind(p), "Tensor")]
         elif isinstance(item, ast.Call) and _collects(scene, item):
             held = [*item.args, *(k.value for k in item.keywords)]
         for value in held:
             yield from _cut_parts(scene, value, block)
-
-
-def _adds_unknown(scene: Scene, item: ast.AugAssign) -> bool:
-    """Return whether what may be a Tensor is added to what an object or a container holds."""
-    held = isinstance(item.target, (ast.Attribute, ast.Subscript))
-    unknown = "unknown" in scene.kind_names(item.value) | scene.kind_names(item.target)
-    return held and unknown and isinstance(item.op, (ast.Add, ast.Sub))
 
 
 def _inside(block: ast.AST) -> Iterator[ast.AST]:
@@ -423,19 +429,13 @@ def _places(target: ast.expr) -> Iterator[ast.expr]:
         yield target.value if isinstance(target, ast.Starred) else target
 
 
-def _takes_numbers(scene: Scene, place: ast.expr) -> bool:
-    """Return whether a Parameter, or a part of a Tensor, takes the numbers of what it is set to."""
-    if isinstance(place, ast.Attribute):
-        return place.attr == "grad" or is_data(scene, place) or is_parameter(scene, place)
-    return isinstance(place, ast.Subscript) and is_all(scene.kind(place.value), "Tensor")
-
-
 def _collects(scene: Scene, call: ast.Call) -> bool:
     """Return whether a call puts its arguments into a container."""
     func = call.func
-    return isinstance(func, ast.Attribute) and func.attr in _COLLECTING and (
-        "Tensor" not in scene.kind_names(func.value)
-    )  # fmt: skip
+    if not isinstance(func, ast.Attribute) or func.attr not in _COLLECTING:
+        return False
+    torchs = any(a.kind == "ref" and a.name.startswith("torch.") for a in scene.kind(func))
+    return not torchs and "Tensor" not in scene.kind_names(func.value)
 
 
 def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:

@@ -26,6 +26,7 @@ from migrate.rules.called_from import (
     passed,
     scene_of,
 )
+from migrate.rules.kept_memory import passes_buffer
 from migrate.rules.torch_sharing import METADATA, is_written
 from migrate.rules.written import Holder, first_argument, target_of
 from migrate.sites.scene import Scene
@@ -149,7 +150,7 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned
-    problem = lent(scene, function, how, assigned_too)
+    problem = lent(scene, function, frozenset(given), how, assigned_too)
     if problem is not None:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
@@ -231,7 +232,8 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[
         given = dict(one.given.get(key, {}))
         if caller is not None and not name and given:
             given.pop(owner_parameter(caller), None)
-            missed = lent(there, caller, max(given.values()), False) if given else None
+            names, how = frozenset(given), max(given.values(), default=SAME)
+            missed = lent(there, caller, names, how, False) if given else None
             name = missed.by if missed is not None else ""
         if name:
             return name if ":" in name else f"{name} at {file.path}:{call.lineno}"
@@ -271,18 +273,21 @@ def _around(scene: Scene, node: ast.AST) -> Function | None:
 def lent(
     scene: Scene,
     function: Function,
+    names: frozenset[str],
     how: int,
     assigned: bool,
-    seen: set[tuple[int, int, bool]] | None = None,
+    seen: set[tuple[int, frozenset[str], int, bool]] | None = None,
 ) -> Missed | None:
     """A tensor that a caller lent is changed: whether some caller would miss that.
 
-    ``seen``: what was asked on any way to here; each question has one answer.
+    ``names``: the parameters that took it. ``seen``: what was asked on any way to here; each
+    question has one answer.
     """
     seen = set() if seen is None else seen
-    if (id(function), how, assigned) in seen:
+    asked = (id(function), names, how, assigned)
+    if asked in seen:
         return None
-    seen.add((id(function), how, assigned))
+    seen.add(asked)
     sites = call_sites(scene, function)
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
@@ -299,14 +304,15 @@ def lent(
         if id(call) in found.seen:
             return Missed("INP206", f"the caller's tensor, read later at {line} as "
                           f"{found.seen[id(call)]}")  # fmt: skip
-        if nothing and caller is not None and in_forward(there, caller):
+        held = all(passes_buffer(there, function, call, caller, name) for name in names)
+        if nothing and not held and caller is not None and in_forward(there, caller):
             return Missed("INP206", f"the caller's tensor, in the Module at {line}")
         again = dict(found.given.get(id(call), {}))
         if caller is None or not again:
             continue
         again.pop(owner_parameter(caller), None)
         if again:
-            more = lent(there, caller, max(again.values()), nothing, seen)
+            more = lent(there, caller, frozenset(again), max(again.values()), nothing, seen)
             if more is not None:
                 return more
     if sites or nothing or assigned:

@@ -24,7 +24,13 @@ from migrate.rules.called_from import (
     passed,
     scene_of,
 )
-from migrate.rules.kept_memory import is_lent, may_be_weight, names_of, stores_data
+from migrate.rules.kept_memory import (
+    is_lent,
+    may_be_weight,
+    names_of,
+    receives_buffer,
+    stores_data,
+)
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA
 from migrate.rules.written import Holder, is_chain, target_of, written_by
@@ -202,18 +208,19 @@ def records(scene: Scene, function: Function | None, seen: frozenset[str] = froz
     It is unknown, and so it may, where nothing shows who calls the function.
     """
     if function is None:
-        return _differentiates(scene.file.nodes)
+        return differentiates(scene.file.nodes)
     if function.key in seen:
         return False
     if in_module_class(scene, function) or in_forward(scene, function):
         return True
     sites = call_sites(scene, function)
-    if not sites or _differentiates(function.nodes):
+    if not sites or differentiates(function.nodes):
         return True
     return any(records(scene_of(scene, f), c, seen | {function.key}) for f, _, c in sites)
 
 
-def _differentiates(nodes: Iterable[ast.AST]) -> bool:
+def differentiates(nodes: Iterable[ast.AST]) -> bool:
+    """Return whether code computes gradients itself."""
     calls = (n.func for n in nodes if isinstance(n, ast.Call))
     return any(last_name(f) in ("backward", "grad") for f in calls)
 
@@ -244,7 +251,7 @@ def _name_computes(
     if bound or function is None:
         return False
     own = {a.arg for a in function.parameters[1 if function.owner is not None else 0 :]}
-    if name.id not in own or function.key in seen:
+    if name.id not in own or function.key in seen or receives_buffer(scene, function, name.id):
         return False
     return in_forward(scene, function) or _is_passed_computed(
         scene, function, name.id, seen | {function.key}

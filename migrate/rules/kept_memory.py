@@ -15,9 +15,9 @@ from migrate.analysis.program import Function
 from migrate.analysis.summaries import ANY, MUTATING
 from migrate.analysis.types.kinds import is_all
 from migrate.rules.buffers import evaluated_behind
-from migrate.rules.called_from import call_sites, scene_of
+from migrate.rules.called_from import call_sites, handed_sites, passed, scene_of
 from migrate.rules.torch_sharing import shares
-from migrate.sites.buffer_gradients import is_data, is_parameter
+from migrate.sites.buffer_gradients import is_buffer, is_data, is_parameter, registered
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import last_name
 
@@ -35,6 +35,40 @@ def may_be_weight(scene: Scene, node: ast.expr) -> bool:
             return True
     values = scene.facts.values(node)
     return any(isinstance(v, ast.Attribute) and is_parameter(scene, v) for v in values)
+
+
+def receives_buffer(
+    scene: Scene, function: Function, name: str, seen: frozenset[str] = frozenset()
+) -> bool:
+    """Return whether each call passes a saved buffer of a Module for a parameter.
+
+    It is a Parameter in MindSpore: what is written into it is written into the Module.
+    """
+    if function.key in seen or not registered(scene) or handed_sites(scene.inference, function):
+        return False
+    sites, seen = call_sites(scene, function), seen | {function.key}
+    return bool(sites) and all(
+        passes_buffer(scene_of(scene, file), function, call, caller, name, seen)
+        for file, call, caller in sites
+    )
+
+
+def passes_buffer(
+    scene: Scene,
+    function: Function,
+    call: ast.Call,
+    caller: Function | None,
+    name: str,
+    seen: frozenset[str] = frozenset(),
+) -> bool:
+    """Return whether a call passes a saved buffer of a Module for a parameter of a function."""
+    given = passed(function, call, name)
+    if isinstance(given, ast.Attribute):
+        return is_buffer(scene, given)
+    if not isinstance(given, ast.Name) or caller is None or given.id in caller.stores:
+        return False
+    own = {a.arg for a in caller.parameters[1 if caller.owner is not None else 0 :]}
+    return given.id in own and receives_buffer(scene, caller, given.id, seen)
 
 
 def is_lent(scene: Scene, value: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import data_attribute
+from migrate.rules.always_stopped import keeps_recorded
 from migrate.rules.called_from import call_sites, callers, running, scene_of
 from migrate.rules.function_blueprint import FUNCTION
 from migrate.rules.hooks import REGISTERING
@@ -214,6 +215,8 @@ def handed_through(scene: Scene, block: ast.AST) -> str:
             calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
             if any(direct_name(scene, call.func) in QUIET[4:8] for call in calls):
                 return "gradients are recorded again inside"
+        if isinstance(node, ast.Call) and keeps_recorded(scene, node, set()):
+            return f"{ast.unparse(node.func)} keeps what it computes, gradient and all"
         if isinstance(node, ast.Call) and not _is_computed_with(scene, node):
             given = [*node.args, *(k.value for k in node.keywords)]
             if not compiled and _is_self(scene, node) and isinstance(node.func, ast.Attribute):

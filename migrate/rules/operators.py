@@ -70,6 +70,10 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
     if short.endswith(":place"):
         return _index(scene, site, node)
+    if isinstance(node, ast.UnaryOp) and short.endswith(":maybe"):
+        text, root = scene.spelling.local("helpers.inverted")
+        parts = (f"{text}(", piece(scene.source, node.operand), ")")
+        return Edit(site, Outcome.HELPER, parts, needs=frozenset((root,)))
     if isinstance(node, ast.UnaryOp):
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):

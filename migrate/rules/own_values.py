@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.types.kinds import is_all
+from migrate.rules.kept_memory import may_be_weight
 from migrate.rules.stopped import QUIET, STOPPING, outwards, quiet
 from migrate.rules.torch_sharing import is_view_name
-from migrate.sites.buffer_gradients import CUTTING
+from migrate.rules.written import written_by
+from migrate.sites.buffer_gradients import CUTTING, is_data, is_parameter
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import unpacked
 
@@ -81,6 +83,44 @@ def same_objects(scene: Scene, block: ast.AST) -> tuple[set[int], set[str]]:
     given = {key: name for key, name in given.items() if name not in loose}
     own = {name for name, places in bound.items() if any(p not in given for p in places)}
     return set(given), own & set(given.values())
+
+
+def written_values(scene: Scene, item: ast.AST) -> list[ast.expr]:
+    """Return what a statement or call writes into a Tensor that is there, in its place.
+
+    Torch writes the numbers alone where no gradient is recorded. A Parameter takes no more.
+    """
+    if isinstance(item, ast.Assign):
+        places = [t for t in item.targets if isinstance(t, ast.Subscript)]
+        tensors = [t for t in places if is_all(scene.kind(t.value), "Tensor")]
+        return [item.value] if any(not _is_weight(scene, t) for t in tensors) else []
+    if isinstance(item, ast.AugAssign):
+        held = isinstance(item.target, (ast.Attribute, ast.Subscript))
+        may = {"Tensor", "unknown"} & scene.kind_names(item.value)
+        return [item.value] if held and may and not _is_weight(scene, item.target) else []
+    place = written_by(scene, item) if isinstance(item, ast.Call) else None
+    if place is None or not isinstance(item, ast.Call) or _is_weight(scene, place):
+        return []
+    given = [*item.args, *(k.value for k in item.keywords if k.arg != "out")]
+    return [v for v in given if v is not place and {"Tensor", "unknown"} & scene.kind_names(v)]
+
+
+def takes_numbers(scene: Scene, place: ast.expr) -> bool:
+    """Return whether a Parameter, or a part of a Tensor, takes the numbers of what it is set to."""
+    if isinstance(place, ast.Attribute):
+        return _is_weight(scene, place)
+    return isinstance(place, ast.Subscript) and is_all(scene.kind(place.value), "Tensor")
+
+
+def _is_weight(scene: Scene, place: ast.expr) -> bool:
+    """Return whether a place is a Parameter or buffer of a Module, its memory, or a part of it."""
+    while isinstance(place, (ast.Subscript, ast.Attribute, ast.Call)):
+        if isinstance(place, ast.Attribute) and (
+            place.attr == "grad" or is_data(scene, place) or is_parameter(scene, place)
+        ):
+            return True
+        place = place.func if isinstance(place, ast.Call) else place.value
+    return isinstance(place, ast.Name) and may_be_weight(scene, place)
 
 
 def is_recorded(scene: Scene, node: ast.AST, block: ast.AST) -> bool:

@@ -26,9 +26,12 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
     """What this node has of it: (expression, "torch.Tensor.__invert__")."""
     found: list[tuple[ast.expr, str]] = []
     if isinstance(node, ast.UnaryOp):
-        inverted = isinstance(node.op, ast.Invert) and _tensor(scene, node.operand)
-        if inverted and not is_bool(scene, node.operand) and not _as_mask(scene, node):
-            found.append((node, "__invert__"))
+        may = isinstance(node.op, ast.Invert) and {"Tensor", "unknown"} & scene.kind_names(
+            node.operand
+        )
+        if may and not is_bool(scene, node.operand) and not _as_mask(scene, node):
+            sure = _tensor(scene, node.operand)
+            found.append((node, "__invert__" if sure else "__invert__:maybe"))
     elif isinstance(node, ast.BinOp):
         found.append((node, _binary(scene, node)))
     elif isinstance(node, ast.Subscript):
