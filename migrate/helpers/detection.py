@@ -80,7 +80,7 @@ def box_convert(boxes, in_fmt, out_fmt):
         if fmt not in ("xyxy", "xywh", "cxcywh"):
             raise ValueError(f"box_convert: boxes in the format {fmt} have no conversion yet")
     if in_fmt == out_fmt:
-        return boxes.copy()
+        return ops.deepcopy(boxes)
     a, b, c, d = ops.unbind(boxes, -1)
     if in_fmt == "xywh":
         c, d = a + c, b + d

@@ -212,7 +212,7 @@ def fill(input, value):
 
 def logcumsumexp(input, dim):
     """torch.logcumsumexp along ``dim``; MindSpore's kernel refuses a tensor without axes."""
-    return input.copy() if input.ndim == 0 else ops.logcumsumexp(input, dim)
+    return ops.deepcopy(input) if input.ndim == 0 else ops.logcumsumexp(input, dim)
 
 
 def renorm(input, p, dim, maxnorm):

@@ -21,7 +21,7 @@ def set_where(input, index, value):
     Graph mode cannot set as many elements as only the mask tells: what is set is chosen instead.
     """
     if index.dtype != ms.bool_:
-        made = input.copy()
+        made = ops.deepcopy(input)
         made[index] = value
         return made
     inner = input.shape[index.ndim :]

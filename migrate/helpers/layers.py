@@ -88,6 +88,12 @@ class Embedding(nn.Embedding):
         return ops.where(padded, ops.stop_gradient(out), out)
 
 
+def pretrained_embedding(embeddings, freeze=True, padding_idx=None):
+    """torch.nn.Embedding.from_pretrained: a table of these rows, not trained unless asked for."""
+    rows, length = embeddings.shape
+    return Embedding(rows, length, padding_idx, _weight=embeddings, _freeze=freeze)
+
+
 class Identity(nn.Identity):
     """Reproduces torch.nn.Identity: takes any arguments, returns its input."""
 

@@ -9,7 +9,7 @@ from migrate.helpers.reduction import argsort, kept_axis, shared_value, sort
 def running_extreme(input, dim, largest):
     """torch.cummax and torch.cummin along ``dim``: (values, int64 indices)."""
     if input.ndim == 0:
-        return input.copy(), ops.zeros((), ms.int64)
+        return ops.deepcopy(input), ops.zeros((), ms.int64)
     fixed = ops.stop_gradient(input)
     if input.dtype == ms.bool_:
         fixed = fixed.astype(ms.int32)
@@ -39,7 +39,7 @@ def taken_along(input, places, dim, keepdim):
 def mode(input, dim=-1, keepdim=False):
     """torch.mode: (smallest of the most frequent values along ``dim``, its last place)."""
     if input.ndim == 0:
-        return input.copy(), ops.zeros((), ms.int64)
+        return ops.deepcopy(input), ops.zeros((), ms.int64)
     fixed = ops.stop_gradient(input)
     if input.dtype == ms.bool_:
         fixed = fixed.astype(ms.int32)
@@ -62,7 +62,7 @@ def sorted_numbers(input):
 def nanmedian_of(input, dim, keepdim=False):
     """torch.nanmedian along ``dim``: (lower median of what is no NaN, its int64 index)."""
     if input.ndim == 0:
-        return input.copy(), ops.zeros((), ms.int64)
+        return ops.deepcopy(input), ops.zeros((), ms.int64)
     order, count = sorted_numbers(ops.stop_gradient(input).swapaxes(dim, -1))
     middle = ops.where(count > 0, ops.floor_divide(count - 1, 2), ops.zeros_like(count))
     places = ops.gather_elements(order, -1, middle).swapaxes(dim, -1)

@@ -17,7 +17,7 @@ def index_put(input, indices, values, accumulate=False):
         if values.size == 1 and len(indices) == 1:
             mask = indices[0].reshape(indices[0].shape + (1,) * (input.ndim - indices[0].ndim))
             return ops.where(mask, values.reshape(()).astype(input.dtype), input)
-        result = input.copy()
+        result = ops.deepcopy(input)
         result[tuple(indices)] = values
         return result
     indices = whole_indices(indices)
@@ -26,7 +26,7 @@ def index_put(input, indices, values, accumulate=False):
     for index, length in zip(indices, lengths):
         place, count = place * length + index % length, count * length
     if place.size == 0:
-        return input.copy()
+        return ops.deepcopy(input)
     rest = input.shape[len(indices) :]
     source = values.astype(input.dtype).broadcast_to(place.shape + rest).reshape((place.size, -1))
     rows = input.reshape((count, -1))

@@ -69,7 +69,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def cumsum(input, dim, *, dtype=None):
     """torch.cumsum: whole numbers and bool are summed as int64."""
     input = summable(input, dtype)
-    return input.copy() if input.ndim == 0 or input.size == 0 else ops.cumsum(input, dim)
+    return ops.deepcopy(input) if input.ndim == 0 or input.size == 0 else ops.cumsum(input, dim)
 
 
 def summable(input, dtype):
@@ -83,7 +83,7 @@ def cumprod(input, dim, *, dtype=None):
     """torch.cumprod: whole numbers and bool are multiplied as int64."""
     input = summable(input, dtype)
     if input.ndim == 0 or input.size == 0:
-        return input.copy()
+        return ops.deepcopy(input)
     if is_whole(input):
         return ops.cumprod(input, dim).astype(input.dtype)  # the kernel gives int64
     # the kernel's gradient divides by the elements, which zeros make NaN
@@ -110,7 +110,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 def sort(input, dim=-1, descending=False, stable=False):
     """torch.sort: (values, int64 indices) along ``dim``; always stable."""
     if input.ndim == 0 or input.size == 0:
-        return input.copy(), ops.zeros_like(input, dtype=ms.int64)
+        return ops.deepcopy(input), ops.zeros_like(input, dtype=ms.int64)
     key = order_key(input) if input.is_floating_point() else input
     if input.dtype == ms.float64:  # the kernel sorts these by their float32
         indices = ops.topk(key, input.shape[dim], dim, descending)[1].astype(ms.int64)

@@ -127,7 +127,7 @@ def put(input, index, source, accumulate=False):
     """torch.put: ``source`` at places of ``input`` seen as one row; repeated ones may add up."""
     flat = input.reshape((-1,))
     if index.size == 0:
-        return input.copy()
+        return ops.deepcopy(input)
     places = index.reshape((-1,)).astype(ms.int64) % flat.shape[0]
     values = source.reshape((-1,)).astype(input.dtype)
     if accumulate:

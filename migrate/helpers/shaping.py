@@ -110,7 +110,7 @@ def unravel_index(indices, shape):
 
 def copies(tensors):
     """A tuple of new tensors, as torch's ``_copy`` functions give instead of views."""
-    return tuple([one.copy() for one in tensors])
+    return tuple([ops.deepcopy(one) for one in tensors])
 
 
 def atleast_1d(*tensors):
