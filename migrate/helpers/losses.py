@@ -31,6 +31,14 @@ def keep_buffer(cell, name, value):
         cell.register_buffer(name, value)
 
 
+class WeightedLoss(Loss):
+    """Reproduces torch.nn.modules.loss._WeightedLoss: a loss with a weight for each class."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        keep_buffer(self, "weight", weight)
+
+
 def as_labels(target):
     """Class labels as int32, which the kernels want; probabilities stay."""
     return target.astype(ms.int32) if target.dtype in (ms.int64, ms.uint8) else target

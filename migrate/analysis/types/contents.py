@@ -202,6 +202,7 @@ def anything(value: Kind) -> Kind:
     return MODULE if held and all(a.name in MODULES[:3] for a in held) else UNKNOWN
 
 
+@lru_cache(1024)
 def levels_of(site: Site) -> Sites:
     """Return the sites of what the container of an attribute or a global holds, at all depths."""
     if not isinstance(site, str):
