@@ -390,7 +390,8 @@ def _cut_held(scene: Scene, block: ast.AST, gives: bool = True) -> Iterator[Edit
         held: list[ast.expr] = []
         if is_recorded(scene, item, block):
             continue
-        for value in written_values(scene, item) if near else ():
+        attribute = isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Attribute)
+        for value in written_values(scene, item) if near or attribute else ():
             if carries(scene, value, block, frozenset()):
                 known = is_all(scene.kind(value), "Tensor")
                 yield from _wrapped(scene, value, "{}(", ")", _CUT if known else _CUT_ALL)

@@ -56,7 +56,8 @@ class _Computation:
         (
             "z = x.clone()\ny = torch.sin(z)\nreturn torch.autograd.grad(y, z, "
             "torch.ones_like(y), create_graph=True)[0]",
-            "z = x.copy()\ndef y_of(z):\n    y = ops.sin(z)\n    return y\nreturn ms.grad(y_of)(z)",
+            "z = ops.deepcopy(x)\ndef y_of(z):\n    y = ops.sin(z)\n    return y\n"
+            "return ms.grad(y_of)(z)",
         ),
         (
             "z = torch.sin(y)\nz = torch.autograd.grad(z, y, torch.ones_like(z))[0] + z",

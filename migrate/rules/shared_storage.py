@@ -109,11 +109,23 @@ def entered(scene: Scene) -> Iterator[Edit]:
                     stops.setdefault(id(loop), (loop, node, found.seen.get(id(node), "")))
     for loop, node, held in stops.values():
         source, site = scene.source, scene.site("torch.Tensor.__setitem__", node)
-        asked = [("len(", piece(source, one), ") == 0") for one in sized(scene, loop.iter)]
+        may = [one for one in sized(scene, loop.iter) if not _has_rounds(one)]
+        asked = [("len(", piece(source, one), ") == 0") for one in may]
         parts = [part for number, one in enumerate(asked) for part in (" or " * bool(number), *one)]
         why = f"torch2ms INP203: without a round of the loop it changes {held} in place"
         stop = f":{source.newline}    raise NotImplementedError({why!r})"
-        yield added(source, site, loop, Part.BEFORE, "if ", *parts, stop)
+        if parts:
+            yield added(source, site, loop, Part.BEFORE, "if ", *parts, stop)
+
+
+def _has_rounds(node: ast.expr) -> bool:
+    """Return whether a loop goes through something at least once: ``range(2)``, ``(a, b)``."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(not isinstance(e, ast.Starred) for e in node.elts)
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "range":
+        return False
+    given = [a.value for a in node.args if isinstance(a, ast.Constant) and type(a.value) is int]
+    return len(given) == len(node.args) and len(range(*given)) > 0
 
 
 def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:

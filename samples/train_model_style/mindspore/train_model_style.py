@@ -89,7 +89,7 @@ def run(model, epochs=20, patience=3):
             nonlocal best, waited, weights
             if accuracy > best:
                 best, waited = accuracy, 0
-                weights = {name: value.copy() for name, value in model.state_dict().items()}
+                weights = {name: ops.deepcopy(value) for name, value in model.state_dict().items()}
             else:
                 waited += 1
 

@@ -178,7 +178,7 @@ class LayerNorm(TorchNames, nn.LayerNorm):
         dtype=None,
     ):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        super().__init__(tuple(shape), epsilon=eps, dtype=dtype or ms.float32)
+        super().__init__(tuple(shape), epsilon=float(eps), dtype=dtype or ms.float32)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.ones = ops.ones(self.normalized_shape, dtype or ms.float32)
         self.zeros = ops.zeros(self.normalized_shape, dtype or ms.float32)
