@@ -14,7 +14,7 @@ from migrate.rules.called_from import (
     handed_sites,
     scene_of,
 )
-from migrate.rules.own_values import is_computed, takes_numbers, written_values
+from migrate.rules.own_values import is_computed, is_weight, written_values
 from migrate.rules.stopped import is_stopped, switches
 from migrate.rules.written import written_by
 from migrate.sites.buffer_gradients import carries
@@ -27,24 +27,32 @@ def _always_stopped(inference: Inference) -> dict[str, bool]:
 
 
 def is_always_stopped(scene: Scene, function: Function) -> bool:
-    """Return whether all that calls a function, at least one call, records no gradient there."""
+    """Return whether all that calls a function, at least one call, records no gradient there.
+
+    A caller may be such a function itself: then all that calls it is asked as well.
+    """
     known = _always_stopped(scene.inference)
-    if function.key in known:
-        return known[function.key]
-    known[function.key] = True  # a call from itself says nothing new
-    found = switches(scene) and bool(call_sites(scene, function))
-    found = found and not function.name.startswith("__") and function.name != "forward"
-    if found:
-        sites = [*call_sites(scene, function), *handed_sites(scene.inference, function)]
-        sites += _unseen_sites(scene, function, {id(call) for _, call, _ in sites})
-        taken = scene.inference.summaries.graph.indirect
-        found = function not in taken and all(
-            is_stopped(scene_of(scene, file), file, call)
-            or (caller is not None and is_always_stopped(scene_of(scene, file), caller))
-            for file, call, caller in sites
-        )
-    known[function.key] = found
-    return found
+    if function.key not in known:
+        known[function.key] = switches(scene) and _is_stopped_by_all(scene, function)
+    return known[function.key]
+
+
+def _is_stopped_by_all(scene: Scene, function: Function) -> bool:
+    taken = scene.inference.summaries.graph.indirect
+    waiting = [function]
+    for one in waiting:
+        sites = [*call_sites(scene, one), *handed_sites(scene.inference, one)]
+        if one.name.startswith("__") or one.name == "forward" or one in taken or not sites:
+            return False
+        sites += _unseen_sites(scene, one, {id(call) for _, call, _ in sites})
+        for file, call, caller in sites:
+            if is_stopped(scene_of(scene, file), file, call):
+                continue
+            if caller is None:
+                return False
+            if caller not in waiting:
+                waiting.append(caller)
+    return True
 
 
 def _unseen_sites(scene: Scene, function: Function, seen: set[int]) -> list[CallSite]:
@@ -86,12 +94,13 @@ def _kept_outside(scene: Scene, function: Function, node: ast.AST) -> list[ast.e
     elif isinstance(node, ast.Call) and (place := written_by(scene, node)) is not None:
         places = [place]
     own = function.locals - {a.arg for a in function.parameters}
-    places = [p for p in places if not takes_numbers(scene, p) and _root(p) not in own]
+    places = [p for p in places if not is_weight(scene, p) and _root(p) not in own]
     if not places:
         return []
-    if isinstance(node, ast.Assign):  # what is handed on keeps its gradient
-        return [node.value] if is_computed(scene, node.value, function.node) else []
-    return written_values(scene, node)
+    values = written_values(scene, node)
+    if isinstance(node, ast.Assign) and is_computed(scene, node.value, function.node):
+        values = [node.value]  # what is handed on keeps its gradient
+    return values
 
 
 def _root(place: ast.expr) -> str:

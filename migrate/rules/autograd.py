@@ -379,19 +379,13 @@ def _cut_held(scene: Scene, block: ast.AST, gives: bool = True) -> Iterator[Edit
     An element that was there before the block has the gradient that it had. Not ``gives``: what it
     returns is cut off where that is kept.
     """
-    function = scene.function(next(_inside(block)))
-    if not data_attribute.records(scene, function):
+    if not data_attribute.records(scene, scene.function(next(_inside(block)))):
         return
-    # a function that only sums up, beside the training loop, writes nothing that is differentiated
-    near = data_attribute.compiled(scene, next(_inside(block))) or data_attribute.differentiates(
-        function.nodes if function is not None else scene.file.nodes
-    )
     for item in evaluated(block):
         held: list[ast.expr] = []
         if is_recorded(scene, item, block):
             continue
-        attribute = isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Attribute)
-        for value in written_values(scene, item) if near or attribute else ():
+        for value in written_values(scene, item):
             if carries(scene, value, block, frozenset()):
                 known = is_all(scene.kind(value), "Tensor")
                 yield from _wrapped(scene, value, "{}(", ")", _CUT if known else _CUT_ALL)

@@ -208,19 +208,18 @@ def records(scene: Scene, function: Function | None, seen: frozenset[str] = froz
     It is unknown, and so it may, where nothing shows who calls the function.
     """
     if function is None:
-        return differentiates(scene.file.nodes)
+        return _differentiates(scene.file.nodes)
     if function.key in seen:
         return False
     if in_module_class(scene, function) or in_forward(scene, function):
         return True
     sites = call_sites(scene, function)
-    if not sites or differentiates(function.nodes):
+    if not sites or _differentiates(function.nodes):
         return True
     return any(records(scene_of(scene, f), c, seen | {function.key}) for f, _, c in sites)
 
 
-def differentiates(nodes: Iterable[ast.AST]) -> bool:
-    """Return whether code computes gradients itself."""
+def _differentiates(nodes: Iterable[ast.AST]) -> bool:
     calls = (n.func for n in nodes if isinstance(n, ast.Call))
     return any(last_name(f) in ("backward", "grad") for f in calls)
 

@@ -93,13 +93,13 @@ def written_values(scene: Scene, item: ast.AST) -> list[ast.expr]:
     if isinstance(item, ast.Assign):
         places = [t for t in item.targets if isinstance(t, ast.Subscript)]
         tensors = [t for t in places if is_all(scene.kind(t.value), "Tensor")]
-        return [item.value] if any(not _is_weight(scene, t) for t in tensors) else []
+        return [item.value] if any(not is_weight(scene, t) for t in tensors) else []
     if isinstance(item, ast.AugAssign):
         held = isinstance(item.target, (ast.Attribute, ast.Subscript))
         may = {"Tensor", "unknown"} & scene.kind_names(item.value)
-        return [item.value] if held and may and not _is_weight(scene, item.target) else []
+        return [item.value] if held and may and not is_weight(scene, item.target) else []
     place = written_by(scene, item) if isinstance(item, ast.Call) else None
-    if place is None or not isinstance(item, ast.Call) or _is_weight(scene, place):
+    if place is None or not isinstance(item, ast.Call) or is_weight(scene, place):
         return []
     given = [*item.args, *(k.value for k in item.keywords if k.arg != "out")]
     return [v for v in given if v is not place and {"Tensor", "unknown"} & scene.kind_names(v)]
@@ -108,11 +108,11 @@ def written_values(scene: Scene, item: ast.AST) -> list[ast.expr]:
 def takes_numbers(scene: Scene, place: ast.expr) -> bool:
     """Return whether a Parameter, or a part of a Tensor, takes the numbers of what it is set to."""
     if isinstance(place, ast.Attribute):
-        return _is_weight(scene, place)
+        return is_weight(scene, place)
     return isinstance(place, ast.Subscript) and is_all(scene.kind(place.value), "Tensor")
 
 
-def _is_weight(scene: Scene, place: ast.expr) -> bool:
+def is_weight(scene: Scene, place: ast.expr) -> bool:
     """Return whether a place is a Parameter or buffer of a Module, its memory, or a part of it."""
     while isinstance(place, (ast.Subscript, ast.Attribute, ast.Call)):
         if isinstance(place, ast.Attribute) and (
