@@ -123,8 +123,8 @@ class State:
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
     ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
     the references that were gone through in the whole walk, ``made`` holds the regions made
-    anywhere in it, ``leaves`` the places that make Parameters; ``roots`` remembers the outermost
-    regions of sets of references.
+    anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys that are written
+    out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
@@ -134,6 +134,7 @@ class State:
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     made: set[Region] = field(default_factory=set, compare=False)
     leaves: set[Hashable] = field(default_factory=set, compare=False)
+    keys: dict[str, None] = field(default_factory=dict, compare=False)
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
 
@@ -150,7 +151,7 @@ class State:
         views: dict[str, ast.expr],
     ) -> State:
         """Return a state of the same walk that holds something else."""
-        shared = self.unsure, self.steps, self.made, self.leaves, self.roots
+        shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
         return State(names, inside, cut, *shared, views)
 
     def bound(self, name: str) -> None:
@@ -240,13 +241,13 @@ class State:
     def get(self, holders: Refs, name: str) -> Refs:
         """What an attribute or the elements of these hold."""
         found: set[Ref] = set()
+        self._mention(name)
         for holder in _in_order(holders):
             known = self.inside.get((holder.region, name))
             if name == ELEMENTS:
-                self._step(len(self.inside))
-                for (region, key), refs in self.inside.items():
-                    if region == holder.region and key.startswith("['"):
-                        found |= refs
+                self._step(len(self.keys))
+                for key in self.keys:
+                    found |= self.inside.get((holder.region, key), NO_REFS)
             if known is not None:
                 found |= known
                 continue
@@ -261,6 +262,10 @@ class State:
                 self.inside[(holder.region, name)] = first | given
         return frozenset(found)
 
+    def _mention(self, name: str) -> None:
+        if name.startswith("['"):
+            self.keys[name] = None
+
     def held(self, modules: Refs, layers: bool) -> Refs:
         """What Modules hold; where Parameters are meant, not the layers a container is made of."""
         found = self.get(modules, "parameters")
@@ -269,7 +274,7 @@ class State:
 
     def _first_seen(self, holder: Ref, name: str) -> Refs:
         """What an object that was not made here holds from the beginning."""
-        if _depth(holder.region) >= DEEPEST:
+        if _depth(holder.region) >= DEEPEST or (_is_element(name) and _stands_for_inner(holder)):
             return frozenset((holder,))
         unsure = holder.how == MAYBE and name != ELEMENTS
         owner: Region = ("maybe", holder.region) if unsure else holder.region
@@ -281,9 +286,11 @@ class State:
 
     def put(self, holders: Refs, name: str, value: Refs, anew: bool = False) -> None:
         """Store a value; ``anew`` replaces what was there (one holder, one attribute)."""
+        self._mention(name)
         for holder in _in_order(holders):
             key = (holder.region, name)
-            if anew and len(holders) == 1 and holder.region[0] != "old":
+            several = holder.region[0] == "old" or _stands_for_inner(holder)
+            if anew and len(holders) == 1 and not several:
                 self.inside[key] = value
                 continue
             before = self.get(frozenset((holder,)), name)
@@ -310,6 +317,18 @@ class State:
         """What is held by objects that outlive the function."""
         held = (refs for (region, _), refs in self.inside.items() if _outlives(region))
         return self.reach(NO_REFS.union(*held))
+
+
+def _is_element(name: str) -> bool:
+    return name.startswith("[")
+
+
+def _stands_for_inner(ref: Ref) -> bool:
+    """Return whether it is an element of what an unknown call gave: the elements of this one are
+    not told apart from it, as every key that is written out would double the regions."""
+    region = ref.region
+    element = region[0] == "field" and _is_element(str(region[2]))
+    return element and root(region)[0] in ("new", "old", "maybe")
 
 
 def _outlives(region: Region) -> bool:

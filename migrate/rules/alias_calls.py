@@ -275,7 +275,8 @@ class Calls(Writes):
         if atom.kind in ("ref", "method") and atom.name.startswith("torch."):
             if atom.name.rpartition(".")[2] in FIRST_ALONE:
                 handed = args[0] if args else named.get("input", NO_REFS)
-                given = receiver if atom.kind == "method" else handed
+            if atom.name.startswith("torch.Tensor."):
+                given = receiver  # a method views its own Tensor: ``x.to(y)`` is none of y
             return self._torch(atom.name, node, receiver, handed if atom.kind == "ref" else given)
         if atom.kind == "ref" and atom.name in EINOPS:
             viewed = made_as(self.state.reach(handed), VIEW) if EINOPS[atom.name] else NO_REFS
@@ -420,7 +421,8 @@ class Calls(Writes):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
             how = SAME if last == "detach" and direct else VIEW
-            return made_as(self.state.reach(given), how)
+            owned = name.startswith("torch.nn.Module.")  # ``net.to(device)`` is the net, no part
+            return made_as(given if owned else self.state.reach(given), how)
         if name == "torch.tensor" and not is_listed(self.scene, node):  # a Tensor's memory stays
             return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):

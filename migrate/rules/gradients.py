@@ -18,10 +18,11 @@ from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Lines, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.registry import by_row
+from migrate.rules.repeated import acts, differentiates, is_repeatable, stores
 from migrate.rules.torch_sharing import METADATA
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import is_none, last_name, loaded_names, within
+from migrate.syntax.trees import is_none, loaded_names, within
 
 _ORDER = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs",
           "allow_unused", "is_grads_batched", "materialize_grads")  # fmt: skip
@@ -41,6 +42,8 @@ class _Computation:
     """The statements that compute ``outputs`` from ``inputs``, and those that stand between.
 
     ``again``: the statements stay where they are as well, and the function computes once more.
+    ``shaped``: statements of the function that ask what it computes for its shape alone, and bind
+    what the outputs are multiplied with.
     """
 
     inputs: tuple[ast.Name, ...]
@@ -48,6 +51,7 @@ class _Computation:
     inside: tuple[ast.stmt, ...]
     between: tuple[ast.stmt, ...]
     again: bool = False
+    shaped: tuple[ast.stmt, ...] = ()
 
 
 @by_row(
@@ -149,56 +153,33 @@ def _computation(scene: Scene, statement: ast.stmt, given: dict[str, ast.expr]) 
         raise _Unclear("nothing in front of it in this block computes its outputs from its inputs")
     first = block.index(inside[0]) if inside else end
     between = tuple(s for s in block[first:end] if s not in inside)
+    shaped = _shaped(scene, inside, between, given.get("grad_outputs"))
+    alone = tuple(s for s in between if s not in shaped)
     try:
-        _check(scene, statement, inside, between, given)
+        _check(scene, statement, (*inside, *shaped), alone, given)
     except _Unclear:
-        if not inside or not _is_repeatable(scene, inside, between):
+        if not inside or not is_repeatable(scene, inside, between):
             raise
         return _Computation(inputs, outputs, inside, (), again=True)
-    return _Computation(inputs, outputs, inside, between)
+    return _Computation(inputs, outputs, inside, alone, shaped=shaped)
 
 
-def _is_repeatable(scene: Scene, inside: Sequence[ast.stmt], between: Sequence[ast.stmt]) -> bool:
-    """Return whether statements compute the same when they run once more, and nothing else."""
-    read = {name for item in inside for name in loaded_names(item)}
-    stored = {name for item in (*inside, *between) for name in _stores(item)}
-    counts = [sum(name in _stores(item) for item in (*inside, *between)) for name in stored & read]
-    if any(count > 1 for count in counts):
-        return False
-    calls = [n for item in inside for n in within(item) if isinstance(n, ast.Call)]
-    acting = [c for c in calls if _acts(scene, c) and not _differentiates(scene, c)]
-    summaries = scene.inference.summaries
-    for call in acting:
-        targets = summaries.graph.targets(scene.file, call, scene.function(call))
-        module = is_all(scene.kind(call.func), "Module")
-        if targets.unseen and not targets.functions and not module:
-            return False
-        if summaries.bound(call, targets).attributes:
-            return False
-    return not acting or (_has_modules(scene) and not _keeps_or_draws(scene))
-
-
-def _has_modules(scene: Scene) -> bool:
-    """Return whether the program defines Modules: of unknown class is then one of these."""
-    return any(
-        scene.inference.is_module(c.key) for f in scene.neighbours for c in f.classes.values()
-    )
-
-
-_CHANGING = ("dropout", "rrelu", "batchnorm", "batch_norm", "running_stats", "spectral_norm",
-             "bernoulli", "gumbel")  # fmt: skip
-_DRAWING = frozenset(("rand", "randn", "randint", "rand_like", "randn_like", "normal_"))
-
-
-def _keeps_or_draws(scene: Scene) -> bool:
-    """Return whether a Module of the program may draw random numbers or move statistics."""
-    inner = {id(n) for f in scene.neighbours for c in f.classes.values() for n in ast.walk(c.node)}
-    for node in (n for f in scene.neighbours for n in f.nodes):
-        text = node.value if isinstance(node, ast.Constant) else last_name(node)
-        name = text.lower() if isinstance(text, str) else ""
-        if any(word in name for word in _CHANGING) or (name in _DRAWING and id(node) in inner):
-            return True
-    return False
+def _shaped(
+    scene: Scene, inside: Sequence[ast.stmt], between: Sequence[ast.stmt], asked: ast.expr | None
+) -> tuple[ast.stmt, ...]:
+    """Return the statements that make ``grad_outputs`` and ask the function's own values for their
+    shapes: ``ones = torch.ones(y.shape)``."""
+    bound = {name for item in inside for name in stores(item)}
+    needed, found = loaded_names(asked) if asked is not None else set(), []
+    for item in reversed(between):
+        plain = isinstance(item, ast.Assign) and all(map(_is_plain, item.targets))
+        names = [n for n in within(item) if isinstance(n, ast.Name) and n.id in bound]
+        if plain and stores(item) & needed and names:
+            if not all(_is_asked(scene, n) for n in names):
+                return ()
+            found.append(item)
+            needed |= loaded_names(item)
+    return tuple(reversed(found))
 
 
 def _block(scene: Scene, statement: ast.stmt) -> list[ast.stmt]:
@@ -225,9 +206,9 @@ def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
     made = before[places[0]] if places else None
     if not isinstance(made, ast.Assign):
         raise _Unclear(f"{name.id} comes from outside of this block")
-    same = set() if _is_made(made.value) else _operands(made.value) - {name.id}
+    same = set() if _is_made(made.value) else _operands(scene, made.value) - {name.id}
     for item in before[places[0] + 1 :]:
-        if others := _operands(item) & same:  # torch's gradient goes through both names
+        if others := _operands(scene, item) & same:  # torch's gradient goes through both names
             raise _Unclear(f"{name.id} may be {min(others)}, which line {item.lineno} reads")
     return max(places) + 1
 
@@ -271,9 +252,11 @@ def _is_made(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) or (isinstance(func, ast.Attribute) and func.attr == "clone")
 
 
-def _operands(node: ast.AST) -> set[str]:
-    """Return the variables that are read, those that are called apart."""
-    called = {id(n.func) for n in within(node) if isinstance(n, ast.Call)}
+def _operands(scene: Scene, node: ast.AST) -> set[str]:
+    """Return the variables that are read, those that are called or hold a Module that is apart."""
+    calls = [n.func for n in within(node) if isinstance(n, ast.Call)]
+    called = {id(func) for func in calls}
+    called |= {id(n) for f in calls if is_all(scene.kind(f), "Module") for n in within(f)}
     names = (n for n in within(node) if isinstance(n, ast.Name) and id(n) not in called)
     return {n.id for n in names if isinstance(n.ctx, ast.Load)}
 
@@ -287,7 +270,7 @@ class _Flow:
 
     def meet(self, item: ast.stmt) -> None:
         """Take one more statement. Raises _Unclear where it may hand an input on unseen."""
-        bound, touched = _stores(item), self.reads(item)
+        bound, touched = stores(item), self.reads(item)
         if bound & self.inputs:
             raise _Unclear(f"line {item.lineno} binds {min(bound & self.inputs)} anew")
         if isinstance(item, ast.Assign) and all(map(_is_plain, item.targets)):
@@ -348,11 +331,6 @@ def _is_asked(scene: Scene, name: ast.Name) -> bool:
     return isinstance(around, ast.Attribute) and around.attr in METADATA
 
 
-def _stores(node: ast.AST) -> set[str]:
-    names = (n for n in within(node) if isinstance(n, ast.Name))
-    return {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-
-
 def _check(
     scene: Scene,
     statement: ast.stmt,
@@ -361,7 +339,7 @@ def _check(
     given: dict[str, ast.expr],
 ) -> None:
     """Raise _Unclear where others read what the function binds, or bind what it reads."""
-    bound = {name for item in inside for name in _stores(item)}
+    bound = {name for item in inside for name in stores(item)}
     read = {name for item in inside for name in loaded_names(item)}
     own = {id(n) for item in inside for n in within(item)}
     own |= {
@@ -370,7 +348,7 @@ def _check(
         if part
         for n in within(part)
     }
-    if any(_differentiates(scene, n) for item in inside for n in within(item)):
+    if any(differentiates(scene, n) for item in inside for n in within(item)):
         raise _Unclear("what it differentiates is a gradient itself")  # unless computed again
     function = scene.function(statement)
     if function is None and bound and len(scene.neighbours) > 1:
@@ -381,7 +359,7 @@ def _check(
             if reach is not None and any(id(b.place) in own for b in reach.bindings):
                 raise _Unclear(f"line {node.lineno} reads {node.id} as well")
     for item in between:
-        if _stores(item) & read or not isinstance(item, (ast.Assign, ast.AnnAssign)):
+        if stores(item) & read or not isinstance(item, (ast.Assign, ast.AnnAssign)):
             raise _Unclear(f"line {item.lineno} stands between")
         if any(_asks(scene, n, read) for n in within(item)):
             raise _Unclear(f"line {item.lineno} may read what an object keeps of the computation")
@@ -389,7 +367,7 @@ def _check(
     inner = {id(n) for n in within(given["outputs"])}
     around = {id(n) for n in scene.around(given["outputs"], ast.stmt)}
     for node in (n for item in (*between, statement) for n in within(item)):
-        if isinstance(node, ast.Call) and id(node) not in inner | around and _acts(scene, node):
+        if isinstance(node, ast.Call) and id(node) not in inner | around and acts(scene, node):
             raise _Unclear(f"line {node.lineno} runs what nobody knows between")
 
 
@@ -402,17 +380,6 @@ def _asks(scene: Scene, node: ast.AST, names: set[str]) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in names
 
 
-def _acts(scene: Scene, call: ast.Call) -> bool:
-    """Return whether a call may do anything but compute from what it is given."""
-    atoms = scene.kind(call.func)
-    known = bool(atoms) and all(a.kind in ("ref", "method", "dtype") for a in atoms)
-    return not known or any("::" in a.name or a.name.startswith("torch.optim") for a in atoms)
-
-
-def _differentiates(scene: Scene, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and direct_name(scene, node.func) == "torch.autograd.grad"
-
-
 def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.expr | None:
     """Return what the outputs are multiplied with; None for ones."""
     if node is None or is_none(node):
@@ -420,8 +387,9 @@ def _cotangent(scene: Scene, node: ast.expr | None, found: _Computation) -> ast.
     node = _one(node)
     if _is_ones(scene, node, ast.unparse(found.outputs)):
         return None
-    bound = {name for item in found.inside for name in _stores(item)}
+    bound = {name for item in found.inside for name in stores(item)}
     held = bound | {n.id for n in found.inputs}
+    held -= {name for item in found.shaped for name in stores(item)}
     names = (n for n in within(node) if isinstance(n, ast.Name) and n.id in held)
     if not all(_is_asked(scene, n) for n in names):
         raise _Unclear("what its outputs are multiplied with is computed from its inputs")
@@ -440,6 +408,10 @@ def _is_ones(scene: Scene, node: ast.expr, outputs: str) -> bool:
     if not isinstance(node, ast.Call):
         return False
     func = node.func
+    made = scene.kind(func)
+    if len(node.args) == 1 and made and all(a.kind == "ref" and _wraps(a.name) for a in made):
+        kept = [k for k in node.keywords if getattr(k.value, "value", None) is not False]
+        return not kept and _is_ones(scene, node.args[0], outputs)
     if isinstance(func, ast.Attribute) and func.attr in _DEVICES:
         places = func.attr != "to" or all(_is_place(scene, a) for a in node.args)
         return places and not node.keywords and _is_ones(scene, func.value, outputs)
@@ -450,7 +422,16 @@ def _is_ones(scene: Scene, node: ast.expr, outputs: str) -> bool:
         "torch.ones_like": (outputs,),
         "torch.ones": (f"{outputs}.size()", f"{outputs}.shape"),
     }
-    return ast.unparse(given[0]) in shapes.get(direct_name(scene, func) or "", ())
+    shapes["numpy.ones"] = shapes["torch.ones"]
+    foreign = [a.name for a in made if a.kind == "foreign"]
+    name = foreign[0] if len(foreign) == 1 == len(made) else direct_name(scene, func) or ""
+    return ast.unparse(given[0]) in shapes.get(name, ())
+
+
+def _wraps(name: str) -> bool:
+    """Return whether torch gives the numbers of an array as they are: ``FloatTensor(array)``."""
+    kept = ("FloatTensor", "DoubleTensor", "Variable", "from_numpy", "Tensor")
+    return name.rpartition(".")[2] in kept
 
 
 # -- the text -----------------------------------------------------------------------------------
@@ -486,7 +467,7 @@ def _edit(
         gone = subscript
     elif not order:
         text = f"({text},)"
-    moved = () if found.again else found.inside
+    moved = () if found.again else (*found.inside, *found.shaped)
     items = [*moved, *found.between, statement]
     items.sort(key=lambda s: s.lineno)
     start, end = source.span(items[0]).start, source.span(statement).end
@@ -494,7 +475,8 @@ def _edit(
     for item in found.between:
         parts += [Piece(source.span(item)), newline]
     parts.append(f"def {name}({names}):{newline}")
-    for item in found.inside:
+    shaped = found.shaped if cotangent is not None else ()  # ones are not needed
+    for item in sorted((*found.inside, *shaped), key=lambda s: s.lineno):
         parts += ["    ", Piece(source.span(item)), newline]
     result: list[str | Piece] = [piece(source, found.outputs)]
     if cotangent is not None:

@@ -256,7 +256,7 @@ def unfrozen(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
     chosen = _holds_every(scene, given) or _says_so(scene, given)
     if scene.mentions(*FREEZES) and not chosen:
         around.append("helpers.trainable")
-    if _of_several_nets(given):
+    if _of_several_nets(scene, given):
         around.append("helpers.named_apart")
     for name in around:
         edit = _wrapped(scene, edit, scene.source.span(given), name)
@@ -278,10 +278,36 @@ def _around(edit: Edit, span: Span, new: tuple[str | Piece, ...], root: str) -> 
     return replace(edit, parts=tuple(parts), outcome=Outcome.HELPER, needs=edit.needs | {root})
 
 
-def _of_several_nets(given: ast.expr) -> bool:
-    """``chain(A.parameters(), B.parameters())``: the parts of one net have names of their own."""
-    loads = [n for n in ast.walk(given) if isinstance(n, ast.Attribute) and n.attr == "parameters"]
-    return len({_net(n.value) for n in loads}) > 1
+def _of_several_nets(scene: Scene, given: ast.expr) -> bool:
+    """``chain(A.parameters(), B.parameters())``, also by a variable that these are put into.
+
+    The parts of one net have names of their own.
+    """
+    nets: set[str] = set()
+    todo, seen = [given], set[str]()
+    while todo:
+        for node in ast.walk(todo.pop()):
+            if isinstance(node, ast.Attribute) and node.attr == "parameters":
+                nets.add(_net(node.value))
+            name = dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+            if name and name not in seen:
+                seen.add(name)
+                todo += _put_into(scene, name)
+    return len(nets) > 1
+
+
+def _put_into(scene: Scene, name: str) -> Iterator[ast.expr]:
+    """Yield what a file binds to a variable or attribute, adds to it, or puts into it."""
+    for item in scene.file.of(ast.Assign):
+        if name in map(dotted, item.targets):
+            yield item.value
+    for added in scene.file.of(ast.AugAssign):
+        if name == dotted(added.target):
+            yield added.value
+    for method in ("append", "extend"):
+        for call, _ in scene.file.calls.get(method, ()):
+            if isinstance(call.func, ast.Attribute) and dotted(call.func.value) == name:
+                yield from call.args
 
 
 def _net(node: ast.expr) -> str:
