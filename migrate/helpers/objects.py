@@ -41,3 +41,10 @@ def named_record(kind, *fields):
     if is_pynative():
         return kind(*fields)
     return fields
+
+
+class Namespace:
+    """What a small module of torch has, under torch's names: it stands where that is passed on."""
+
+    def __init__(self, **named):
+        self.__dict__.update(named)

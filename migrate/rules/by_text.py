@@ -34,29 +34,43 @@ def chosen_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit 
     Another text raises KeyError there, so nothing is silently missed.
     """
     text = call.args[1] if len(call.args) == 2 else None
-    patterns = _patterns(scene, text) if text is not None else ()
-    if text is None or not patterns:
+    if text is None:
         return None
-    found: list[tuple[str, str]] = []
-    for full in scene.table.names:
-        space, _, short = full.rpartition(".")
-        if space == name and any(fnmatch.fnmatchcase(short, p) for p in patterns):
-            target = next(
-                (
-                    r.ref or same_signature(scene.table, r)
-                    for r in scene.table.rows(full)
-                    if not r.flag
-                ),
-                "",
-            )
-            found += [(short, target)] if target else []
-    if not 0 < len(found) <= MAX_CHOICES:
+    spelled = _spelled(scene, name, _patterns(scene, text) or ("*",))
+    if not spelled:
         return None
-    spelled = [(short, *scene.spelling.local(target)) for short, target in found]
     inside = ", ".join(f"'{short}': {local}" for short, local, _ in spelled)
     place = site.at(scene.source.span(call))
     parts = (f"{{{inside}}}[", piece(scene.source, text), "]")
     return Edit(place, Outcome.HELPER, parts, name, frozenset(root for *_, root in spelled))
+
+
+def namespace(scene: Scene, site: Site, name: str) -> Edit | None:
+    """``build(torch.optim, config)``: an object that has what torch's small module has."""
+    spelled = _spelled(scene, name, ("*",))
+    if not spelled:
+        return None
+    text, root = scene.spelling.local("helpers.Namespace")
+    inside = ", ".join(f"{short}={local}" for short, local, _ in spelled)
+    needs = frozenset((root, *(one for *_, one in spelled)))
+    return Edit(site, Outcome.HELPER, (f"{text}({inside})",), name, needs)
+
+
+def _spelled(scene: Scene, space: str, patterns: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Return the names of a module that patterns meet, with how their targets are spelled and the
+    import that these need; [] where there are none, or too many."""
+    found: list[tuple[str, str]] = []
+    for full in scene.table.names:
+        outer, _, short = full.rpartition(".")
+        meant = any(fnmatch.fnmatchcase(short, p) for p in patterns)
+        if outer == space and meant and not short.startswith("_"):
+            rows = [row for row in scene.table.rows(full) if not row.flag]
+            targets = (row.ref or same_signature(scene.table, row) for row in rows)
+            target = next(targets, "")
+            found += [(short, target)] if target else []
+    if not 0 < len(found) <= MAX_CHOICES:
+        return []
+    return [(short, *scene.spelling.local(target)) for short, target in found]
 
 
 def dtype_by_text(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:

@@ -75,7 +75,8 @@ def same_signature(table: Table, row: Row) -> str:
         return ""
     target = dotted(node.func)
     theirs = table.target_signature(target) if target else None
-    if theirs is None or not row.signatures:
+    passed = [*node.args, *(k.value for k in node.keywords)]
+    if theirs is None or not row.signatures or not all(isinstance(a, ast.Name) for a in passed):
         return ""
     mine = [p for p in row.signatures[0].params if p.name not in ("out", "generator")]
     pairs = list(zip(mine, theirs.params, strict=False))

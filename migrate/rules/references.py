@@ -13,7 +13,7 @@ from migrate.mapping.table import Row, Table
 from migrate.mapping.templates import names, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import by_text, decorators, filled_parts, inplace
-from migrate.rules.by_text import chosen_by_text, dtype_by_text, spelled_out
+from migrate.rules.by_text import chosen_by_text, dtype_by_text, namespace, spelled_out
 from migrate.rules.callers import fate
 from migrate.rules.calling import (
     class_name,
@@ -295,6 +295,9 @@ def _listed(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:
 def value_of(scene: Scene, name: str, node: ast.expr | ast.alias) -> Edit | Refusal:
     """The value that a torch name stands for, with torch's own arguments where it is callable."""
     site = scene.site(name, node)
+    small = scene.table.kind(name) == "module" and isinstance(node, ast.expr)
+    if small and (held := namespace(scene, site, name)):
+        return held
     rows = scene.table.rows(name)
     for row in rows:
         if row.flag and len(rows) == 1:

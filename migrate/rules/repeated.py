@@ -89,8 +89,8 @@ def _called(scene: Scene, calls: Sequence[ast.Call]) -> list[ast.AST]:
     units: dict[str, list[ast.AST]] = {}
     for file in scene.neighbours:
         functions = (f for f in file.functions.values() if f.owner is None and f.parent is None)
-        for one in (*file.classes.values(), *functions):
-            units.setdefault(getattr(one.node, "name", ""), []).append(one.node)
+        for node in (*(c.node for c in file.classes.values()), *(f.node for f in functions)):
+            units.setdefault(getattr(node, "name", ""), []).append(node)
     atoms = [a for call in calls for a in scene.kind(call.func)]
     if any(a.kind not in ("Module", "function") or "::" not in a.name for a in atoms) or not atoms:
         return []
@@ -112,7 +112,7 @@ def _gets_settings(scene: Scene, unit: ast.AST) -> bool:
     made = [n for n in getattr(unit, "body", ()) if getattr(n, "name", "") == "__init__"]
     if isinstance(unit, ast.ClassDef) and not made:
         return True
-    arguments = (made[0] if made else unit).args  # type: ignore[attr-defined]
+    arguments: ast.arguments = (made[0] if made else unit).args  # type: ignore[union-attr]
     given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     given = given[1:] if given and given[0].arg == "self" else given
     names = {a.arg for a in given}
