@@ -313,9 +313,10 @@ class State:
                 found |= held
         return frozenset(found)
 
-    def escaping(self) -> Refs:
-        """What is held by objects that outlive the function."""
-        held = (refs for (region, _), refs in self.inside.items() if _outlives(region))
+    def escaping(self, own: frozenset[Region]) -> Refs:
+        """What is held by objects that outlive the function; ``own``: parameters that do not."""
+        holders = ((region, refs) for (region, _), refs in self.inside.items())
+        held = (refs for region, refs in holders if _outlives(region) and region not in own)
         return self.reach(NO_REFS.union(*held))
 
 

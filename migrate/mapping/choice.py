@@ -24,7 +24,9 @@ NUMBERS = "numbers"  # the condition: an operand may hold more than truth values
 ZERO = "holding 0"  # the condition: one of the numbers is 0, or a difference, which may be
 NO_LIST = "no list"  # the condition: MindSpore's own layers take numbers and tuples
 COMPLEX = "complex"  # the condition: an operand may hold complex numbers
-_AROUND = {SELECTION, WHOLE, NUMBERS, ZERO, COMPLEX}  # conditions that take more than kinds to tell
+MIXED = "mixed dtypes"  # the condition: the Tensors listed may be of several dtypes
+# conditions that take more than kinds to tell
+_AROUND = {SELECTION, WHOLE, NUMBERS, ZERO, COMPLEX, MIXED}
 CLASS = "ref"  # the condition: a class of torch's as a value, where that is seen
 _UNSURE = frozenset({"unknown", "instance", "foreign", "torch", "method", "partial", "callable"})
 

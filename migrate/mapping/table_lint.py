@@ -251,6 +251,7 @@ WHEN = frozenset(
         *("given", "omitted", "literal", "list without None", "no list", "holding 0"),
         *("int", "float", "bool", "str", "tuple", "list", "None", "dtype", "device", "Tensor"),
         *("plain list", "number", "numbers", "selection", "made whole", "complex"),
+        "mixed dtypes",
         *("data", "Size", "ref", "range"),
     }
 )
@@ -406,7 +407,7 @@ def _conditions(table: Table, row: Row) -> Iterator[Finding]:
     arguments = torch_arguments(row)
     for part, names in (("only", row.only), ("when", row.when), ("drop", row.drop)):
         for name in names:
-            around = ("selection", "made whole", "numbers", "complex")
+            around = ("selection", "made whole", "numbers", "complex", "mixed dtypes")
             receiver = part == "when" and name == "self" and row.when[name] in around
             if name not in arguments and arguments and not receiver:
                 near = difflib.get_close_matches(name, arguments, n=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.program import Function
@@ -24,7 +24,7 @@ from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
 from migrate.rules.alias_values import MODULE_ONLY, Back, Path, Summary
-from migrate.rules.alias_writes import Writes
+from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import (
@@ -109,7 +109,7 @@ class Calls(Writes):
         else:
             self.value(func)
         args = [self._argument(a) for a in node.args]
-        named = {k.arg or "**": self._argument(k.value) for k in node.keywords}
+        named = {k.arg or "**": self._argument(k) for k in node.keywords}
         del self.flight[mark:]
         inference = self.scene.inference
         own = any(functions_of(inference, a) for a in self.scene.kind(func))
@@ -144,7 +144,10 @@ class Calls(Writes):
                 self.state.put(frozenset((Ref(("outer", "a hook")),)), ELEMENTS, refs)
         return found
 
-    def _argument(self, node: ast.expr) -> Refs:
+    def _argument(self, node: ast.expr | ast.keyword) -> Refs:
+        if isinstance(node, ast.keyword):
+            refs = self.value(node.value)
+            return refs if node.arg else refs | self.elements(refs)
         if isinstance(node, ast.Starred):
             held = self.elements(refs := self.value(node.value))  # a list is not handed on itself
             return held if is_all(self.scene.kind(node.value), "list", "tuple") else refs | held
@@ -480,10 +483,9 @@ class Calls(Writes):
         summary = self.summary(function)
         bound = bound and not function.decorated("staticmethod")
         names = [p.arg for p in function.parameters][1 if bound else 0 :]
-        passed = dict(zip(names, args, strict=False)) | named
-        every = [p.arg for p in all_parameters(function.node.args)]
+        passed, loose = dict(zip(names, args, strict=False)) | named, frozenset[str]()
         if any(isinstance(a, ast.Starred) for a in node.args) or "**" in named:
-            passed = dict.fromkeys(every, NO_REFS.union(*args, *named.values()))
+            passed, loose = spread_out(function, node, names, args, named)
         elif len(args) > len(names) and function.node.args.vararg is not None:
             passed[function.node.args.vararg.arg] = NO_REFS.union(*args[len(names) :])
         rest = function.node.args.kwarg
@@ -492,7 +494,7 @@ class Calls(Writes):
             passed[rest.arg] = NO_REFS.union(*(passed.pop(n) for n in [*passed] if n not in taken))
         own = self._fields(receiver, summary.back)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
-        self._acted(function, node, summary, passed, whole)
+        self._acted(function, node, summary, passed, whole, loose)
         made = self.made(node)
         if any(function.decorated(name) for name in ("lru_cache", "cache")):
             made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
@@ -510,7 +512,7 @@ class Calls(Writes):
 
     def _acted(
         self, function: Function, node: ast.Call, summary: Summary, passed: dict[str, Refs],
-        whole: Mapping[str, Refs] = {},
+        whole: Mapping[str, Refs] = {}, loose: Collection[str] = (),
     ) -> None:  # fmt: skip
         """What a callee does to what it is passed, and to variables of outside."""
         self._effects(node, summary, {**passed, **whole}, function.name == "__init__")
@@ -520,10 +522,12 @@ class Calls(Writes):
         for name, how in summary.writes.items():
             if name in summary.items:
                 passed[name] = self.with_linked(passed.get(name, NO_REFS))
-            others = [r for n, r in passed.items() if n != name]
-            self.change_given(
-                node, made_as(passed.get(name, NO_REFS), how), others, summary.assigns
+            given = made_as(passed.get(name, NO_REFS), how)
+            apart = untouched_rest(self._unit()) if name in loose else ()
+            others = (
+                without(r, apart if n in loose else ()) for n, r in passed.items() if n != name
             )
+            self.change_given(node, given, list(others), summary.assigns)
 
     def _outside(self, function: Function, name: str) -> Refs:
         """Return what a variable around a function holds."""

@@ -351,7 +351,10 @@ class _Walk(Calls, Forward[State]):
 
     def _leave(self) -> None:
         """Read what outlives the function: its holders read it; importers read a module's names."""
-        self.read("what holds it after the function", self.state.escaping())
+        arguments = self.function.node.args if self.function is not None else None
+        rest = (arguments.vararg, arguments.kwarg) if arguments is not None else ()
+        own: frozenset[Region] = frozenset(("param", a.arg) for a in rest if a is not None)
+        self.read("what holds it after the function", self.state.escaping(own))
         for (region, name), refs in self.state.inside.items():
             if holder := path_of(region):
                 self.found.kept |= {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 from migrate.analysis.cfg import Node
 from migrate.analysis.facts import UnitFacts
+from migrate.analysis.program import Function
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -31,6 +32,7 @@ from migrate.rules.views import Repair, base_of, is_statement
 from migrate.rules.written import Holder, Target, leading, target_of
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import FUNCTIONS, all_parameters
 
 
 class Writes(Values):
@@ -382,3 +384,40 @@ def _changes_object(by: ast.AST, expr: ast.expr) -> bool:
     return isinstance(by.func, ast.Attribute) and (
         by.func.value is expr or "init" in ast.unparse(by.func)
     )
+
+
+def spread_out(
+    function: Function, node: ast.Call, names: list[str], args: list[Refs], named: dict[str, Refs]
+) -> tuple[dict[str, Refs], frozenset[str]]:
+    """Return what a call with ``*args`` or ``**kwargs`` may pass for each parameter, and those
+    that take one of these."""
+    unpacked = [isinstance(a, ast.Starred) for a in node.args]
+    before = unpacked.index(True) if any(unpacked) else len(args)
+    own = dict(zip(names, args[:before], strict=False)) | named
+    some = NO_REFS.union(*args[before:], own.pop("**", NO_REFS))
+    arguments = function.node.args
+    every = [p.arg for p in all_parameters(arguments)]
+    rest = {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+    more = NO_REFS.union(*args[len(names) :], *(own[n] for n in own if n not in every))
+    passed = {n: some | more if n in rest else own.get(n, some) for n in every}
+    return passed, frozenset(every) - {*own} - (rest if more else set())
+
+
+def untouched_rest(unit: ast.AST | None) -> frozenset[str]:
+    """Return the ``*args`` and ``**kwargs`` of a function that puts nothing into them: two of the
+    elements are as much apart as two of its parameters."""
+    if not isinstance(unit, FUNCTIONS):
+        return frozenset()
+    names = {a.arg for a in (unit.args.vararg, unit.args.kwarg) if a is not None}
+    for node in ast.walk(unit):
+        held = getattr(node, "value", None)
+        touched = isinstance(node, (ast.Subscript, ast.Name)) and not isinstance(node.ctx, ast.Load)
+        touched |= isinstance(node, ast.Attribute) and node.attr in ("update", "setdefault")
+        if touched:
+            names.discard(getattr(node if isinstance(node, ast.Name) else held, "id", ""))
+    return frozenset(names)
+
+
+def without(refs: Refs, lenders: Collection[str]) -> Refs:
+    """Return the references but those to what such parameters hold."""
+    return frozenset(r for r in refs if lender(r.region) not in lenders) if lenders else refs

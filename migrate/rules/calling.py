@@ -16,6 +16,7 @@ from migrate.codegen.substitution import Renderer, Rendering, shown, without_par
 from migrate.mapping.calls import BoundCall, numbers
 from migrate.mapping.choice import (
     COMPLEX,
+    MIXED,
     NUMBERS,
     SELECTION,
     WHOLE,
@@ -29,6 +30,7 @@ from migrate.mapping.templates import is_closed, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Removal, Site
 from migrate.rules import checkpoints, optimizers, registry
 from migrate.rules.registry import claimed
+from migrate.sites.dtypes import may_differ
 from migrate.sites.module_members import EVAL, RESET, TRAIN, bases_choose, has_own_modes
 from migrate.sites.origins import is_made_whole, may_be_complex
 from migrate.sites.scene import Scene
@@ -174,6 +176,9 @@ def _selects(
                 return False
         elif wanted == COMPLEX:
             if not isinstance(operand, ast.expr) or not may_be_complex(scene, operand):
+                return False
+        elif wanted == MIXED:
+            if not isinstance(operand, ast.expr) or not may_differ(scene, operand):
                 return False
         elif wanted == ZERO and not _may_be_zero(scene, operand):
             return False

@@ -12,7 +12,7 @@ from migrate.rules.registry import decides, revises
 from migrate.sites.packages import ANSWERS, followed_name, success
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import children, last_name
+from migrate.syntax.trees import children, is_none, last_name
 
 _FAILURES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
@@ -96,8 +96,15 @@ def _ends(node: ast.AST) -> bool:
 
 
 def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None:
-    """A name that the file also binds otherwise (``except ImportError: def ...``) needs a value."""
+    """A name that the file also binds otherwise (``except ImportError: def ...``) needs a value.
+
+    So does one that is compared with None, where nothing stands for it: in torch it is not None.
+    """
     bound = alias.asname or alias.name.partition(".")[0]
+    if any(alias in _imports(scene, use, name) for use in scene.file.loads.get(bound, ())):
+        found = value_of(scene, name, alias)
+        if isinstance(found, Refusal):
+            return found
     kinds = without_none(scene.inference.module(scene.file.path).variables.get(bound, frozenset()))
     if not kinds or all(a.direct for a in kinds) or not any(a.direct for a in kinds):
         return None
@@ -106,6 +113,19 @@ def _binding(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal | None
         return found
     same = found.parts == (bound,)  # a helper of that name binds it already
     return replace(found, parts=("",) if same else (f"{bound} = ", *found.parts))
+
+
+def _imports(scene: Scene, use: ast.AST, name: str) -> list[ast.alias]:
+    """Return the imports of a name, not of a module, that is compared with None."""
+    around = scene.parent(use)
+    if not isinstance(around, ast.Compare) or not isinstance(around.ops[0], (ast.Is, ast.IsNot)):
+        return []
+    none, module = is_none(around.comparators[0]), scene.table.kind(name) == "module"
+    if not none or module or not isinstance(use, ast.Name):
+        return []
+    places = [b.place for b in scene.facts.reach(use).bindings]
+    aliases = (p for p in places if isinstance(p, ast.alias))
+    return [a for a in aliases if isinstance(scene.parent(a), ast.ImportFrom)]
 
 
 @decides(Form.FOLLOWED)
@@ -123,6 +143,16 @@ def decide_along(scene: Scene, node: ast.AST, name: str) -> Edit:
     if isinstance(scene.parent(node), ast.ImportFrom):
         return Edit(site, Outcome.CONVERTED, None)
     return Edit(site, Outcome.CONVERTED, (_import(scene, node),))
+
+
+@revises(before=("imports.advised",))
+def compared(scene: Scene, node: ast.AST, made: Decision) -> Decision:
+    """Keep ``name is not None`` where the import binds the name to what fails on any other use."""
+    if not isinstance(made, Refusal):
+        return made
+    name = made.site.name
+    held = any(isinstance(value_of(scene, name, a), Refusal) for a in _imports(scene, node, name))
+    return Edit(made.site, Outcome.KEPT, None) if held else made
 
 
 @revises()

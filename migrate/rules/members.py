@@ -14,10 +14,12 @@ from migrate.codegen.substitution import Renderer, inside, piece, shown
 from migrate.mapping.choice import NotChosen
 from migrate.mapping.table import Row
 from migrate.mapping.templates import parse
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Removal, Site
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site
 from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
 from migrate.rules.calling import decide_call, template_of
+from migrate.rules.graph import scope
+from migrate.rules.graph.values import earliest
 from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written
 from migrate.sites import unknown_receivers
@@ -348,18 +350,29 @@ def _chosen(
 ) -> Edit | None:
     """Return the text that takes the form of the class that the receiver is of.
 
-    A receiver that can be evaluated only once gets a name in the first question.
+    A receiver that can be evaluated only once gets a name in the first question; in compiled code,
+    in a statement before, if nothing else is evaluated earlier.
     """
     span = scene.source.span(call)
     parent, first = scene.parent(call), forms[0][0]
     if isinstance(parent, ast.Await):
         return None
     once = _named(scene, node) if asked is None else ""
-    if asked is None and not once:
-        return None
     receiver = scene.source.span(node.value)
     given = piece(scene.source, asked or node.value)
     question: tuple[str | Piece, ...] = (f"{once} := ", given) if once else (given,)
+    above: tuple[Edit, ...] = ()
+    if asked is None and not once:
+        function, statement = scene.function(node), scene.statement(node)
+        calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)]
+        calls = [c for c in calls if c is not node.value]
+        chained = any(isinstance(n, ast.Call) for c in calls for n in ast.walk(c.func))
+        if chained or isinstance(statement, ast.If) or not earliest(scene, node.value):
+            return None  # a chain may take such a statement itself
+        assert function is not None
+        once = scope.free_local(scene, function, "held")
+        above = (scope.part(scene, statement, Part.BEFORE, f"{once} = ", given),)
+        question = (once,)
     rest: tuple[str | Piece, ...] = (Piece(span),)
     if once:
         rest = (f"{once}.{node.attr}(", *inside(scene.source, call), ")")
@@ -386,7 +399,9 @@ def _chosen(
         parts = (*parts, *held, " if isinstance(", *question, f", {text}) else ")
         question = (once,) if once else question
     parts = (*parts, *rest)
-    return Edit(first.site, first.outcome, parts, first.row, needs, first.note or _EITHER)
+    return Edit(
+        first.site, first.outcome, parts, first.row, needs, first.note or _EITHER, also=above
+    )
 
 
 def _named(scene: Scene, node: ast.Attribute) -> str:

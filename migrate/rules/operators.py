@@ -21,7 +21,7 @@ from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.calling import template_of
 from migrate.rules.registry import decides, rewrites
-from migrate.sites.operator_names import OPERATORS, wide_number
+from migrate.sites.operator_names import OPERATORS, times, wide_number
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 
@@ -78,6 +78,11 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
         return _by_row(scene, site, _ROWS[short], {"input": node.operand})
     if isinstance(node, ast.BinOp) and short.endswith(":complex"):
         return _of_complex(scene, site, node)
+    if isinstance(node, ast.BinOp) and short.endswith(":times"):
+        number = times(scene, node)
+        assert number is not None
+        parts = ("int(", piece(scene.source, number), ")")
+        return Edit(site.at(scene.source.span(number)), Outcome.CONVERTED, parts)
     if isinstance(node, (ast.BinOp, ast.Call)) and short.endswith(":number"):
         return _beside(scene, site, node)
     if isinstance(node, ast.BinOp) and short in _ROWS:

@@ -108,6 +108,8 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
         return "__mul__:complex"
     if isinstance(node.op, _PROMOTING) and wide_number(scene, node) is not None:
         return "__add__:number"
+    if isinstance(node.op, ast.Mult) and times(scene, node) is not None:
+        return "__mul__:times"
     if not _tensor(scene, node.right):
         return ""
     if isinstance(node.op, ast.MatMult) and _tensor(scene, node.left):
@@ -119,6 +121,14 @@ def _binary(scene: Scene, node: ast.BinOp) -> str:
         return "__rmul__"
     kept = isinstance(node.op, (*_ARITHMETIC, ast.Pow)) and "unknown" in others
     return "__rmul__:maybe" if kept and _holds_numpys(scene, node.left) else ""
+
+
+def times(scene: Scene, node: ast.BinOp) -> ast.expr | None:
+    """Return the Tensor in ``[0] * n``, which says how often a list is repeated."""
+    for many, number in ((node.left, node.right), (node.right, node.left)):
+        if is_all(scene.kind(many), "list") and _tensor(scene, number):
+            return number
+    return None
 
 
 def _holds_numpys(scene: Scene, node: ast.expr, depth: int = 4) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import Atom, having, ordered, without_none
+from migrate.analysis.types.kinds import Atom, having, is_all, ordered, without_none
 from migrate.analysis.types.own_names import chooses_modes, own_names
 from migrate.sites import forward_names, module_members, operator_names, packages, unknown_receivers
 from migrate.sites.late_writes import late_setting, registered_child
@@ -312,8 +312,8 @@ def _item(scene: Scene, node: ast.Subscript) -> list[Reference]:
     """``x[i] = v`` changes what may be a Tensor."""
     if not isinstance(node.ctx, ast.Store) or "Tensor" not in scene.kind_names(node.value):
         return []
-    if isinstance(scene.parent(node), ast.AugAssign):
-        return []
+    if isinstance(scene.parent(node), ast.AugAssign) or is_all(scene.kind(node.slice), "str"):
+        return []  # no Tensor has keys
     return [Reference(node, "torch.Tensor.__setitem__", Form.INPLACE)]
 
 

@@ -234,8 +234,10 @@ class Evaluator(Calling):
             if a.kind in ("Object", "Module") and "::" in a.name
             for m in self.world.member(a.name, method)
         )  # fmt: skip
-        functions = [self.world.function_of(m.name) for m in members]
-        return join(*(self.world.returns_any(f) for f in functions if f is not None)) or UNKNOWN
+        functions = [f for m in members if (f := self.world.function_of(m.name)) is not None]
+        if not functions and (is_all(left, "Tensor") or is_all(right, "Tensor")):
+            return TENSOR  # what has no such method of its own raises beside one
+        return join(*map(self.world.returns_any, functions)) or UNKNOWN
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:
         value = self.kind(node.operand)

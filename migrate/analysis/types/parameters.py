@@ -22,6 +22,7 @@ from migrate.analysis.types.kinds import (
     Kind,
     element,
     indirect,
+    is_all,
     join,
     kind,
     sequence,
@@ -167,7 +168,9 @@ class Parameters:
     ) -> Kind:
         written = self._written(function, arg.annotation)
         if written != UNKNOWN and not any(a.kind in ("callable", "Module") for a in written):
-            return written
+            number = is_all(written, "int", "float", "None")  # layers take (2, 1) beside it
+            many = (a for a in passed.get(arg.arg, NOTHING) if a.kind in ("list", "tuple"))
+            return join(written, frozenset(many)) if number else written
         value = NOTHING
         if default is not None:
             found = self.world.node_kind(self.world.index.around(function), default)

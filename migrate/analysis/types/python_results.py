@@ -285,6 +285,9 @@ _NUMBERS = ("int", "float", "bool")
 def binary(op: ast.operator, left: Kind, right: Kind) -> Kind:
     """The kind of ``left op right``."""
     both = left | right
+    for many, other in ((left, right), (right, left)):
+        if isinstance(op, ast.Mult) and is_all(many, "list") and is_all(other, "Tensor"):
+            return many  # a Tensor of one whole number is taken for that
     if is_all(left, "Tensor") or is_all(right, "Tensor"):
         return TENSOR
     if is_all(both, *_NUMBERS):

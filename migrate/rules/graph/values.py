@@ -485,6 +485,11 @@ def first(scene: Scene, node: ast.expr, name: str, strict: bool) -> bool:
     return begins_line(scene.source, child) and (strict or len(again) == 1)
 
 
+def earliest(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a statement before its own may evaluate it as well."""
+    return first(scene, node, "", True)
+
+
 def _conditional(parent: ast.AST, child: ast.AST) -> bool:
     """Return whether the parent evaluates the child under a condition only."""
     if isinstance(parent, ast.BoolOp):
