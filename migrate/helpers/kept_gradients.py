@@ -5,7 +5,7 @@ own: a call of ``BackwardNet`` is forward, loss and ``backward()``, the rest sta
 """
 
 import mindspore as ms
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Parameter, Tensor, communication, nn, ops
 
 from migrate.helpers.modules import parameters
 from migrate.helpers.scaled_training import ScaledLoss
@@ -158,6 +158,15 @@ def adjust_scale(scaler):
     scaler.adjust(Tensor(all(found.values()), ms.bool_))
 
 
+def averaging(weights):
+    """What averages gradients over the processes of DistributedDataParallel, if there are some."""
+    shared = ms.get_auto_parallel_context("parallel_mode") == ms.ParallelMode.DATA_PARALLEL
+    if not shared or communication.get_group_size() == 1:
+        return nn.Identity()
+    mean = ms.get_auto_parallel_context("gradients_mean")
+    return nn.DistributedGradReducer(weights, mean, communication.get_group_size())
+
+
 class ForwardBackward(nn.Cell):
     """(what the network returns, the gradients of the weights), by one compiled graph."""
 
@@ -167,9 +176,11 @@ class ForwardBackward(nn.Cell):
         network = ScaledLoss(network, scaler) if self.scaled else network
         has_aux = has_aux or self.scaled
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
+        self.reducer = averaging(self.weights)
 
     def construct(self, *inputs):
         outputs, gradients = self.value_and_grad(*inputs)
+        gradients = self.reducer(gradients)
         return (outputs[1], gradients) if self.scaled else (outputs, gradients)
 
 

@@ -147,9 +147,18 @@ def reason_against(view: View, every: Sequence[Mark]) -> Unclear | None:
     odd = next((n for n in gradients(view) if _is_odd(view, n)), None)
     if odd is not None and every:
         return Unclear(every[0], f"line {odd.lineno} changes a gradient in a way of its own")
-    if b"istributed" in view.file.source.data and every:
-        return Unclear(every[0], "several processes may share its gradients")
+    if any(_is_shared(view, node) for node in gradients(view)) and every:
+        return Unclear(every[0], "several processes share its gradients by a call of its own")
     return None
+
+
+def _is_shared(view: View, node: ast.AST) -> bool:
+    """Return whether a gradient is an argument of ``dist.all_reduce(p.grad)``, which changes it."""
+    call = view.file.parents.get(id(node))
+    while isinstance(call, ast.Attribute):
+        call = view.file.parents.get(id(call))
+    names = view.torch_names(call.func) if isinstance(call, ast.Call) else set()
+    return any(name.startswith("torch.distributed.") for name in names)
 
 
 def _is_odd(view: View, node: ast.Attribute) -> bool:

@@ -285,6 +285,18 @@ def _named(inference: Inference) -> dict[str, list[tuple[File, ast.AST]]]:
     return found
 
 
+def mentions(
+    views: dict[str, View], view: View, function: Function
+) -> Iterator[tuple[View, ast.expr | None]]:
+    """Yield the places that may mean a function, each in the view of its file; None for what is no
+    expression."""
+    for file, node in _named(view.inference).get(function.name, ()):
+        if _mentions(views[file.path], function, node, file is view.file):
+            if isinstance(node, ast.alias) and node.asname is None:
+                continue  # the name that it binds is found as well
+            yield views[file.path], node if isinstance(node, ast.expr) else None
+
+
 def _mentions(view: View, function: Function, node: ast.AST, here: bool) -> bool:
     """Whether a node may mean the function: by what it is known to be, else by its name."""
     if isinstance(node, ast.alias):
@@ -309,7 +321,7 @@ def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
     if caller is None or caller is function or shares_line(view.file.source, statement):
         return None
     own = caller.parameters[0].arg if caller.owner and caller.parameters else ""
-    if function.owner is not None and caller.owner is not function.owner and not _is_alone(
+    if function.owner is not None and caller.owner is not function.owner and not is_alone(
             view, function):  # fmt: skip
         return None
     if function.name == "__call__":
@@ -324,7 +336,7 @@ def _site(view: View, function: Function, node: ast.expr) -> _Call | None:
     return _Call(statement, call, caller, receiver) if receiver else None
 
 
-def _is_alone(view: View, function: Function) -> bool:
+def is_alone(view: View, function: Function) -> bool:
     """Return whether only calls that are seen run a method of another object."""
     owner, program = function.owner, view.inference.program
     if owner is None or view.inference.summaries.graph.derived(owner) or owner.node.bases:

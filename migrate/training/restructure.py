@@ -23,6 +23,7 @@ from migrate.training.evaluation import Evaluation, evaluations
 from migrate.training.groups import Group, Unclear, groups
 from migrate.training.inlining import inlined
 from migrate.training.leaves import made_parameters
+from migrate.training.lifting import lifted
 from migrate.training.marks import NAMES, Mark, View, all_marks, bodies, marks
 from migrate.training.model_style import evaluated_by_model, run_by_model
 from migrate.training.modules import models
@@ -131,6 +132,8 @@ def _together(inference: Inference, again: bool = False) -> dict[str, Staged]:
         changes = [*([_import(view)] if made else []), *others, *inlined(view, others)]
         if changes:
             found[path] = _rewritten(file.source, changes)
+    if not found and again:
+        found = {p: _rewritten(files[p].source, edits) for p, edits in lifted(inference).items()}
     if not found:
         return {}
     sources = {path: found[path].source if path in found else f.source for path, f in files.items()}
