@@ -42,7 +42,11 @@ PRIVATE = {
     "torch.nn.init": (
         "_calculate_fan_in_and_fan_out",
         "_calculate_correct_fan",
+        "_no_grad_fill_",
+        "_no_grad_normal_",
         "_no_grad_trunc_normal_",
+        "_no_grad_uniform_",
+        "_no_grad_zero_",
     ),
     "torch.optim.lr_scheduler": ("_LRScheduler",),
     "torch": ("__version__", "_assert", "_check"),

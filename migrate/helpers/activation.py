@@ -127,11 +127,11 @@ class GELU(nn.GELU):
 
 
 class LeakyReLU(nn.LeakyReLU):
-    """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect."""
+    """Reproduces torch.nn.LeakyReLU, with True as a slope of one; ``inplace`` has no effect."""
 
     def __init__(self, negative_slope=0.01, inplace=False):
         super().__init__(negative_slope)
-        self.negative_slope = negative_slope
+        self.negative_slope = float(negative_slope)
 
     def construct(self, x):
         return ops.leaky_relu(x, self.negative_slope)

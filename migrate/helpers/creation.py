@@ -47,6 +47,13 @@ def zeros(*size, dtype=None, layout=None, device=None, pin_memory=False, require
     return ops.full(size_of(size), 0, dtype=ms.float32 if dtype is None else dtype)
 
 
+def new_of_size(input, *size):
+    """input.new(2, 3): zeros. Raises TypeError for what may be values: a list, a tuple, a Tensor."""
+    if not all(isinstance(length, int) for length in size):
+        raise TypeError(f"input.new takes whole numbers here, not {size}")
+    return ops.zeros(size if len(size) > 0 else (0,), dtype=input.dtype)
+
+
 def ones(*size, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """torch.ones: ones, float32 unless a dtype is given."""
     return ops.full(size_of(size), 1, dtype=ms.float32 if dtype is None else dtype)

@@ -1,5 +1,6 @@
 """In: tensors. Out: what the layers for quantization give before a model is quantized."""
 
+import mindspore as ms
 from mindspore import nn, ops
 
 
@@ -17,6 +18,13 @@ class QuantStub(nn.Cell):
 
 class DeQuantStub(QuantStub):
     """torch.ao.quantization.DeQuantStub in a model that is not converted: what it is given."""
+
+
+class DeQuantize(nn.Cell):
+    """torch.ao.nn.quantized.DeQuantize of what was never quantized: its float32 numbers."""
+
+    def construct(self, x):
+        return x.astype(ms.float32)
 
 
 class FloatFunctional(nn.Cell):

@@ -19,6 +19,7 @@ from migrate.rules.function_blueprint import (
     is_read,
     is_unpacking,
     own_nodes,
+    statements,
     stored,
 )
 from migrate.rules.registry import decides, rewrites
@@ -135,7 +136,7 @@ def _construct(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     forward, ctx = plan.forward, plan.ctx[0]
     yield _edit(scene, forward, scene.source.name_span(forward), "construct")
     yield _edit(scene, forward, scene.source.name_span(forward.args.args[0]), "self")
-    for statement in forward.body:
+    for statement in statements(forward):
         attribute = stored(statement, ctx)
         if call_on(statement, ctx) or (attribute and attribute not in plan.read):
             assert isinstance(statement, (ast.Expr, ast.Assign))
@@ -171,7 +172,7 @@ def _bprop(scene: Scene, plan: Blueprint) -> Iterator[Edit]:
     site = scene.site(FUNCTION[0], backward)
     yield added(scene.source, site, backward, Part.PARAMETERS, parts)
     yield from _head(scene, plan)
-    for statement in backward.body:
+    for statement in statements(backward):
         saved = is_unpacking(statement, backward, plan.forward) and _is_same(statement, plan)
         if saved:
             yield _gone(scene, statement)

@@ -27,15 +27,36 @@ def own_nodes(function: FunctionNode | ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(child)
 
 
+def statements(function: ast.FunctionDef) -> list[ast.stmt]:
+    """Return the statements of a method of a Function, with those of ``with torch.no_grad():``
+    in its place: nothing that such a method computes is recorded anyway."""
+
+    def flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+        for statement in body:
+            if _is_unrecorded(statement):
+                yield from flat(statement.body)
+            else:
+                yield statement
+
+    return list(flat(function.body))
+
+
+def _is_unrecorded(statement: ast.stmt) -> TypeGuard[ast.With]:
+    if not isinstance(statement, ast.With) or len(statement.items) != 1:
+        return False
+    context = statement.items[0].context_expr
+    return isinstance(context, ast.Call) and last_name(context.func) == "no_grad"
+
+
 def misused(forward: ast.FunctionDef, backward: ast.FunctionDef) -> str:
     """Why some use of ctx is not understood, or ""."""
     name = forward.args.args[0].arg
-    allowed = {id(n) for s in forward.body for n in _understood(s, name)}
-    kept = {stored(s, name) for s in forward.body} - {""}
+    allowed = {id(n) for s in statements(forward) for n in _understood(s, name)}
+    kept = {stored(s, name) for s in statements(forward)} - {""}
     loads = [n for n in ast.walk(forward) if is_attribute(n, name)]
     allowed |= {id(n.value) for n in loads if isinstance(n.ctx, ast.Load) and n.attr in kept}
-    saves = [s for s in forward.body if call_on(s, name) == "save_for_backward"]
-    stores = [stored(s, name) for s in forward.body if stored(s, name)]
+    saves = [s for s in statements(forward) if call_on(s, name) == "save_for_backward"]
+    stores = [stored(s, name) for s in statements(forward) if stored(s, name)]
     if len(saves) > 1 or len(stores) != len(set(stores)):
         return "ctx gets the same thing twice"
     for node in ast.walk(forward):
@@ -124,7 +145,7 @@ def is_unpacking(statement: ast.stmt, backward: ast.FunctionDef, forward: ast.Fu
         targets = target.elts
     else:
         attribute = value.attr if isinstance(value, ast.Attribute) else ""
-        named = (s for s in forward.body if attribute and stored(s, theirs) == attribute)
+        named = (s for s in statements(forward) if attribute and stored(s, theirs) == attribute)
         kept = next((s.value for s in named), None)  # type: ignore[attr-defined]
         names = [getattr(kept, "id", "")]
         saved_all = attribute in SAVED
@@ -296,8 +317,8 @@ class _Pair:
 
     def later(self, statement: ast.stmt) -> set[str]:
         """What forward changes after a statement."""
-        place = self.forward.body.index(statement)
-        return {n for s in self.forward.body[place + 1 :] for n in changed(s)}
+        body = statements(self.forward)
+        return {n for s in body[body.index(statement) + 1 :] for n in changed(s)}
 
 
 def _kept(pair: _Pair, bundle: str) -> Blueprint | str:
@@ -307,7 +328,7 @@ def _kept(pair: _Pair, bundle: str) -> Blueprint | str:
     saved: tuple[str, ...] = ()
     names: dict[str, str] = {}
     wanted: list[ast.stmt] = []
-    for statement in pair.forward.body:
+    for statement in statements(pair.forward):
         attribute = stored(statement, pair.ctx)
         if call_on(statement, pair.ctx) == "save_for_backward":
             values = statement.value.args if used & set(SAVED) else []  # type: ignore[attr-defined]
@@ -416,8 +437,9 @@ def _head(
     """The statements of forward that bprop repeats, in order, or why it cannot."""
     chosen = list(wanted)
     needed = {n for s in wanted for n in all_names(s)} - {ctx}
-    last = max((forward.body.index(s) for s in wanted), default=-1)
-    for statement in reversed(forward.body[: last + 1]):
+    body = statements(forward)
+    last = max((body.index(s) for s in wanted), default=-1)
+    for statement in reversed(body[: last + 1]):
         if statement in wanted:
             value = getattr(statement, "value", statement)
             if stored(statement, ctx) and ctx in {getattr(n, "id", "") for n in ast.walk(value)}:
@@ -434,7 +456,7 @@ def _head(
         needed |= uses
     if any(_is_random(s) for s in chosen):
         return "bprop would have to draw the random numbers of forward again; return them instead"
-    return tuple(sorted(chosen, key=forward.body.index))
+    return tuple(sorted(chosen, key=body.index))
 
 
 def _is_random(statement: ast.stmt) -> bool:

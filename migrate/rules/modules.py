@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from enum import Enum
 
+from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
@@ -141,18 +142,20 @@ def _is_tied(scene: Scene, target: ast.AST) -> bool:
     return found[0] == found[1] and len(found[0]) == 1
 
 
-def _is_changed(scene: Scene, node: ast.expr) -> bool:
-    """Return whether what shares memory with an expression is written to."""
+def _is_changed(scene: Scene, node: ast.expr, asked: frozenset[str] = frozenset()) -> bool:
+    """Return whether what shares memory with an expression is written to; ``asked``: names whose
+    reads are looked at already (``M = M.T`` leads back to M)."""
     parent = scene.parent(node)
     if isinstance(parent, ast.Subscript) and parent.value is node:
-        return not isinstance(parent.ctx, ast.Load) or _is_changed(scene, parent)
+        return not isinstance(parent.ctx, ast.Load) or _is_changed(scene, parent, asked)
     if isinstance(parent, ast.Attribute):
         call = scene.parent(parent)
         called = isinstance(call, ast.Call) and call.func is parent
         if called and is_written(parent.attr):
             return True
         outer = call if called else parent
-        return shares(parent.attr) and isinstance(outer, ast.expr) and _is_changed(scene, outer)
+        shared = shares(parent.attr) and isinstance(outer, ast.expr)
+        return shared and _is_changed(scene, outer, asked)
     if isinstance(parent, ast.Call) and node in parent.args:
         last = last_name(parent.func)
         return is_written(last)
@@ -161,11 +164,19 @@ def _is_changed(scene: Scene, node: ast.expr) -> bool:
         function = scene.function(node)
         if len(names) < len(parent.targets) or function is None:
             return True
-        loads = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == names[0].id]
-        stored = [n for n in loads if isinstance(scene.parent(n), ast.AugAssign)]
-        reads = [n for n in loads if isinstance(n.ctx, ast.Load)]
-        return bool(stored) or any(_is_changed(scene, n) for n in reads)
+        return any(_is_written_under(scene, function, n.id, asked) for n in names)
     return False
+
+
+def _is_written_under(scene: Scene, function: Function, name: str, asked: frozenset[str]) -> bool:
+    """Return whether a function writes to what one of its names holds."""
+    if name in asked:
+        return False
+    uses = [n for n in function.nodes if isinstance(n, ast.Name) and n.id == name]
+    if any(isinstance(scene.parent(n), ast.AugAssign) for n in uses):
+        return True
+    reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
+    return any(_is_changed(scene, n, asked | {name}) for n in reads)
 
 
 def _applies(scene: Scene, node: ast.Attribute, name: str) -> bool:

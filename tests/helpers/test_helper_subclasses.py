@@ -18,6 +18,7 @@ import numpy as np
 
 from migrate.helpers.convolution import Conv3d
 from migrate.helpers.layers import Dropout, Embedding
+from migrate.helpers.norm import BatchNorm2d
 from migrate.helpers.transposed import ConvTranspose3d
 
 
@@ -37,16 +38,31 @@ class Dropped(Dropout):
     pass
 
 
+class Checked(BatchNorm2d):
+    def construct(self, x):
+        self._check_input_dim(x)
+        return BatchNorm2d.construct(self, x)
+
+
 ms.set_context(mode=ms.GRAPH_MODE, jit_syntax_level=ms.STRICT)
 x = ms.Tensor(np.random.RandomState(0).randn(1, 2, 3, 4, 3).astype(np.float32))
 cases = [(Simple(2, 3, 2), Conv3d, x), (Upward(2, 3, 2), ConvTranspose3d, x)]
 cases += [(Dropped(0.3), Dropout, x), (Table(5, 3, padding_idx=0), Embedding, ms.Tensor([[1, 0]]))]
+image = ms.Tensor(np.random.RandomState(1).randn(2, 3, 4, 4).astype(np.float32))
+cases += [(Checked(3), BatchNorm2d, image)]
 for net, base, given in cases:
     net.set_train(False)
     compiled = net(given).asnumpy()
     ms.set_context(mode=ms.PYNATIVE_MODE)
     np.testing.assert_allclose(compiled, base.construct(net, given).asnumpy(), atol=1e-6)
     ms.set_context(mode=ms.GRAPH_MODE)
+ms.set_context(mode=ms.PYNATIVE_MODE)
+try:
+    Checked(3)(x)
+except ValueError:
+    pass
+else:
+    raise AssertionError("five axes are one too many")
 """
 
 
