@@ -48,7 +48,7 @@ def zeros(*size, dtype=None, layout=None, device=None, pin_memory=False, require
 
 
 def new_of_size(input, *size):
-    """input.new(2, 3): zeros. Raises TypeError for what may be values: a list, a tuple, a Tensor."""
+    """input.new(2, 3), zeros; TypeError for a list, tuple or Tensor, which may hold values."""
     if not all(isinstance(length, int) for length in size):
         raise TypeError(f"input.new takes whole numbers here, not {size}")
     return ops.zeros(size if len(size) > 0 else (0,), dtype=input.dtype)
