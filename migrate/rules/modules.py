@@ -154,8 +154,9 @@ def _is_changed(scene: Scene, node: ast.expr, asked: frozenset[str] = frozenset(
         if called and is_written(parent.attr):
             return True
         outer = call if called else parent
-        shared = shares(parent.attr) and isinstance(outer, ast.expr)
-        return shared and _is_changed(scene, outer, asked)
+        if not shares(parent.attr) or not isinstance(outer, ast.expr):
+            return False
+        return _is_changed(scene, outer, asked)
     if isinstance(parent, ast.Call) and node in parent.args:
         last = last_name(parent.func)
         return is_written(last)
