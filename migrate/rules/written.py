@@ -248,6 +248,8 @@ def written_array(scene: Scene, call: ast.AST) -> ast.expr | None:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     array, name = call.func.value, call.func.attr
+    if name == "put" and not _puts_values(call):
+        return None
     if name in ("put", "itemset", "partition") and any(
         a.kind == "unknown" or (a.kind == "instance" and a.name.startswith("numpy"))
         for a in scene.kind(array)
@@ -255,6 +257,14 @@ def written_array(scene: Scene, call: ast.AST) -> ast.expr | None:
         return array
     changes = name in ("put", "itemset", "partition", "fill", "sort", "resize")
     return array if changes and is_shared_array(scene, array) else None
+
+
+def _puts_values(call: ast.Call) -> bool:
+    """Return whether ``put`` may be an array's, of indices and values; a queue's takes an item."""
+    given = [*call.args, *call.keywords]
+    known = {k.arg for k in call.keywords} <= {None, "indices", "values", "mode"}
+    spread = any(isinstance(g, ast.Starred) or getattr(g, "arg", "") is None for g in given)
+    return known and (spread or len(given) > 1)
 
 
 def may_be_tensor(kinds: frozenset[str]) -> bool:
