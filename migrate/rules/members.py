@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import TENSOR, having, is_all
 from migrate.analysis.types.recorded import is_plain
 from migrate.codegen.substitution import Renderer, inside, piece, shown
@@ -17,6 +19,7 @@ from migrate.mapping.templates import parse
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site
 from migrate.rules import checkpoints, data_attribute, hooks, inplace
 from migrate.rules.buffers import loses_gradient
+from migrate.rules.called_from import passed, sites_of
 from migrate.rules.calling import decide_call, template_of
 from migrate.rules.graph import scope
 from migrate.rules.graph.values import earliest
@@ -26,7 +29,7 @@ from migrate.sites import unknown_receivers
 from migrate.sites.buffer_gradients import BUFFER
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import dotted
+from migrate.syntax.trees import all_parameters, dotted
 
 
 @decides(Form.FIELD)
@@ -480,9 +483,25 @@ def _unknown(scene: Scene, site: Site, node: ast.Attribute, kinds: list[str]) ->
     seen = ", ".join(k for k in kinds if k != "unknown")
     why = f"nothing tells what {unknown.what} is"
     why = f"{why}: {seen} or something else" if seen else why
+    passing = _passing(scene.inference, *unknown.given, frozenset()) if unknown.given else ""
+    why = f"{why}; {passing}" if passing else why
     text = ast.unparse(node.value)
     shown = text if len(text) <= 40 else text[:37] + "..."
     guard = _is_method(scene, node)
     reason = f"the receiver {shown} is not known to be a Tensor: {why}"
     step = f"annotate it: {unknown.annotation}"
     return Refusal(site, "API102", reason, step, keep=not guard, guard=guard)
+
+
+def _passing(inference: Inference, function: Function, name: str, seen: frozenset[str]) -> str:
+    """Return the call that first passes something unknown for a parameter; "" where none does."""
+    if name not in {p.arg for p in all_parameters(function.node.args)} or function.key in seen:
+        return ""
+    for file, call, caller in sites_of(inference, function):
+        given = passed(function, call, name)
+        if given is None or "unknown" not in {a.kind for a in inference.kind(given)}:
+            continue
+        handed = getattr(given, "id", "")
+        further = _passing(inference, caller, handed, seen | {function.key}) if caller else ""
+        return further or f"{file.path}:{call.lineno} passes {ast.unparse(given)}"
+    return ""

@@ -135,10 +135,14 @@ def _cannot_be_tensor(scene: Scene, call: ast.Call, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A binding of which nothing is known, and the annotation that would settle it."""
+    """A binding of which nothing is known, and the annotation that would settle it.
+
+    ``given``: the function and the name, where it is a parameter.
+    """
 
     what: str
     annotation: str
+    given: tuple[Function, str] | None = None
 
 
 def binding(scene: Scene, node: ast.expr, kind: str = "") -> Unknown:
@@ -229,7 +233,7 @@ def _of_variable(function: Function, name: str, kind: str) -> Unknown:
     for arg in (*function.parameters, *arguments.kwonlyargs):
         if arg.arg == name:
             what = f"parameter {name} of {function.name} (line {arg.lineno})"
-            return Unknown(what, f"{name}: {kind}")
+            return Unknown(what, f"{name}: {kind}", (function, name))
     if arguments.vararg is not None and arguments.vararg.arg == name:
         each = kind.removeprefix("list[").removesuffix("]")
         what = f"parameter *{name} of {function.name} (line {arguments.vararg.lineno})"
@@ -259,7 +263,9 @@ def _of_attribute(scene: Scene, node: ast.Attribute, kind: str) -> Unknown:
         return Unknown(what, f"{node.attr}: {kind} in the body of {owner.name}")
     if isinstance(node.value, ast.Name) and not _is_known(scene, node.value):
         found = _of_name(scene, node.value, "its class")
-        return Unknown(found.what, f"{found.annotation}, which says what {node.attr} is")
+        return Unknown(
+            found.what, f"{found.annotation}, which says what {node.attr} is", found.given
+        )
     return _cast(node, kind)
 
 

@@ -157,3 +157,14 @@ def test_another_annotation_makes_no_tensor_of_it(old: str, new: str) -> None:
     text = HEAD + "def f(x):\n    return x.max(0).values\n"
     made = convert_text(text.replace(old, new), rows())
     assert ".max(0).values" in made.text
+
+
+def test_the_call_that_passes_something_unknown_is_named() -> None:
+    moved = "def moved(x):\n    return x.max(0).values\n"
+    shown = "def shown(ys, n):\n    return moved(ys)\n"
+    run = "def run(src):\n    shown(n=2, ys=src.load(1))\n"
+    ((reason, _),) = flagged(HEAD + moved + shown + run)
+    assert reason.endswith(":9 passes src.load(1)")
+    ((reason, _),) = flagged(HEAD + moved + shown)
+    assert reason.endswith(":7 passes ys")
+    assert " passes " not in flagged(HEAD + moved)[0][0]
