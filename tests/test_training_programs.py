@@ -23,7 +23,7 @@ RUNNER = Path(__file__).parent / "training_runner.py"
 def trained(folder: Path, framework: str, mode: str, results: Path) -> None:
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     command = [sys.executable, str(RUNNER), str(folder), framework, mode, str(results)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -90,6 +90,7 @@ def test_a_dict_that_others_hold_is_no_copy() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # some eighty programs in both frameworks
 @pytest.mark.parametrize("mode", ["pynative", "graph"])
 def test_they_train_alike(mode: str, tmp_path: Path) -> None:
     done = convert(Request(PROGRAMS, tmp_path / "out", jobs=1))
