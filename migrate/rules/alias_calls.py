@@ -424,8 +424,8 @@ class Calls(Writes):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
             how = SAME if last == "detach" and direct else VIEW
-            owned = name.startswith("torch.nn.Module.")  # ``net.to(device)`` is the net, no part
-            return made_as(given if owned else self.state.reach(given), how)
+            itself = name.startswith("torch.nn.Module.") and not last.startswith("get_")
+            return made_as(given if itself else self.state.reach(given), how)  # ``net.to(device)``
         if name == "torch.tensor" and not is_listed(self.scene, node):  # a Tensor's memory stays
             return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):
