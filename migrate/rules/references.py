@@ -204,6 +204,8 @@ def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Ref
     if found is not None:
         return _renamed(scene, site, node, found[0], found[1])
     for row in scene.table.rows(name):
+        if _makes_tensors(scene, row, name) and _asks_instance(scene, node):
+            return _renamed(scene, site, node, "mindspore.Tensor", row)
         if row.flag and _is_never_made(scene, node, name, row):
             return Edit(site, Outcome.CONVERTED, ("()",), row.key, note="nothing makes one here")
         if row.flag:
@@ -211,6 +213,20 @@ def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Ref
         if constant_target(scene, row):
             return _value(scene, site, name, node)
     return _no_row(scene.table, site, name)
+
+
+def _makes_tensors(scene: Scene, row: Row, name: str) -> bool:
+    """Return whether a class has no objects of its own: every Tensor is one, as of Variable."""
+    results = {signature.result for signature in row.signatures}
+    return scene.table.kind(name) == "class" and results == {"Tensor"}
+
+
+def _asks_instance(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a class stands in an ``isinstance``; no ``type(x)`` is a Variable."""
+    child: ast.AST = node
+    while isinstance(parent := scene.parent(child), ast.Tuple):
+        child = parent
+    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "isinstance"
 
 
 def _is_never_made(scene: Scene, node: ast.expr, name: str, row: Row) -> bool:
@@ -223,10 +239,7 @@ def _is_never_made(scene: Scene, node: ast.expr, name: str, row: Row) -> bool:
     members = (scene.table.raw[k] for k in scene.table.raw if k.startswith(f"{name}."))
     if any("flag" not in row for row in members):
         return False  # the members of an enumeration are converted
-    child: ast.AST = node
-    while isinstance(parent := scene.parent(child), ast.Tuple):
-        child = parent
-    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "isinstance"
+    return _asks_instance(scene, node)
 
 
 def _base(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
