@@ -146,6 +146,8 @@ class BatchNorm(TorchNames, _BatchNorm):
     batches; without ``track_running_stats`` the batch's own statistics always count.
     """
 
+    ranks = ()  # of what a subclass takes; torch's own _BatchNorm takes nothing
+
     def __init__(
         self,
         num_features,
@@ -186,6 +188,11 @@ class BatchNorm(TorchNames, _BatchNorm):
     def extend_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
 
+    def _check_input_dim(self, input):
+        """Raises ValueError where torch does; a subclass with a construct of its own asks it."""
+        if input.ndim not in self.ranks:
+            raise ValueError(f"expected input of {self.ranks} axes, got {input.ndim}D input")
+
     def kernel(self, x):
         """Batch normalisation by MindSpore's kernel, which takes (N, C, H, W)."""
         images = x.reshape((x.shape[0], x.shape[1], -1, 1))
@@ -196,3 +203,5 @@ class BatchNorm(TorchNames, _BatchNorm):
 
 class BatchNorm2d(BatchNorm, nn.BatchNorm2d):
     """Reproduces torch.nn.BatchNorm2d exactly."""
+
+    ranks = (4,)
