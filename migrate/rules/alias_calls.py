@@ -235,15 +235,18 @@ class Calls(Writes):
         if name in _TAKING:
             self.read(name, holders)
             return self.elements(holders).union(*args)
-        if name == "items" and not node.args:
+        if name in (*_GIVING, "items") and not node.args:
             self.read(name, holders)
-            return self._pairs(node, NO_REFS, self.elements(holders))
-        if name in _GIVING and not node.args:
-            self.read(name, holders)
-            made = self.made(node)
-            self.state.put(made, ELEMENTS, self.elements(holders))
-            return made
+            held = self.elements(holders)
+            pairs = name == "items"
+            return self._pairs(node, NO_REFS, held) if pairs else self._holding(node, held)
         return None
+
+    def _holding(self, node: ast.Call, held: Refs) -> Refs:
+        """Return a container that the call makes, with what it holds."""
+        made = self.made(node)
+        self.state.put(made, ELEMENTS, held)
+        return made
 
     def _pairs(self, node: ast.Call, *places: Refs) -> Refs:
         """``zip``, ``enumerate``, ``items``: an iterator over tuples, place by place."""
@@ -251,9 +254,7 @@ class Calls(Writes):
         self.state.put(pair, ELEMENTS, NO_REFS.union(*places))
         for index, refs in enumerate(places):
             self.state.put(pair, f"#{index}", refs, anew=True)
-        made = self.made(node)
-        self.state.put(made, ELEMENTS, pair)
-        return made
+        return self._holding(node, pair)
 
     def _called(
         self, atom: Atom, node: ast.Call, receiver: Refs, args: list[Refs], named: dict[str, Refs]
@@ -404,11 +405,8 @@ class Calls(Writes):
         last = name.rpartition(".")[2]
         if last in MODULE_ONLY:
             held = self.state.held(receiver, layers=last.endswith(("modules", "children")))
-            if not last.startswith("named_"):
-                made = self.made(node)
-                self.state.put(made, ELEMENTS, held)
-                return made
-            return self._pairs(node, NO_REFS, held)
+            named = last.startswith("named_")
+            return self._pairs(node, NO_REFS, held) if named else self._holding(node, held)
         if self.scene.table.kind(name) == "class":
             made = self.made(node)
             if last.endswith("Tensor") and len(node.args) == 1:  # of a Tensor it is the same memory
