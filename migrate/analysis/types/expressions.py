@@ -235,9 +235,22 @@ class Evaluator(Calling):
             for m in self.world.member(a.name, method)
         )  # fmt: skip
         functions = [f for m in members if (f := self.world.function_of(m.name)) is not None]
-        if not functions and (is_all(left, "Tensor") or is_all(right, "Tensor")):
-            return TENSOR  # what has no such method of its own raises beside one
+        beside = is_all(left, "Tensor") or is_all(right, "Tensor")
+        if not functions and beside and not any(map(self._is_derived_elsewhere, left | right)):
+            return TENSOR  # what has no such method raises beside one
         return join(*map(self.world.returns_any, functions)) or UNKNOWN
+
+    def _is_derived_elsewhere(self, atom: Atom) -> bool:
+        """Return whether an object may have methods that no class of the program or torch has."""
+        todo, seen = [atom.name] * ("::" in atom.name), {atom.name}
+        while todo:
+            for base in (a for bases in self.world.bases(todo.pop()) for a in bases):
+                if base.kind == "class" and "::" in base.name:
+                    todo += {base.name} - seen
+                    seen.add(base.name)
+                elif base.kind != "ref" and (base.kind, base.name) != ("builtin", "object"):
+                    return True
+        return False
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Kind:
         value = self.kind(node.operand)
