@@ -4,7 +4,9 @@ Written cases show that a row holds where its author looked. These show where it
 torch is the oracle, what it refuses is no kind of this row. A template that drops an argument, or
 sends it to the wrong place, shows as soon as it has another value than its default. Draws depend
 on the row's key alone; no number is near zero and no two are equal by chance: zeros and ties hide
-errors. Whole numbers are indices or labels more often than not, so they only change their shape.
+errors. Two kinds are made of them (``zeros`` are what ReLU and padding leave): where a function
+has no derivative, each framework takes one. Whole numbers are indices or labels more often than
+not, so they only change their shape.
 """
 
 from __future__ import annotations
@@ -127,10 +129,12 @@ def alternatives(param: Param) -> tuple[str, ...]:
     return NAMED.get(param.name) or TYPED.get(param.type, ())
 
 
-EDGES = (0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 1.5, -2.5, 10.0, -10.0)
+EDGES = (0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 1.5, -2.5, 3.0, -3.0, 6.0, 10.0, -10.0)
+FEW = (0.0, 0.5, -0.5, 1.0, -1.0)
 LARGE = (1e4, -1.1e4, 88.0, -89.0, 300.0, -310.0, 1e-6, -1.1e-6)
 NOT_FINITE = (np.nan, np.inf, -np.inf, -0.0)
 FLOATS = ("float32",)
+STEEP = ("edges", "zeros", "ties")  # kinds of numbers whose gradient is compared as well
 Shape = tuple[int, ...]
 
 
@@ -160,7 +164,7 @@ def variants(key: str, inputs: Sequence[str]) -> tuple[Variant, ...]:
         if kind == "mixed" and len(floating) < 2:
             continue
         arrays = [change(x, i) if i in chosen else x for i, x in enumerate(plain)]
-        found.append(Variant(kind, _named(arrays)))
+        found.append(Variant(kind, _named(arrays), gradient=kind in STEEP))
     return tuple(found)
 
 
@@ -213,12 +217,23 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
     def double(array: Array, index: int) -> Array:
         return array.astype(np.float64)
 
+    def zeros(array: Array, index: int) -> Array:
+        every_second = np.arange(array.size) % 2 == 0
+        kept = _random(key, "zeros", index).permutation(every_second).reshape(array.shape)
+        return np.where(kept, array, np.zeros_like(array))
+
+    def ties(array: Array, index: int) -> Array:
+        drawn = _random(key, "ties", index).choice(np.asarray(FEW), array.shape)
+        return np.asarray(drawn).astype(array.dtype)
+
     return {
         "float64": double,
         "int64": whole,
         "bool": truth,
         "mixed": whole,
         "edges": _from(EDGES, key, "edges"),
+        "zeros": zeros,
+        "ties": ties,
         "large": _from(LARGE, key, "large"),
         "nan and inf": _some(NOT_FINITE, key, "nan"),
     }

@@ -108,7 +108,7 @@ class Hardsigmoid(nn.HSigmoid):
 
 
 class Hardtanh(nn.Cell):
-    """Reproduces torch.nn.Hardtanh; ``inplace`` has no effect."""
+    """Reproduces torch.nn.Hardtanh: on a bound the gradient is 0; ``inplace`` has no effect."""
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
@@ -116,7 +116,9 @@ class Hardtanh(nn.Cell):
         self.max_val = max_val if max_value is None else max_value
 
     def construct(self, x):
-        return ops.hardtanh(x, self.min_val, self.max_val)
+        return ops.where(
+            x <= self.min_val, self.min_val, ops.where(x >= self.max_val, self.max_val, x)
+        )
 
 
 class GELU(nn.GELU):
@@ -127,14 +129,17 @@ class GELU(nn.GELU):
 
 
 class LeakyReLU(nn.LeakyReLU):
-    """Reproduces torch.nn.LeakyReLU, with True as a slope of one; ``inplace`` has no effect."""
+    """Reproduces torch.nn.LeakyReLU, with True as a slope of one; ``inplace`` has no effect.
+
+    MindSpore's is a maximum: at zero its gradient is (1 + slope) / 2, torch's the slope.
+    """
 
     def __init__(self, negative_slope=0.01, inplace=False):
         super().__init__(negative_slope)
         self.negative_slope = float(negative_slope)
 
     def construct(self, x):
-        return ops.leaky_relu(x, self.negative_slope)
+        return ops.where(x > 0, x, self.negative_slope * x)
 
 
 class ELU(nn.ELU):
@@ -146,7 +151,7 @@ class ELU(nn.ELU):
 
     def construct(self, x):
         # expm1 of the positive side could overflow and poison the gradient of where
-        negative = self.alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)))
+        negative = self.alpha * ops.expm1(ops.where(x > 0, 0.0, x))
         return ops.where(x > 0, x, negative)
 
 
@@ -158,7 +163,7 @@ class CELU(nn.CELU):
         self.alpha = alpha
 
     def construct(self, x):
-        negative = self.alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)) / self.alpha)
+        negative = self.alpha * ops.expm1(ops.where(x > 0, 0.0, x) / self.alpha)
         return ops.where(x > 0, x, negative)
 
 
@@ -170,7 +175,7 @@ class SELU(nn.Cell):
 
     def construct(self, x):
         alpha, scale = 1.6732632423543772848, 1.0507009873554804934
-        negative = alpha * ops.expm1(ops.minimum(x, ops.zeros_like(x)))
+        negative = alpha * ops.expm1(ops.where(x > 0, 0.0, x))
         return scale * ops.where(x > 0, x, negative)
 
 
@@ -212,9 +217,9 @@ class RReLU(nn.Cell):
 
     def construct(self, x):
         if not self.training:
-            return ops.leaky_relu(x, (self.lower + self.upper) / 2)
+            return ops.where(x > 0, x, (self.lower + self.upper) / 2 * x)
         slope = self.lower + (self.upper - self.lower) * ops.rand(x.shape)
-        return ops.where(x >= 0, x, slope.astype(x.dtype) * x)
+        return ops.where(x > 0, x, slope.astype(x.dtype) * x)
 
 
 class Softplus(nn.Cell):

@@ -3,6 +3,7 @@
 import mindspore as ms
 from mindspore import ops
 
+from migrate.helpers.activation import softplus_of
 from migrate.helpers.distributions import Distribution, as_tensors
 
 
@@ -95,13 +96,10 @@ class Bernoulli(Distribution):
         return ops.stop_gradient((draws < self.probs).astype(self.probs.dtype))
 
     def log_prob(self, value):
-        x = self.logits
-        steep = ops.log1p(ops.exp(-ops.abs(x)))  # log(1 + e^x) = max(x, 0) + this
-        return value * x - ops.relu(x) - steep
+        return value * self.logits - softplus_of(self.logits, 1.0, 40.0)
 
     def entropy(self):
-        x = self.logits
-        return ops.relu(x) + ops.log1p(ops.exp(-ops.abs(x))) - x * self.probs
+        return softplus_of(self.logits, 1.0, 40.0) - self.logits * self.probs
 
 
 class Independent(Distribution):

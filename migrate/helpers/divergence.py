@@ -2,6 +2,7 @@
 
 from mindspore import ops
 
+from migrate.helpers.activation import softplus_of
 from migrate.helpers.discrete_distributions import Bernoulli, Categorical, Independent
 from migrate.helpers.distributions import Exponential, Normal
 
@@ -21,16 +22,16 @@ def kl_divergence(p, q):
         gap = p.probs * (p.logits - q.logits)
         return settled(gap, q.probs == 0, p.probs == 0).sum(-1)
     if isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
-        ones = p.probs * (ops.relu(-q.logits) - ops.relu(-p.logits) + folded(q) - folded(p))
-        zeros = (1 - p.probs) * (ops.relu(q.logits) - ops.relu(p.logits) + folded(q) - folded(p))
+        ones = p.probs * (folded(-q.logits) - folded(-p.logits))
+        zeros = (1 - p.probs) * (folded(q.logits) - folded(p.logits))
         ones = settled(ones, q.probs == 0, p.probs == 0)
         return ones + settled(zeros, q.probs == 1, p.probs == 1)
     raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__})")
 
 
-def folded(distribution):
-    """log(1 + e^-|x|) of the logits x: the part of log(1 + e^x) that does not overflow."""
-    return ops.log1p(ops.exp(-ops.abs(distribution.logits)))
+def folded(x):
+    """log(1 + e^x), which does not overflow."""
+    return softplus_of(x, 1.0, 40.0)
 
 
 def settled(term, impossible, absent):

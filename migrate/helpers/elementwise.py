@@ -79,6 +79,10 @@ def power(input, exponent):
     """torch.pow; a whole number to a negative power is 0, unless it is 1 or -1."""
     input, exponent = paired(input, exponent)
     tensors = isinstance(exponent, ms.Tensor) and isinstance(input, ms.Tensor)
+    if tensors and not is_whole(input):
+        # 0 to the power 0 is 1 with the gradient 0, where the kernel's is NaN
+        flat = ops.logical_and(input == 0, exponent == 0)
+        input = ops.where(flat, ops.ones_like(input), input)
     if not (tensors and is_whole(input) and is_whole(exponent)):
         return ops.pow(input, exponent)
     result = ops.pow(input, ops.abs(exponent))

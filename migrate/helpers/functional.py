@@ -41,15 +41,15 @@ def mish(input, inplace=False):
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """torch.nn.functional.leaky_relu: slope 0.01 below zero."""
-    return ops.leaky_relu(input, negative_slope)
+    """torch.nn.functional.leaky_relu; at zero, too, the gradient is ``negative_slope``."""
+    return ops.where(input > 0, input, negative_slope * input)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """torch.nn.functional.elu for any ``alpha``."""
     if alpha == 1.0:
         return ops.elu(input)
-    return ops.where(input > 0, input, alpha * ops.expm1(ops.minimum(input, 0.0)))
+    return ops.where(input > 0, input, alpha * ops.expm1(ops.where(input > 0, 0.0, input)))
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -59,7 +59,7 @@ def celu(input, alpha=1.0, inplace=False):
 
 def selu(input, inplace=False):
     """torch.nn.functional.selu, by its formula: the gradient of ops.selu is wrong below zero."""
-    negative = 1.6732632423543772 * ops.expm1(ops.minimum(input, 0.0))
+    negative = 1.6732632423543772 * ops.expm1(ops.where(input > 0, 0.0, input))
     return 1.0507009873554805 * ops.where(input > 0, input, negative)
 
 
@@ -75,14 +75,14 @@ def prelu(input, weight):
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
     """torch.nn.functional.rrelu: a random slope below zero in training, else the mean slope."""
     if not training:
-        return ops.leaky_relu(input, (lower + upper) / 2)
+        return leaky_relu(input, (lower + upper) / 2)
     slope = lower + (upper - lower) * ops.rand_like(input)
-    return ops.where(input >= 0, input, slope * input)
+    return ops.where(input > 0, input, slope * input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """torch.nn.functional.hardtanh."""
-    return ops.hardtanh(input, min_val, max_val)
+    """torch.nn.functional.hardtanh; on a bound the gradient is 0."""
+    return ops.where(input <= min_val, min_val, ops.where(input >= max_val, max_val, input))
 
 
 def hardswish(input, inplace=False):

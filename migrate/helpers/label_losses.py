@@ -4,7 +4,7 @@ import mindspore as ms
 from mindspore import ops
 
 from migrate.helpers.activation import softplus_of
-from migrate.helpers.loss_functional import reduced_by, reduction_of
+from migrate.helpers.loss_functional import positive_part, reduced_by, reduction_of
 from migrate.helpers.losses import as_labels, lengths_of, split_targets
 from migrate.helpers.selections import loss_selected, mean_selected
 
@@ -56,7 +56,7 @@ def cosine_embedding_loss(
     cosine = (input1 * input2).sum(-1) / ops.sqrt(first * second)
     zero = ops.zeros_like(cosine)
     loss = ops.where(target == 1, 1 - cosine, zero)
-    loss = loss + ops.where(target == -1, ops.relu(cosine - margin), zero)
+    loss = loss + ops.where(target == -1, positive_part(cosine - margin), zero)
     return reduced_by(loss, reduction)
 
 

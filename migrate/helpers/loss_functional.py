@@ -1,6 +1,6 @@
 """In: predictions and targets. Out: torch.nn.functional's losses where MindSpore's differ."""
 
-from mindspore import ops
+from mindspore import nn, ops
 
 from migrate.helpers.complex_numbers import absolute
 from migrate.helpers.elementwise import xlogy
@@ -47,12 +47,17 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return reduced_by(ops.softplus(-target * input), reduction)
 
 
+def positive_part(x):
+    """max(x, 0) with the gradient 1 at zero, as torch's clamp_min; that of relu is 0 there."""
+    return ops.where(x < 0, 0.0, x)
+
+
 def margin_ranking_loss(
     input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"
 ):
-    """torch.nn.functional.margin_ranking_loss: relu(-target * (input1 - input2) + margin)."""
+    """torch.nn.functional.margin_ranking_loss: max(-target * (input1 - input2) + margin, 0)."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return reduced_by(ops.relu(-target * (input1 - input2) + margin), reduction)
+    return reduced_by(positive_part(-target * (input1 - input2) + margin), reduction)
 
 
 def poisson_nll_loss(
@@ -79,7 +84,7 @@ def triplet_margin_loss(
     far = distance(anchor, negative, p, eps)
     if swap:
         far = ops.minimum(far, distance(positive, negative, p, eps))
-    return reduced_by(ops.relu(near - far + margin), reduction)
+    return reduced_by(positive_part(near - far + margin), reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -95,7 +100,7 @@ def triplet_margin_with_distance_loss(
         far = ops.minimum(far, distance(positive, negative, 2, 1e-6))
     elif swap:
         far = ops.minimum(far, distance_function(positive, negative))
-    return reduced_by(ops.relu(near - far + margin), reduction)
+    return reduced_by(positive_part(near - far + margin), reduction)
 
 
 def distance(x, y, p, eps):
@@ -108,8 +113,23 @@ def binary_cross_entropy(
 ):
     """torch.nn.functional.binary_cross_entropy of probabilities; logarithms stop at -100."""
     reduction = reduction_of(size_average, reduce, reduction)
-    loss = -target * log_at_least(input) - (1 - target) * log_at_least(1 - input)
+    loss = BinaryEntropy()(input, target)
     return reduced_by(loss if weight is None else loss * weight, reduction)
+
+
+class BinaryEntropy(nn.Cell):
+    """-t log(p) - (1 - t) log(1 - p) of probabilities p and targets t.
+
+    The gradient of p is (p - t) / (p (1 - p)), with at least 1e-12 below the line, as torch's: it
+    is finite where a sigmoid is exactly 0 or 1.
+    """
+
+    def construct(self, p, t):
+        return -t * log_at_least(p) - (1 - t) * log_at_least(1 - p)
+
+    def bprop(self, p, t, out, dout):
+        slope = (p - t) / ops.maximum(p * (1 - p), 1e-12)
+        return dout * slope, dout * (ops.log(1 - p) - ops.log(p))
 
 
 def log_at_least(x):
@@ -194,8 +214,8 @@ def binary_cross_entropy_with_logits(
 def hinge_embedding_loss(
     input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
 ):
-    """torch.nn.functional.hinge_embedding_loss: x where the target is 1, else relu(margin - x)."""
+    """torch.nn.functional.hinge_embedding_loss: x for the target 1, else max(margin - x, 0)."""
     reduction = reduction_of(size_average, reduce, reduction)
     pulled = ops.where(target == -1, ops.zeros_like(input), input)
-    pushed = ops.where(target == 1, ops.zeros_like(input), ops.relu(margin - input))
+    pushed = ops.where(target == 1, ops.zeros_like(input), positive_part(margin - input))
     return reduced_by(pulled + pushed, reduction)

@@ -88,17 +88,14 @@ class NLLLoss(nn.NLLLoss):
 
 
 class BCELoss(nn.BCELoss):
-    """Reproduces torch.nn.BCELoss."""
+    """Reproduces torch.nn.BCELoss; the kernel's logarithms stop at -27.6, torch's at -100."""
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
         super().__init__(None, reduction_of(size_average, reduce, reduction))
         keep_buffer(self, "weight", weight)
 
     def construct(self, logits, labels):
-        if logits.size <= 1:  # of a single number the kernel doubles the loss
-            return binary_cross_entropy(logits, labels, self.weight, reduction=self.reduction)
-        weight = None if self.weight is None else self.weight.broadcast_to(logits.shape)
-        return ops.binary_cross_entropy(logits, labels, weight, self.reduction)
+        return binary_cross_entropy(logits, labels, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(nn.Cell):

@@ -4,10 +4,10 @@ import mindspore as ms
 from mindspore import nn, ops
 
 from migrate.helpers.activation import softplus_of
+from migrate.helpers.functional import cosine_similarity, pairwise_distance
 from migrate.helpers.layers import Linear
-from migrate.helpers.loss_functional import reduced_by
+from migrate.helpers.loss_functional import positive_part, reduced_by
 from migrate.helpers.losses import as_labels, keep_buffer, reduction_of
-from migrate.helpers.shuffling import row_norm
 
 
 class MarginRankingLoss(nn.Cell):
@@ -18,7 +18,7 @@ class MarginRankingLoss(nn.Cell):
         self.margin, self.reduction = margin, reduction_of(size_average, reduce, reduction)
 
     def construct(self, input1, input2, target):
-        return reduced_by(ops.relu(-target * (input1 - input2) + self.margin), self.reduction)
+        return reduced_by(positive_part(-target * (input1 - input2) + self.margin), self.reduction)
 
 
 class HingeEmbeddingLoss(nn.Cell):
@@ -29,7 +29,7 @@ class HingeEmbeddingLoss(nn.Cell):
         self.margin, self.reduction = margin, reduction_of(size_average, reduce, reduction)
 
     def construct(self, input, target):
-        far = ops.where(target != 1, ops.relu(self.margin - input), ops.zeros_like(input))
+        far = ops.where(target != 1, positive_part(self.margin - input), ops.zeros_like(input))
         near = ops.where(target != -1, input, ops.zeros_like(input))
         return reduced_by(far + near, self.reduction)
 
@@ -47,7 +47,7 @@ class CosineEmbeddingLoss(nn.Cell):
         cosine = (input1 * input2).sum(-1) / ops.sqrt(first * second)
         zero = ops.zeros_like(cosine)
         loss = ops.where(target == 1, 1 - cosine, zero)
-        loss = loss + ops.where(target == -1, ops.relu(cosine - self.margin), zero)
+        loss = loss + ops.where(target == -1, positive_part(cosine - self.margin), zero)
         return reduced_by(loss, self.reduction)
 
 
@@ -124,9 +124,9 @@ class MultiLabelMarginLoss(nn.Cell):
 
 
 def triplet_loss(near, far, swapped, margin):
-    """relu(near - far + margin), far being the smaller distance where ``swapped`` is given."""
+    """max(near - far + margin, 0), far being the smaller distance where ``swapped`` is given."""
     far = far if swapped is None else ops.minimum(far, swapped)
-    return ops.relu(near - far + margin)
+    return positive_part(near - far + margin)
 
 
 class TripletMarginLoss(nn.Cell):
@@ -215,3 +215,35 @@ class LinearCrossEntropyLoss(nn.Cell):
             self.reduction,
             self.label_smoothing,
         )
+
+
+class CosineSimilarity(nn.Cell):
+    """Reproduces torch.nn.CosineSimilarity, with broadcasting; each norm is at least eps."""
+
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def construct(self, x1, x2):
+        return cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(nn.Cell):
+    """Reproduces torch.nn.PairwiseDistance: the p-norm of x1 - x2 + eps over the last axis."""
+
+    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def construct(self, x1, x2):
+        return pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+def row_norm(x, p):
+    """The p-norm of each row (last axis) of x."""
+    size = ops.abs(x)
+    if p == float("inf"):
+        return size.amax(-1)
+    if p == 1:
+        return size.sum(-1)
+    return ops.sqrt(ops.square(x).sum(-1)) if p == 2 else ops.pow(ops.pow(size, p).sum(-1), 1 / p)

@@ -3,7 +3,6 @@
 from mindspore import nn, ops
 
 from migrate.helpers.convolution import per_axis
-from migrate.helpers.creation import broadcast_shapes
 
 
 class PixelShuffle(nn.Cell):
@@ -112,44 +111,6 @@ class Fold(nn.Cell):
             x = ops.pad(x.expand_dims(4), (0, sw - 1))
             x = x.reshape((*x.shape[:3], columns * sw))[:, :, :, : (columns - 1) * sw + 1]
         return x
-
-
-class CosineSimilarity(nn.Cell):
-    """Reproduces torch.nn.CosineSimilarity, with broadcasting; each norm is at least eps."""
-
-    def __init__(self, dim=1, eps=1e-8):
-        super().__init__()
-        self.dim, self.eps = dim, eps
-
-    def construct(self, x1, x2):
-        shape = broadcast_shapes(x1.shape, x2.shape)
-        x1, x2 = x1.broadcast_to(shape), x2.broadcast_to(shape)
-        product = (x1 * x2).sum(self.dim)
-        first = ops.sqrt(ops.maximum(ops.square(x1).sum(self.dim), ops.full((), self.eps**2)))
-        second = ops.sqrt(ops.maximum(ops.square(x2).sum(self.dim), ops.full((), self.eps**2)))
-        return product / (first * second)
-
-
-class PairwiseDistance(nn.Cell):
-    """Reproduces torch.nn.PairwiseDistance: the p-norm of x1 - x2 + eps over the last axis."""
-
-    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
-        super().__init__()
-        self.norm, self.eps, self.keepdim = p, eps, keepdim
-
-    def construct(self, x1, x2):
-        distance = row_norm(x1 - x2 + self.eps, self.norm)
-        return distance.expand_dims(-1) if self.keepdim and distance.ndim else distance
-
-
-def row_norm(x, p):
-    """The p-norm of each row (last axis) of x."""
-    size = ops.abs(x)
-    if p == float("inf"):
-        return size.amax(-1)
-    if p == 1:
-        return size.sum(-1)
-    return ops.sqrt(ops.square(x).sum(-1)) if p == 2 else ops.pow(ops.pow(size, p).sum(-1), 1 / p)
 
 
 class MaxUnpool2d(nn.Cell):
