@@ -116,9 +116,8 @@ class Hardtanh(nn.Cell):
         self.max_val = max_val if max_value is None else max_value
 
     def construct(self, x):
-        return ops.where(
-            x <= self.min_val, self.min_val, ops.where(x >= self.max_val, self.max_val, x)
-        )
+        below = ops.where(x >= self.max_val, self.max_val, x)
+        return ops.where(x <= self.min_val, self.min_val, below).astype(x.dtype)
 
 
 class GELU(nn.GELU):

@@ -3,8 +3,8 @@
 import mindspore as ms
 from mindspore import ops
 
-from migrate.helpers.activation import softplus_of
 from migrate.helpers.distributions import Distribution, as_tensors
+from migrate.helpers.loss_functional import binary_cross_entropy_with_logits
 
 
 def one_of(probs, logits):
@@ -96,10 +96,10 @@ class Bernoulli(Distribution):
         return ops.stop_gradient((draws < self.probs).astype(self.probs.dtype))
 
     def log_prob(self, value):
-        return value * self.logits - softplus_of(self.logits, 1.0, 40.0)
+        return -binary_cross_entropy_with_logits(self.logits, value, reduction="none")
 
     def entropy(self):
-        return softplus_of(self.logits, 1.0, 40.0) - self.logits * self.probs
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
 
 class Independent(Distribution):

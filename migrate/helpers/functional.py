@@ -82,7 +82,8 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """torch.nn.functional.hardtanh; on a bound the gradient is 0."""
-    return ops.where(input <= min_val, min_val, ops.where(input >= max_val, max_val, input))
+    below = ops.where(input >= max_val, max_val, input)
+    return ops.where(input <= min_val, min_val, below).astype(input.dtype)
 
 
 def hardswish(input, inplace=False):

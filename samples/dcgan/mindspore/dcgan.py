@@ -3,7 +3,7 @@
 import argparse
 
 from mindspore import nn, ops
-from torch_helpers import BCEWithLogitsLoss, Device, Tanh, draw_normal_, fill_
+from torch_helpers import BCEWithLogitsLoss, Device, LeakyReLU, Tanh, draw_normal_, fill_
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--nz", type=int, default=100, help="size of the latent vector")
@@ -59,14 +59,14 @@ class Discriminator(nn.Cell):
         layers = [
             # no norm on the first layer (section 3 of the paper)
             nn.Conv2d(nc, ndf, 4, 2, pad_mode='pad', padding=1, has_bias=False),
-            nn.LeakyReLU(0.2),
+            LeakyReLU(0.2),
         ]
         width = ndf
         for _ in range(3):
             layers.extend([
                 nn.Conv2d(width, width * 2, 4, 2, pad_mode='pad', padding=1, has_bias=False),
                 nn.BatchNorm2d(width * 2),
-                nn.LeakyReLU(0.2),
+                LeakyReLU(0.2),
             ])
             width *= 2
         layers.append(nn.Conv2d(width, 1, 4, 1, pad_mode='pad', padding=0, has_bias=False))

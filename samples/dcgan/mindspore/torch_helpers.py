@@ -22,6 +22,20 @@ class Tanh(nn.Tanh):
         return tanh_of(x)
 
 
+class LeakyReLU(nn.LeakyReLU):
+    """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect.
+
+    MindSpore's is a maximum: at zero its gradient is (1 + slope) / 2, torch's the slope.
+    """
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__(negative_slope)
+        self.negative_slope = negative_slope
+
+    def construct(self, x):
+        return ops.where(x > 0, x, self.negative_slope * x)
+
+
 class Device:
     """torch.device as a name: its ``type`` and ``index``. It places nothing."""
 

@@ -5,6 +5,20 @@ import mindspore as ms
 from mindspore import nn, ops
 
 
+class LeakyReLU(nn.LeakyReLU):
+    """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect.
+
+    MindSpore's is a maximum: at zero its gradient is (1 + slope) / 2, torch's the slope.
+    """
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__(negative_slope)
+        self.negative_slope = negative_slope
+
+    def construct(self, x):
+        return ops.where(x > 0, x, self.negative_slope * x)
+
+
 def reduction_of(size_average, reduce, reduction):
     """The reduction that torch's two old arguments stand for, where one of them is given."""
     if size_average is None and reduce is None:
@@ -17,6 +31,21 @@ def reduction_of(size_average, reduce, reduction):
 def log_at_least(x):
     """log(x), but -100 where it is smaller."""
     return ops.maximum(ops.log(x), -100.0)
+
+
+class BinaryEntropy(nn.Cell):
+    """-t log(p) - (1 - t) log(1 - p) of probabilities p and targets t.
+
+    The gradient of p is (p - t) / (p (1 - p)), with at least 1e-12 below the line, as torch's: it
+    is finite where a sigmoid is exactly 0 or 1.
+    """
+
+    def construct(self, p, t):
+        return -t * log_at_least(p) - (1 - t) * log_at_least(1 - p)
+
+    def bprop(self, p, t, out, dout):
+        slope = (p - t) / ops.maximum(p * (1 - p), 1e-12)
+        return dout * slope, dout * (ops.log(1 - p) - ops.log(p))
 
 
 def reduced_by(loss, reduction):
@@ -33,7 +62,7 @@ def binary_cross_entropy(
 ):
     """torch.nn.functional.binary_cross_entropy of probabilities; logarithms stop at -100."""
     reduction = reduction_of(size_average, reduce, reduction)
-    loss = -target * log_at_least(input) - (1 - target) * log_at_least(1 - input)
+    loss = BinaryEntropy()(input, target)
     return reduced_by(loss if weight is None else loss * weight, reduction)
 
 

@@ -1,7 +1,7 @@
 """A convolutional variational autoencoder (Kingma & Welling, 2014) for 32x32 images."""
 
 from mindspore import nn, ops
-from torch_helpers import ConvTranspose2d, binary_cross_entropy, randn_like
+from torch_helpers import ConvTranspose2d, LeakyReLU, binary_cross_entropy, randn_like
 
 
 class Encoder(nn.Cell):
@@ -15,7 +15,7 @@ class Encoder(nn.Cell):
                 nn.SequentialCell(
                     nn.Conv2d(in_channels, dim, kernel_size=3, stride=2, pad_mode='pad', padding=1, has_bias=True),
                     nn.BatchNorm2d(dim),
-                    nn.LeakyReLU(0.2),
+                    LeakyReLU(0.2),
                 )
             ]
             in_channels = dim
@@ -45,7 +45,7 @@ class Decoder(nn.Cell):
             )
             if i < len(dims) - 2:
                 stages.append(nn.BatchNorm2d(dims[i + 1]))
-                stages.append(nn.LeakyReLU(0.2))
+                stages.append(LeakyReLU(0.2))
         self.deconv = nn.SequentialCell(*stages)
 
     def construct(self, z):

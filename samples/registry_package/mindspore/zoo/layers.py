@@ -1,5 +1,5 @@
-from mindspore import nn, ops
-from .torch_helpers import GELU, ReLU
+from mindspore import nn
+from .torch_helpers import GELU, ReLU, leaky_relu
 
 from .registry import ACTIVATIONS, NORMS
 
@@ -14,7 +14,7 @@ class Leaky(nn.Cell):
         self.slope = slope
 
     def construct(self, x):
-        return ops.leaky_relu(x, self.slope)
+        return leaky_relu(x, self.slope)
 
 
 @NORMS.register("batch")

@@ -22,6 +22,11 @@ class GELU(nn.GELU):
         super().__init__(approximate == "tanh")
 
 
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """torch.nn.functional.leaky_relu; at zero, too, the gradient is ``negative_slope``."""
+    return ops.where(input > 0, input, negative_slope * input)
+
+
 def calculate_gain(nonlinearity, param=None):
     """Reproduces torch.nn.init.calculate_gain. Raises ValueError for unknown names."""
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
