@@ -29,6 +29,12 @@ def bessel_y1(input):
     return where_negative(x, y, float("nan"))
 
 
+def bessel_i1(input):
+    """torch.special.i1; at 0 its gradient is 1/2, where the kernel's is 1."""
+    absent = input == 0
+    return ops.where(absent, input / 2, ops.bessel_i1(ops.where(absent, 1.0, input)))
+
+
 def modified_bessel_k0(input):
     """torch.special.modified_bessel_k0: NaN below 0, where MindSpore's is inf."""
     x = as_float(input)
