@@ -53,11 +53,19 @@ def test_shapes_and_dtypes_of_the_kinds() -> None:
     assert np.isfinite(found["nan and inf"].inputs["x0"]).any()
 
 
-def test_no_two_generated_numbers_are_equal_but_truth_values() -> None:
+def test_no_two_generated_numbers_are_equal_but_where_the_kind_says_so() -> None:
     for one in variants("torch.sort", ("5x7",)):
         numbers = one.inputs["x0"].ravel()
         numbers = numbers[np.isfinite(numbers)]
-        assert one.kind == "bool" or len(set(numbers.tolist())) == len(numbers), one.kind
+        alike = len(numbers) - len(set(numbers.tolist()))
+        assert bool(alike) == (one.kind in ("bool", "zeros", "ties")), one.kind
+
+
+def test_zeros_and_ties_are_many_and_their_gradient_is_compared() -> None:
+    found = {one.kind: one for one in variants("torch.sort", ("5x7",))}
+    zeros, ties = found["zeros"].inputs["x0"], found["ties"].inputs["x0"]
+    assert (zeros == 0).sum() == 17 and len(np.unique(ties)) <= 5
+    assert all(found[kind].gradient for kind in ("zeros", "ties", "edges"))
 
 
 def test_indices_keep_their_numbers_and_without_floats_nothing_is_generated() -> None:

@@ -115,6 +115,11 @@ def gelu(input, *, approximate="none"):
     return ops.gelu(input, approximate)
 
 
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """torch.nn.functional.leaky_relu; at zero, too, the gradient is ``negative_slope``."""
+    return ops.where(input > 0, input, negative_slope * input)
+
+
 def strided(input, dim, start=None, stop=None, step=1):
     """``input[..., start:stop:step, ...]`` along ``dim``, with a positive or negative ``step``.
 

@@ -5,7 +5,7 @@ The text here mentions torch.cat(x, 1) and x.view(-1), and must stay as it is.
 """
 import mindspore as ms
 from mindspore import nn as ms_nn, numpy, ops
-from torch_helpers import Conv2d, gelu, strided
+from torch_helpers import Conv2d, gelu, leaky_relu, strided
 import numpy as np  # two imports on one line: only one of them goes
 # the name of MindSpore's own layer
 
@@ -91,7 +91,7 @@ def forwarded(*args, **kwargs):
 
 def evaluated_once(queue):
     # an argument with an effect must be evaluated exactly once, and in this order
-    return ops.leaky_relu(queue.pop(), alpha=queue.pop())
+    return leaky_relu(queue.pop(), negative_slope=queue.pop())
 
 
 class Odd(ms_nn.Cell):

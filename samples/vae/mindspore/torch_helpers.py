@@ -6,14 +6,14 @@ from mindspore import nn, ops
 
 
 class LeakyReLU(nn.LeakyReLU):
-    """Reproduces torch.nn.LeakyReLU; ``inplace`` has no effect.
+    """Reproduces torch.nn.LeakyReLU, with True as a slope of one; ``inplace`` has no effect.
 
     MindSpore's is a maximum: at zero its gradient is (1 + slope) / 2, torch's the slope.
     """
 
     def __init__(self, negative_slope=0.01, inplace=False):
         super().__init__(negative_slope)
-        self.negative_slope = negative_slope
+        self.negative_slope = float(negative_slope)
 
     def construct(self, x):
         return ops.where(x > 0, x, self.negative_slope * x)
