@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from migrate.analysis.types.kinds import is_all
 from migrate.rules.torch_sharing import is_written
-from migrate.sites.references import direct_name
+from migrate.sites.references import direct_name, draws
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import last_name, loaded_names, within
 
@@ -65,7 +65,6 @@ _PUTTING = frozenset(
 )
 _CHANGING = ("dropout", "rrelu", "batchnorm", "batch_norm", "running_stats", "spectral_norm",
              "bernoulli", "gumbel")  # fmt: skip
-_DRAWING = frozenset(("rand", "randn", "randint", "rand_like", "randn_like", "normal_"))
 
 
 def _keeps_or_draws(scene: Scene, calls: Sequence[ast.Call]) -> bool:
@@ -76,7 +75,7 @@ def _keeps_or_draws(scene: Scene, calls: Sequence[ast.Call]) -> bool:
     for node in nodes:
         text = node.value if isinstance(node, ast.Constant) else last_name(node)
         name = text.lower() if isinstance(text, str) else ""
-        if any(word in name for word in _CHANGING) or (name in _DRAWING and id(node) in inner):
+        if any(word in name for word in _CHANGING) or (draws(node) and id(node) in inner):
             return True
     return False
 

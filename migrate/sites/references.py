@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,7 @@ from migrate.sites.module_members import RENAMED, SETTINGS, is_own
 from migrate.sites.packages import followed_name, follows
 from migrate.sites.scene import Scene, once
 from migrate.sites.unknown_receivers import FORWARD
+from migrate.syntax.trees import last_name
 
 CLASS = "torch.nn.Module.__class__"
 APPLY = "torch.autograd.Function.apply"
@@ -365,3 +367,17 @@ _FINDERS: dict[type[ast.AST], tuple[Callable[[Scene, Any], list[Reference]], ...
     **dict.fromkeys((ast.UnaryOp, ast.BinOp, ast.FormattedValue), (_operator,)),
     ast.Compare: (_operator, _by_text),
 }
+
+
+_DRAWN = re.compile(
+    r"rand(?:n|int|perm)?(?:_like)?|(?:log_)?normal_?|uniform_|bernoulli_?|multinomial|poisson"
+    r"|(?:exponential|geometric|cauchy|random)_|gumbel_softmax|r?sample(?:_n)?"
+)
+_DRAWING = re.compile(r"dropout|drop_?path|rrelu|fractional_?max_?pool", re.IGNORECASE)
+
+
+def draws(node: ast.AST) -> bool:
+    """Return whether a name is one of what draws random numbers when it runs: a function of torch,
+    or a class, as dropout; not what sets weights when they are made."""
+    name = last_name(node)
+    return bool(_DRAWN.fullmatch(name) or _DRAWING.search(name))

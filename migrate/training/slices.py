@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from migrate.analysis.program import Function
-from migrate.syntax.trees import all_parameters, dotted, last_name
+from migrate.sites.references import draws
+from migrate.syntax.trees import all_parameters, dotted
 from migrate.training import freezing
 from migrate.training.between import Between, at_weights
 from migrate.training.detached import constant_items, is_constant, on_host
@@ -24,8 +25,6 @@ from migrate.training.effects import Use, binds, blocks, changed, filled, leaves
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View, block_of
 from migrate.training.modules import builds_optimizer, gives_weight, kept, models, quiet
-
-_DRAWING = {"bernoulli", "rand_like", "randn_like", "randn", "rand", "normal_", "gumbel_softmax"}
 
 
 def before_update(
@@ -124,12 +123,7 @@ def _others(view: View, group: Group, every: Sequence[Mark]) -> set[str]:
 def _draws(view: View) -> bool:
     """Whether a class that the file may get to know draws random numbers, as dropout does."""
     classes = (c.node for f in view.neighbours for c in f.classes.values())
-    return any(_is_drawing(n) for c in classes for n in ast.walk(c))
-
-
-def _is_drawing(node: ast.AST) -> bool:
-    name = last_name(node)
-    return "dropout" in name.lower() or "rrelu" in name.lower() or name in _DRAWING
+    return any(draws(n) for c in classes for n in ast.walk(c))
 
 
 def constants(view: View, group: Group, item: ast.stmt, later: Iterable[ast.AST], own: str) -> bool:
