@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from migrate.analysis.program import Class, Function
+from migrate.sites.references import draws
 from migrate.syntax.trees import FunctionNode, all_names, is_none, last_name, values_of
 
 _QUIET = ("mark_non_differentiable",)
@@ -460,5 +461,6 @@ def _head(
 
 
 def _is_random(statement: ast.stmt) -> bool:
-    names = [last_name(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))]
-    return any(name.lower().startswith(_RANDOM) for name in names)
+    """Return whether a statement may draw, by a name of torch, of numpy or of the program."""
+    names = [n for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))]
+    return any(draws(n) or last_name(n).lower().startswith(_RANDOM) for n in names)
