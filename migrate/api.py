@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from migrate.cli import own
 from migrate.records.result import Verification
-from migrate.workspace import outputs, project, record
+from migrate.workspace import merge, project
 from migrate.workspace.assembly import Conversion
-from migrate.workspace.outputs import Output
 from migrate.workspace.project import ConvertedText
 from migrate.workspace.settings import Settings, VerifySettings, mapping_files
 
@@ -38,25 +37,25 @@ def convert(
         source, out: FILE|DIR and -o of ``torch2ms convert``, whose options the others are.
         mappings: rows (*.toml) and rules (*.py) of your own.
         jobs: processes; 0: as many as are useful.
-        force: replace files that are there.
+        force: replace files that are there, and keep those that were edited by hand beside.
 
     Returns:
-        The conversion: ``status`` is the exit code of the command (0: nothing is flagged),
+        The conversion: ``status`` is the exit code of the command (0: nothing is flagged, and no
+        hand edit is in conflict),
         ``record.files`` has the entries, one for each reference to torch.
 
     Raises:
-        Problem: the input cannot be read, or files would be replaced; nothing is written.
+        Problem: the input cannot be read, or files would be replaced that convert did not write;
+            nothing is written.
     """
     path = Path(source)
     brought = own.given(path, exclude, [*map(Path, mappings)], (follow, no_follow, None))
     style = train_style or brought.train_style
     request = brought.request(path, Path(out), target, helpers or "", jobs, style)
     conversion = project.convert(request)
-    last = Output(conversion.record_name, record.text(conversion.record))
-    files = (*conversion.outputs, last)
-    outputs.check(files, conversion.root, path, force)
-    outputs.write(files, conversion.root)
-    return conversion
+    placed = merge.placed(conversion, path, force)
+    placed.write()
+    return placed.conversion
 
 
 def convert_source(

@@ -71,8 +71,10 @@ def test_convert_writes_what_the_command_writes(run, write) -> None:
         ours, other = source.parent / "out" / name, source.parent / "other" / name
         assert ours.read_bytes() == other.read_bytes()
     assert (source.parent / "out" / "torch2ms.json").is_file()
+    (source.parent / "other" / "torch2ms.json").unlink()
+    (source.parent / "other" / "net.py").write_text("mine")
     with pytest.raises(migrate.Problem, match="would be replaced"):
-        migrate.convert(source, source.parent / "out")
+        migrate.convert(source, source.parent / "other")
     migrate.convert(source, source.parent / "out", force=True, exclude=["data"])
     with pytest.raises(migrate.Problem, match="not found"):
         migrate.convert(source / "gone.py", source.parent / "out")

@@ -62,6 +62,9 @@ def convert(
     Folders: not what is hidden, virtual environments, caches, build output, what .gitignore
     names, over 20 MB. OUT/torch2ms.json records what was decided.
 
+    A second conversion merges with what was edited by hand in OUT since; where both changed, the
+    file has both, marked as by git, and the exit code is 1.
+
     \b
     Examples:
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'

@@ -11,8 +11,7 @@ from typing import TextIO
 from migrate.analysis.types.recorded import Recorded
 from migrate.cli import findings
 from migrate.cli.terminal import need, progress
-from migrate.workspace import outputs, project, record
-from migrate.workspace.outputs import Output
+from migrate.workspace import merge, project
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,24 @@ def run(request: project.Request, options: Options) -> int:
         conversion = project.convert(request, shown)
     stream = sys.stderr if options.diff else sys.stdout
     writes = not options.diff and not (options.strict and conversion.status)
-    # The record comes last: where it lies, everything that it names lies as well.
-    files = (
-        *conversion.outputs,
-        Output(conversion.record_name, record.text(conversion.record)),
-    )
-    if writes:
-        outputs.check(files, conversion.root, request.source, options.force)
+    placed = merge.placed(conversion, request.source, options.force) if writes else None
+    if placed and options.strict and placed.conversion.status:
+        _say(stream, merge.said(placed.changes, conversion.root))
+        writes = False
     _say(stream, findings.failures(conversion, request.source))
     _say(stream, findings.flagged(conversion, request.source))
     if options.diff:
         sys.stdout.writelines(findings.differences(conversion))
-    if writes:
-        outputs.write(files, conversion.root)
+    if placed and writes:
+        placed.write()
     _say(stream, findings.totals(conversion))
     _say(stream, findings.skipped(conversion.record))
-    if writes:
+    if placed and writes:
+        _say(stream, merge.said(placed.changes, conversion.root))
         _say(stream, findings.next_commands(conversion, request.output))
     elif not options.diff:
         _say(stream, [f"Nothing is written to {request.output}: --strict, and not all is clean"])
-    return conversion.status
+    return placed.conversion.status if placed else conversion.status
 
 
 def _recorded(source: Path, options: Options) -> Recorded:

@@ -89,7 +89,14 @@ Trace = Annotated[
         "take unsure receivers for what they were. Repeatable.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files of OUT.")]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace files of OUT, also those that were edited by hand or that convert did not "
+        "write: these are kept beside as FILE.orig, and listed.",
+    ),
+]
 Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")]
 
 # verify, report

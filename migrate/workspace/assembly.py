@@ -30,7 +30,8 @@ from migrate.workspace.tree import Failure, Found, Inputs, Tree
 class Conversion:
     """Everything that convert decided; ``originals`` are the input bytes of changed files.
 
-    ``record_name`` is where the record belongs, relative to the output root ``root``.
+    ``record_name`` is where the record belongs, relative to the output root ``root``;
+    ``conflicts``: outputs in which a hand edit meets a change of the conversion.
     """
 
     record: Record
@@ -40,16 +41,17 @@ class Conversion:
     failures: tuple[Failure, ...] = ()
     originals: Mapping[str, bytes] = field(default_factory=dict)
     notebooks: Mapping[str, Notebook | Template] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
 
     @property
     def status(self) -> int:
-        """Exit code: 3 internal error, 2 unreadable input, 1 something flagged, 0 clean."""
+        """Exit code: 3 internal error, 2 unreadable input, 1 something to look at, 0 clean."""
         entries = (entry for file in self.record.files for entry in file.entries)
         if any(f.internal for f in self.failures) or any(e.code == CODE for e in entries):
             return 3
         if self.failures:
             return 2
-        return 1 if self.record.ledger.flagged else 0
+        return 1 if self.record.ledger.flagged or self.conflicts else 0
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,13 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR
 
 
-def check(outputs: Sequence[Output], root: Path, source: Path, force: bool) -> None:
+def check(outputs: Sequence[Output], root: Path, source: Path) -> None:
     """Refuse before anything is written.
 
     Raises:
-        Problem: a target would replace a file (without ``force``) or lies in the input, or is a
-            folder, or something on its way is not a folder.
+        Problem: a target lies in the input, or is a folder, or something on its way is not one.
     """
     inside = source.resolve()
-    taken: list[str] = []
     for output in outputs:
         target = root / output.path
         place = target.parent.resolve() / target.name
@@ -52,14 +50,12 @@ def check(outputs: Sequence[Output], root: Path, source: Path, force: bool) -> N
                 "choose another output with -o",
             )  # fmt: skip
         _check_place(target)
-        if os.path.lexists(target):
-            taken.append(str(target))
-    if taken and not force:
-        shown = ", ".join(taken[:_LISTED]) + (", ..." if len(taken) > _LISTED else "")
-        raise Problem(
-            str(root), f"{len(taken)} files would be replaced", shown,
-            "give --force to replace them, or another output with -o",
-        )  # fmt: skip
+
+
+def listed(root: Path, paths: Sequence[str]) -> str:
+    """The first of some files below a folder, as an error names them."""
+    shown = ", ".join(str(root / path) for path in paths[:_LISTED])
+    return shown + (", ..." if len(paths) > _LISTED else "")
 
 
 def _check_place(target: Path) -> None:
@@ -93,7 +89,7 @@ def write(outputs: Sequence[Output], root: Path) -> None:
             raise Problem(
                 str(target), "cannot be written", error.strerror or str(error),
                 f"{number} of {len(outputs)} files are complete, this and the rest are missing; "
-                "mend the cause and run again with --force",
+                "mend the cause and run again",
             ) from error  # fmt: skip
 
 

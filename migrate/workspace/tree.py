@@ -20,7 +20,7 @@ from migrate.workspace.notebook import Notebook
 SIZE_LIMIT = 20 * 1024 * 1024  # bytes; what is larger is weights or data, not a program
 _CACHES = ("__pycache__", "kernel_meta", "node_modules", "site-packages")
 _BUILDS = ("build", "dist")
-_RECORDS = ("torch2ms.json", "torch2ms.verify.json")
+_RECORDS = ("torch2ms.json", "torch2ms.verify.json", "torch2ms.base.zip")
 _PROJECT_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 
 Kind = Literal["python", "notebook", "template", "link", "other"]

@@ -48,7 +48,7 @@ def test_the_others_of_a_folder_go_on(run, write, name: str) -> None:
     out = root.parent / "out"
     done = run("convert", root, "-o", out)
     assert done.code == 2
-    assert sorted(os.listdir(out)) == ["good.py", "torch2ms.json"]
+    assert sorted(os.listdir(out)) == ["good.py", "torch2ms.base.zip", "torch2ms.json"]
     for part in ["bad.py", *parts]:
         assert part in done.out
 
@@ -173,7 +173,7 @@ def test_an_unreadable_file_in_a_folder(write, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "secret.py: cannot be read: Permission denied; check its permissions" in done.stdout
-    assert sorted(os.listdir(tmp_path / "out")) == ["a.py", "torch2ms.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["a.py", "torch2ms.base.zip", "torch2ms.json"]
 
 
 @pytest.mark.parametrize("command", ["verify", "report"])

@@ -25,7 +25,7 @@ def test_a_file_into_a_folder(run, write) -> None:
     out = root.parent / "out"
     done = run("convert", root / "net.py", "-o", out)
     assert (done.code, done.err) == (0, "")
-    assert sorted(os.listdir(out)) == ["net.py", "torch2ms.json"]
+    assert sorted(os.listdir(out)) == ["net.py", "torch2ms.base.zip", "torch2ms.json"]
     text = (out / "net.py").read_text()
     assert "torch" not in text
     assert "# size" in text
@@ -37,7 +37,9 @@ def test_a_file_into_a_named_file_with_its_own_record(run, write) -> None:
     root = write({"net.py": CLEAN})
     out = root.parent / "out" / "other.py"
     assert run("convert", root / "net.py", "-o", out).code == 0
-    assert sorted(os.listdir(out.parent)) == ["other.py", "other.torch2ms.json"]
+    assert sorted(os.listdir(out.parent)) == [
+        "other.py", "other.torch2ms.base.zip", "other.torch2ms.json",
+    ]  # fmt: skip
     found = locate(out)
     assert (found.file, found.record.kind) == ("net.py", "file")
     assert found.record.source_root == str((root / "net.py").resolve())
@@ -144,6 +146,7 @@ def test_force_replaces_and_leaves_the_rest(run, write) -> None:
     out = write({"net.py": "old\n", "mine.txt": "keep"}, "out")
     assert run("convert", root, "-o", out, "--force").code == 0
     assert "def f(" in (out / "net.py").read_text()
+    assert (out / "net.py.orig").read_text() == "old\n"
     assert (out / "mine.txt").read_text() == "keep"
 
 
@@ -162,7 +165,7 @@ def test_a_crash_on_one_file_does_not_stop_the_others(run, write, monkeypatch) -
         done = run("convert", root, "-o", out, "--jobs", jobs)
         assert done.code == 3
         assert f"{root / 'bad.py'}: internal error of torch2ms: RuntimeError: boom" in done.out
-        assert sorted(os.listdir(out)) == ["net.py", "torch2ms.json"]
+        assert sorted(os.listdir(out)) == ["net.py", "torch2ms.base.zip", "torch2ms.json"]
         failed = next(file for file in locate(out).record.files if file.source == "bad.py")
         assert (failed.status, failed.output) == ("failed", "")
 
@@ -180,7 +183,7 @@ def test_a_process_that_dies_costs_one_file(run, write, monkeypatch) -> None:
     done = run("convert", root, "-o", root.parent / "out", "--jobs", 2)
     assert done.code == 3
     assert "its process ended with exit code 7" in done.out
-    assert len(os.listdir(root.parent / "out")) == 6
+    assert len(os.listdir(root.parent / "out")) == 7
 
 
 def test_output_that_is_not_python_is_a_fault_of_ours(run, write, monkeypatch) -> None:

@@ -20,7 +20,7 @@ def test_contents_copies_and_links(tmp_path: Path) -> None:
         Output("c.txt", source=original),
         Output("d", link="nowhere"),
     ]
-    check(outputs, root, original, force=False)
+    check(outputs, root, original)
     write(outputs, root)
     assert (root / "a/b.py").read_bytes() == b"x = 1\n"
     assert os.access(root / "a/b.py", os.X_OK)
@@ -29,25 +29,17 @@ def test_contents_copies_and_links(tmp_path: Path) -> None:
     assert sorted(os.listdir(root)) == ["a", "c.txt", "d"]
 
 
-def test_replaces_only_by_force_and_links_themselves(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_not_what_it_leads_to(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("precious")
     root = tmp_path / "out"
     root.mkdir()
     (root / "a.py").symlink_to(other)
     outputs = [Output("a.py", b"new")]
-    with pytest.raises(Problem, match="1 files would be replaced"):
-        check(outputs, root, tmp_path / "in", force=False)
-    check(outputs, root, tmp_path / "in", force=True)
+    check(outputs, root, tmp_path / "in")
     write(outputs, root)
     assert (root / "a.py").read_bytes() == b"new"
     assert other.read_text() == "precious"
-
-
-def test_a_dangling_link_is_a_file_too(tmp_path: Path) -> None:
-    (tmp_path / "a.py").symlink_to("nowhere")
-    with pytest.raises(Problem, match="would be replaced"):
-        check([Output("a.py", b"")], tmp_path, tmp_path / "in", force=False)
 
 
 @pytest.mark.parametrize("through_link", [False, True])
@@ -60,7 +52,7 @@ def test_the_input_is_never_written(tmp_path: Path, through_link: bool) -> None:
     else:
         root = source
     with pytest.raises(Problem, match="would change the input"):
-        check([Output("a.py", b"")], root, source, force=True)
+        check([Output("a.py", b"")], root, source)
 
 
 def test_a_linked_folder_in_the_output_does_not_lead_into_the_input(tmp_path: Path) -> None:
@@ -68,7 +60,7 @@ def test_a_linked_folder_in_the_output_does_not_lead_into_the_input(tmp_path: Pa
     (tmp_path / "out").mkdir()
     (tmp_path / "out/pkg").symlink_to(tmp_path / "in")
     with pytest.raises(Problem, match="would change the input"):
-        check([Output("pkg/a.py", b"")], tmp_path / "out", tmp_path / "in", force=True)
+        check([Output("pkg/a.py", b"")], tmp_path / "out", tmp_path / "in")
 
 
 def test_folders_and_files_in_the_way(tmp_path: Path) -> None:
@@ -76,7 +68,7 @@ def test_folders_and_files_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("")
     for path, message in (("a.py", "a folder of that name"), ("b/c.py", "is not a folder")):
         with pytest.raises(Problem, match=message):
-            check([Output(path, b"")], tmp_path, tmp_path / "in", force=True)
+            check([Output(path, b"")], tmp_path, tmp_path / "in")
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
