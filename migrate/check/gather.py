@@ -11,7 +11,7 @@ from pathlib import Path
 from migrate.check.findings import FAILED, Finding, applied, comments
 from migrate.records.outcomes import Outcome, Problem
 from migrate.records.result import Entry
-from migrate.workspace import project
+from migrate.workspace import choices, project
 from migrate.workspace.assembly import Conversion
 from migrate.workspace.tree import Failure
 
@@ -37,7 +37,9 @@ def gather(paths: Sequence[Path], request: project.Request) -> Gathered:
     for path in dict.fromkeys(paths):
         nowhere = path.resolve().parent / f".{path.name}.checked"  # never made
         try:
-            conversion = project.convert(replace(request, source=path, output=nowhere))
+            chosen = choices.of(path)
+            here = replace(request, source=path, output=nowhere, choices=chosen)
+            conversion = project.convert(here)
         except Problem as problem:
             if len(paths) == 1 or not path.exists():
                 raise

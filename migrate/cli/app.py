@@ -52,6 +52,7 @@ def convert(
     trace: o.Trace = None,
     input: o.Spec = None,
     torch_python: o.TorchPython = None,
+    choices: o.Choices = None,
     jobs: o.Jobs = 0,
     version: o.Version = False,
 ) -> None:
@@ -73,11 +74,37 @@ def convert(
     from migrate.cli.convert import Options, run
     from migrate.cli.own import given
 
-    own = given(source, exclude, mappings, (follow, no_follow, follow_path))
+    own = given(source, exclude, mappings, (follow, no_follow, follow_path), choices)
     style = train_style or own.train_style
     request = own.request(source, out, target, helpers or "", jobs, style)
     runs = (tuple(trace or ()), tuple(input or ()), torch_python)
     raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
+
+
+@app.command()
+def fix(
+    out: o.Out,
+    format: o.FixFormat = "text",
+    replay: o.Replay = None,
+    choices: o.Choices = None,
+    version: o.Version = False,
+) -> None:
+    """Go through what is flagged in an output, decide each place, and remember the decisions.
+
+    Shows original and output side by side, why it is flagged, what is known of it and what it
+    may become. What is decided goes into torch2ms-choices.toml beside pyproject.toml, which
+    convert reads the next time, and the output is converted anew; hand edits in it are merged.
+
+    \b
+    Examples:
+      torch2ms fix out
+      torch2ms fix out/net.py
+      torch2ms fix out --format json > flags.json
+      torch2ms fix out --replay decisions.toml
+    """
+    from migrate.cli.fix import Options, run
+
+    raise typer.Exit(run(out, Options(format, replay, choices)))
 
 
 @app.command()

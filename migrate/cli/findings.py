@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from migrate.analysis.types.recorded import RECORDED
+from migrate.analysis.types.recorded import RECORDED, SAID
 from migrate.records.outcomes import GRAPH, Outcome
 from migrate.records.result import CHECKED, Entry, FileResult, Record, summed
 from migrate.workspace.assembly import Conversion
@@ -100,12 +100,19 @@ def totals(conversion: Conversion) -> Iterator[str]:
     if checked:
         yield f"Checked:    {checked} places stop where something is a Tensor (see the report)"
     assumed = [text for text in assumed if not text.startswith(CHECKED)]
+    said = sum(SAID in text for text in assumed)
+    if said:
+        yield f"Chosen:     {said} places are what was decided for them (torch2ms fix)"
+    assumed = [text for text in assumed if SAID not in text]
     shown = sum(RECORDED in text for text in assumed)
     if shown:
         yield f"Assumed:    {shown} receivers are what they were in the run (see the report)"
     if len(assumed) > shown:
         rest = len(assumed) - shown
         yield f"Assumed:    {rest} receivers are Tensors as nothing else fits (see the report)"
+    if conversion.unused:
+        few = ", ".join(f"{c.file}: {c.statement}"[:60] for c in conversion.unused[:_FIRST])
+        yield f"Choices:    {len(conversion.unused)} meet no flag any more: {few}"
     yield from along(record)
 
 

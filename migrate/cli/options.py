@@ -99,6 +99,27 @@ Force = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0: as many as it pays to use.")]
 
+Choices = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What was decided about flagged places; default: torch2ms-choices.toml of the "
+        "project, which torch2ms fix writes.",
+    ),
+]
+
+# fix
+FixFormat = Annotated[
+    Literal["text", "json"],
+    typer.Option(help="json: list the flags for a program, or what came of --replay."),
+]
+Replay = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Take the decisions of FILE (.toml or .json) and ask nobody."
+    ),
+]
+
 # verify, report
 Out = Annotated[Path, typer.Argument(help="What convert wrote: a folder or a file.")]
 Verified = Annotated[

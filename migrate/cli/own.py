@@ -7,22 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from migrate.records.choices import Choice
 from migrate.records.outcomes import Problem
 from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
-from migrate.workspace import settings
+from migrate.workspace import choices, settings
 from migrate.workspace.project import Request
 from migrate.workspace.settings import mapping_files
 
 
 @dataclass(frozen=True)
 class Own:
-    """What a project brings: patterns to leave out, files of rows, packages to follow or not."""
+    """What a project brings: patterns to leave out, files of rows, packages to follow or not, and
+    what was decided about flagged places."""
 
     exclude: tuple[str, ...]
     mappings: tuple[Path, ...]
     train_style: Literal["cells", "model"] = "cells"
     wish: Wish = field(default_factory=Wish)
+    choices: tuple[Choice, ...] = ()
 
     def request(
         self,
@@ -36,7 +39,7 @@ class Own:
         """A conversion with all this."""
         return Request(
             source, out, target, helpers, self.exclude, jobs, self.mappings, train_style,
-            wish=self.wish,
+            wish=self.wish, choices=self.choices,
         )  # fmt: skip
 
 
@@ -48,8 +51,11 @@ def given(
     exclude: Sequence[str] | None,
     mappings: Sequence[Path] | None,
     packages: Packages = (None, None, None),
+    decided: Path | None = None,
 ) -> Own:
     """[tool.torch2ms] nearest to the source or the working folder, and the options.
+
+    ``decided`` is a file of choices, if another one than that of the project.
 
     Raises:
         Problem: settings that are not understood, or a file of rows, a folder or a package that
@@ -64,7 +70,8 @@ def given(
         (*(paths or ()), *found.follow_path),
     )
     _check(follow or (), paths or (), wish)
-    return Own((*found.exclude, *(exclude or ())), rows, found.train_style, wish)
+    chosen = choices.of(source, decided)
+    return Own((*found.exclude, *(exclude or ())), rows, found.train_style, wish, chosen)
 
 
 def _check(follow: Sequence[str], paths: Sequence[Path], wish: Wish) -> None:

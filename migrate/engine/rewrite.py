@@ -14,9 +14,10 @@ from migrate.codegen import helper_copy
 from migrate.codegen.emitted import Emitted
 from migrate.codegen.imports import Spelling
 from migrate.codegen.rewriter import emit
-from migrate.engine import accounts, caught, flags, import_edits, plan, selfcheck
+from migrate.engine import accounts, caught, choices, flags, import_edits, plan, selfcheck
 from migrate.engine.tidying import may_be_idle, rescued
 from migrate.mapping.table import Table
+from migrate.records.choices import Asked, Choice
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site, Span
 from migrate.records.result import CellPlace, Entry, Ledger, OpenPlace, counted
 from migrate.rules import registry
@@ -38,20 +39,24 @@ class Options:
     """How to convert: target portable or mint; helpers inline or module (``helper_module`` is
     then the line up to the names: "from .torch_helpers import"). ``along`` is what stands before
     the name of a package that is converted along, in an import of this file: ".", "net.", "".
-    ``rules``: ours and those of the user."""
+    ``rules``: ours and those of the user; ``choices``: what a person decided about places of this
+    file; ``asks``: say what there is to decide."""
 
     target: str = "portable"
     helpers: str = "inline"
     helper_module: str = ""
     along: str = ""
     rules: Registry = field(default_factory=lambda: registry.ours())
+    choices: tuple[Choice, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True)
 class Rewritten:
     """One converted file. ``weights`` are the keys of the class rows it used.
 
-    ``raising``: the keys of the functions that hold a flag which raises.
+    ``raising``: the keys of the functions that hold a flag which raises. ``used``: the ids of the
+    choices that were applied; ``asked``: what there is to decide, where that was asked for.
     """
 
     data: bytes
@@ -63,6 +68,8 @@ class Rewritten:
     emitted: Emitted | None = None
     open: tuple[OpenPlace, ...] = ()
     raising: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+    asked: tuple[Asked, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,12 @@ def _led_back(made: Rewritten, staged: Staged, places: int) -> Rewritten:
         update={"places": places, "others": others, "open": len(left)}
     )
     cells = way_back.cells(staged, made.cells)
-    return replace(made, entries=entries, ledger=counts, cells=cells, open=left)
+    asked = tuple(
+        replace(one, line=place[0], column=place[1])
+        for one in made.asked
+        if (place := staged.origin(one.line, one.column) or staged.below(one.line))
+    )
+    return replace(made, entries=entries, ledger=counts, cells=cells, open=left, asked=asked)
 
 
 def planned(
@@ -154,6 +166,10 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         return _unchanged(scene)
     if staged is not None:
         made = replace(made, decisions=way_back.explained(staged, made.decisions))
+    used: frozenset[str] = frozenset()
+    if options.choices:
+        chosen = choices.applied(scene, references, made, options.choices)
+        made, references, used = chosen.plan, list(chosen.references), chosen.used
     changes, emitted, stopped = _checked(scene, references, made, options)
     references = [*references, *(reference for _, reference in stopped)]
     decisions = (*made.decisions, *(refusal for refusal, _ in stopped))
@@ -170,6 +186,8 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         emitted=emitted,
         open=taken.left_open(scene.source),
         raising=flags.raising(scene, _refused(references, made)),
+        used=used,
+        asked=choices.asked(scene, references, made.decisions, emitted) if options.asks else (),
     )
 
 

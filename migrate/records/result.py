@@ -134,6 +134,18 @@ class FileResult(Frozen):
     package: str = ""
 
 
+class Asked(Frozen):
+    """What convert was asked for beside source, output and target, so it can be asked again."""
+
+    helpers: str = ""
+    train_style: Literal["cells", "model"] = "cells"
+    exclude: tuple[str, ...] = ()
+    mappings: tuple[str, ...] = ()
+    follow: tuple[str, ...] = ()
+    no_follow: tuple[str, ...] = ()
+    follow_path: tuple[str, ...] = ()
+
+
 class Record(Frozen):
     """What a conversion decided: ``torch2ms.json``, read by verify, report and weights.
 
@@ -149,6 +161,7 @@ class Record(Frozen):
     source_root: str = ""
     target: Literal["portable", "mint"] = "portable"
     helpers: Literal["inline", "module"] = "module"
+    asked: Asked = Asked()
     files: tuple[FileResult, ...] = ()
     along: tuple[Along, ...] = ()
     weights: dict[str, dict[str, str]] = Field(default_factory=dict)

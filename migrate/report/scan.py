@@ -17,7 +17,7 @@ from migrate.mapping.table import Table
 from migrate.records.outcomes import Outcome
 from migrate.records.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
 from migrate.report.markdown import escape
-from migrate.workspace import project
+from migrate.workspace import choices, project
 from migrate.workspace.assembly import Conversion
 
 Work = Literal["design", "rewrite", "check"]
@@ -157,7 +157,10 @@ def assess(
         Problem: the input is missing, unreadable, or holds no Python.
     """
     nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
-    request = project.Request(source, nowhere, target, "", exclude, jobs, mappings)
+    chosen = choices.of(source)
+    request = project.Request(
+        source, nowhere, target, "", exclude, jobs, mappings, choices=chosen
+    )  # fmt: skip
     conversion = project.convert(request, progress)
     return Scan(_assessment(conversion, source, rows, target), conversion.status)
 

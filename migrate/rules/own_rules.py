@@ -54,6 +54,11 @@ _CLASSES: Mapping[str, type[ast.expr]] = MappingProxyType({
     "ListComp": ast.ListComp, "Set": ast.Set, "SetComp": ast.SetComp, "Subscript": ast.Subscript,
     "Tuple": ast.Tuple, "UnaryOperation": ast.UnaryOp,
 })  # fmt: skip
+# how files name MindSpore's modules
+_USUAL: Mapping[str, str] = MappingProxyType({
+    "ms": "mindspore", "mindspore": "mindspore", "nn": "mindspore.nn", "ops": "mindspore.ops",
+    "mint": "mindspore.mint",
+})  # fmt: skip
 _INSIDE = (ast.Tuple, ast.GeneratorExp)  # their parentheses count as a part of them in ast alone
 _MARK = "_torch2ms_piece_"
 
@@ -252,6 +257,49 @@ def _made(rule: Rule, scene: Scene, node: ast.expr, name: str) -> Decision | Non
     return Edit(site, outcome, parts, needs=needs)
 
 
+def expression(scene: Scene, node: ast.expr, name: str, text: str) -> Edit:
+    """Return the edit that puts an expression of MindSpore, as a person wrote it, for a node.
+
+    Text that stands in the old expression as well is a piece of it, and converted as ever.
+
+    Raises:
+        ValueError, libcst.ParserSyntaxError: it is no expression.
+    """
+    import libcst as cst
+
+    _, nodes = _parsed(scene, node)
+    made = cst.parse_expression(text).visit(_in_full(scene))
+    assert isinstance(made, cst.BaseExpression)
+    parts, needs = _parts(scene, made, nodes, node, ())
+    return Edit(scene.site(name, node), Outcome.CONVERTED, parts, needs=needs)
+
+
+def statement(scene: Scene, text: str) -> tuple[tuple[str | Piece, ...], frozenset[str]]:
+    """Return statements of MindSpore, as a person wrote them, as text and import roots."""
+    import libcst as cst
+
+    made = cst.parse_module(text.strip("\n") + "\n").visit(_in_full(scene))
+    parts, needs = _parts(scene, made, [], None, ())
+    return ("".join(map(str, parts)).rstrip("\n"),), needs
+
+
+def _in_full(scene: Scene) -> cst.CSTTransformer:
+    """Return what spells ``ops.relu`` in full, where the file has no ``ops`` of its own."""
+    import libcst as cst
+
+    class Full(cst.CSTTransformer):
+        def leave_Attribute(
+            self, original_node: cst.Attribute, updated_node: cst.Attribute
+        ) -> cst.BaseExpression:
+            root = updated_node.value
+            usual = _USUAL.get(root.value, "") if isinstance(root, cst.Name) else ""
+            if not usual or getattr(root, "value", "") in scene.spelling.taken:
+                return updated_node
+            return updated_node.with_changes(value=cst.parse_expression(usual))
+
+    return Full()
+
+
 def _parsed(
     scene: Scene, node: ast.expr
 ) -> tuple[cst.BaseExpression, list[tuple[cst.BaseExpression, ast.expr]]]:
@@ -306,9 +354,9 @@ def _first(node: ast.expr) -> Any:
 
 def _parts(
     scene: Scene,
-    made: cst.BaseExpression,
+    made: cst.CSTNode,
     nodes: list[tuple[cst.BaseExpression, ast.expr]],
-    whole: ast.expr,
+    whole: ast.expr | None,
     imports: Sequence[str],
 ) -> tuple[tuple[str | Piece, ...], frozenset[str]]:
     """Return new code as text and pieces of the source, and the import roots that it needs.

@@ -15,8 +15,9 @@ from migrate.codegen import helper_copy
 from migrate.engine.rewrite import Rewritten
 from migrate.engine.selfcheck import CODE
 from migrate.mapping.table import Table
+from migrate.records.choices import Choice
 from migrate.records.outcomes import Outcome
-from migrate.records.result import Along, FileResult, Ledger, Record
+from migrate.records.result import Along, Asked, FileResult, Ledger, Record
 from migrate.vendoring.follow import Followed
 from migrate.workspace import dependencies
 from migrate.workspace.dependencies import Renewed, is_configuration, mentions
@@ -31,7 +32,8 @@ class Conversion:
     """Everything that convert decided; ``originals`` are the input bytes of changed files.
 
     ``record_name`` is where the record belongs, relative to the output root ``root``;
-    ``conflicts``: outputs in which a hand edit meets a change of the conversion.
+    ``conflicts``: outputs in which a hand edit meets a change of the conversion; ``unused``:
+    choices whose place is not there, or not flagged any more.
     """
 
     record: Record
@@ -42,6 +44,7 @@ class Conversion:
     originals: Mapping[str, bytes] = field(default_factory=dict)
     notebooks: Mapping[str, Notebook | Template] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
+    unused: tuple[Choice, ...] = ()
 
     @property
     def status(self) -> int:
@@ -72,6 +75,7 @@ class Parts:
     module: str
     users: frozenset[str]
     followed: Followed = field(default_factory=Followed)
+    settings: Asked = field(default_factory=Asked)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
         kind="file" if single else "folder",
         source_root=str(parts.source.resolve()),
         target=parts.target,
+        asked=parts.settings,
         helpers="module" if helpers else "inline",
         files=(*(file.result for file in files), *skipped),
         along=_along(parts.followed),

@@ -10,11 +10,12 @@ from typing import Literal
 
 from migrate.analysis.types.recorded import Recorded
 from migrate.codegen import helper_copy
-from migrate.engine import caught, rewrite
+from migrate.engine import caught, choices, rewrite
 from migrate.engine.rewrite import Analysed, Options, Rewritten
 from migrate.mapping import table, table_lint
+from migrate.records.choices import Choice
 from migrate.records.outcomes import Problem, last_place
-from migrate.records.result import Entry
+from migrate.records.result import Asked, Entry
 from migrate.rules import own_rules
 from migrate.rules.registry import Registry
 from migrate.syntax.deep import uncollected
@@ -37,7 +38,7 @@ class Request:
 
     ``jobs`` 0: as many processes as the machine and the number of files make useful.
     ``recorded``: the types that receivers had when the torch code ran. ``wish``: which installed
-    packages are converted along.
+    packages are converted along. ``choices``: what a person decided about flagged places.
     """
 
     source: Path
@@ -50,6 +51,7 @@ class Request:
     train_style: Literal["cells", "model"] = "cells"
     recorded: Recorded = field(default_factory=Recorded)
     wish: Wish = field(default_factory=Wish)
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,35 @@ def convert_text(
     return ConvertedText(made.data.decode("utf-8"), made.entries, made.helpers)
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A project that was read and analysed; its files are converted as often as is asked."""
+
+    request: Request
+    tree: Tree
+    found: Inputs
+    sources: Mapping[str, Source]
+    placement: Placement
+    followed: Followed
+    built: Analysed
+    rows: table.Table
+    rules: Registry
+
+    def one(self, path: str, asks: bool = False) -> Rewritten | Failure:
+        """Convert one file; ``asks``: say what there is to decide as well."""
+        line = self.placement.imports.get(path, "")
+        style = "module" if line else "inline"
+        chosen = tuple(choice for choice in self.request.choices if choice.file == path)
+        options = Options(
+            self.request.target, style, line, self.placement.before(path), self.rules, chosen, asks
+        )
+        return _convert_one(self.built, path, options, self.found.notebooks.get(path))
+
+    def with_choices(self, choices: tuple[Choice, ...]) -> Opened:
+        """Return the same with other choices; what receivers are is told when it is opened."""
+        return replace(self, request=replace(self.request, choices=choices))
+
+
 @uncollected()
 def convert(request: Request, progress: Progress = lambda done, total: None) -> Conversion:
     """Decide the conversion of a file or folder.
@@ -82,6 +113,11 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
     Raises:
         Problem: the input is missing, unreadable, or holds no Python; the output lies inside it.
     """
+    return converted(opened(request), progress)
+
+
+def opened(request: Request) -> Opened:
+    """Read and analyse a file or folder. Raises Problem, as ``convert`` does."""
     tree = _inputs(request)
     found = read_all(tree)
     sources = found.sources
@@ -95,34 +131,48 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
         placement = _place_along(request, tree, found, followed)
         sources = {**sources, **followed.sources}
     built = _build(sources, rows, request, followed)
+    return Opened(request, tree, found, sources, placement, followed, built, rows, rules)
 
-    def convert_one(path: str) -> Rewritten | Failure:
-        line = placement.imports.get(path, "")
-        style = "module" if line else "inline"
-        options = Options(request.target, style, line, placement.before(path), rules)
-        return _convert_one(built, path, options, found.notebooks.get(path))
 
+def converted(project: Opened, progress: Progress = lambda done, total: None) -> Conversion:
+    """Convert all files of a project."""
+    request, sources, found = project.request, project.sources, project.found
     paths = [p for p in sources if not helper_copy.is_ours(sources[p].data)]
     sizes = {path: len(sources[path].data) for path in paths}
-    done = parallel.each(convert_one, sizes, request.jobs, progress)
+    done = parallel.each(project.one, sizes, request.jobs, progress)
     raising = {p: r.raising for p, r in done.items() if isinstance(r, Rewritten)}
-    again = caught.again(built.inference, raising)
-    done |= parallel.each(convert_one, {p: sizes[p] for p in again}, request.jobs, _unseen)
+    again = caught.again(project.built.inference, raising)
+    done |= parallel.each(project.one, {p: sizes[p] for p in again}, request.jobs, _unseen)
     failed = [_as_failure(p, r) for p, r in done.items() if not isinstance(r, Rewritten)]
     made = {path: result for path, result in done.items() if isinstance(result, Rewritten)}
     parts = Parts(
         source=request.source,
         output=request.output,
         target=request.target,
-        tree=tree,
+        tree=project.tree,
         inputs=found,
         made=made,
         failures=(*found.failures, *failed),
-        module=placement.module,
-        users=frozenset(placement.imports.keys() & made.keys()),
-        followed=followed,
+        module=project.placement.module,
+        users=frozenset(project.placement.imports.keys() & made.keys()),
+        followed=project.followed,
+        settings=_settings(request),
     )
-    return assemble(parts, rows)
+    used = frozenset().union(*(result.used for result in made.values()))
+    left = (choice for choice in request.choices if choice.form != "receiver")
+    unused = tuple(choice for choice in left if choice.id not in used)
+    return replace(assemble(parts, project.rows), unused=unused)
+
+
+def _settings(request: Request) -> Asked:
+    """Return what has to be asked for to convert alike."""
+    wish, here = request.wish, request.source.is_dir()
+    return Asked(
+        helpers=request.helpers, train_style=request.train_style, follow=wish.follow,
+        exclude=request.exclude if here else (), no_follow=wish.no_follow,
+        mappings=tuple(str(path.resolve()) for path in request.mappings),
+        follow_path=tuple(str(path.resolve()) for path in wish.paths),
+    )  # fmt: skip
 
 
 def _unseen(done: int, total: int) -> None:
@@ -217,7 +267,8 @@ def _build(
 ) -> Analysed:
     try:
         root = _root(request, sources)
-        return rewrite.analyse(sources, rows, request.train_style, request.recorded, followed, root)
+        recorded = choices.told(request.recorded, sources, request.choices)
+        return rewrite.analyse(sources, rows, request.train_style, recorded, followed, root)
     except Exception as error:
         raise Problem(
             "torch2ms", "internal error", last_place(error),

@@ -147,6 +147,8 @@ def _reason(entry: os.DirEntry[str], by_rule: str) -> str:
         return "neither file, folder nor link"
     if entry.name.endswith((".pyc", ".pyo")):
         return "cache"
+    if entry.name == "torch2ms-choices.toml":
+        return "choices for torch2ms"
     if entry.name.endswith(_RECORDS):
         return "record of an earlier conversion"
     if mode.st_size > SIZE_LIMIT:

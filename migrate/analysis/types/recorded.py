@@ -18,6 +18,7 @@ Place = tuple[int, int, int, int]
 RECORDED = "is taken for what it was:"
 SEVERAL = "several"
 PLAIN = "plain"
+SAID = "chosen by a person"
 _OF_TORCH = {"Tensor": TENSOR, "Size": SIZE, "dtype": DTYPE, "device": DEVICE,
              "Optimizer": kind("Optimizer")}  # fmt: skip
 
@@ -26,7 +27,7 @@ _OF_TORCH = {"Tensor": TENSOR, "Size": SIZE, "dtype": DTYPE, "device": DEVICE,
 class Seen:
     """What a receiver was. ``what`` is a kind of torch's, "plain" (of Python, numpy or the
     project), "unclear" (of another library) or "several"; ``name`` the class or a list of them;
-    ``run`` the expression that was run."""
+    ``run`` the expression that was run, or SAID."""
 
     what: str
     name: str
@@ -35,6 +36,8 @@ class Seen:
 
     @property
     def text(self) -> str:
+        if self.run == SAID:
+            return f"{self.name} ({SAID})"
         often = "once" if self.times == 1 else f"{self.times:,} times"
         return f"{self.name or self.what} ({often}) when {self.run} ran"
 
