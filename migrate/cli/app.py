@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 
 from migrate import __version__
 from migrate.cli import options as o
+from migrate.cli import terminal
 from migrate.records.outcomes import Problem
 
 app = typer.Typer(
@@ -30,14 +32,18 @@ app.add_typer(weights_app, name="weights")
 
 
 @app.callback()
-def torch2ms(version: o.Version = False) -> None:
+def torch2ms(
+    version: o.Version = False,
+    install_completion: o.InstallCompletion = None,
+    show_completion: o.ShowCompletion = None,
+) -> None:
     """Moves PyTorch code to MindSpore and proves the move, Cell by Cell."""
 
 
 @app.command()
 def convert(
     source: o.Input,
-    out: o.To,
+    out: o.To = None,
     diff: o.Diff = False,
     strict: o.Strict = False,
     helpers: o.HelperStyle = None,
@@ -69,14 +75,19 @@ def convert(
     \b
     Examples:
       torch2ms convert project/ -o project_ms/ --exclude 'tests/'
+      torch2ms convert net.py --diff
       torch2ms convert net.py -o out --trace 'Net(10)' --input 2x3x32x32
     """
     from migrate.cli.convert import Options, run
     from migrate.cli.own import given
 
+    if out is None and not diff:
+        raise Problem("-o", "nothing says where to write", "input files are never written",
+                      f"torch2ms convert {source} -o OUT, or --diff to see it")  # fmt: skip
+    nowhere = source.resolve().parent / f".{source.name}.shown"  # never made
     own = given(source, exclude, mappings, (follow, no_follow, follow_path), choices)
     style = train_style or own.train_style
-    request = own.request(source, out, target, helpers or "", jobs, style)
+    request = own.request(source, out or nowhere, target, helpers or "", jobs, style)
     runs = (tuple(trace or ()), tuple(input or ()), torch_python)
     raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
 
@@ -407,6 +418,8 @@ def convert_weights(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Gives the exit code; never raises but for an interrupt."""
+    if terminal.COMPLETING in os.environ:
+        terminal.prepare_completion()
     try:
         app(args=None if arguments is None else list(arguments), prog_name="torch2ms")
     except SystemExit as error:

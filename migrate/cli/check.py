@@ -12,6 +12,7 @@ from migrate.check.findings import ANY, NONE, fails
 from migrate.check.gather import Gathered, gather
 from migrate.check.render import render
 from migrate.cli import own
+from migrate.cli.terminal import say
 from migrate.records.outcomes import Problem
 from migrate.report.ledger import TOPICS
 from migrate.workspace import project, settings
@@ -48,7 +49,11 @@ def run(paths: Sequence[Path], options: Options) -> int:
     gone = 0
     if file is not None:
         found, gone = _compared(found, file, options.update)
-    sys.stdout.write(render(found.findings, gone, fail_on, options.format))
+    text = render(found.findings, gone, fail_on, options.format)
+    if options.format == "text":
+        say(sys.stdout, text.splitlines())
+    else:
+        sys.stdout.write(text)
     failing = any(fails(finding, fail_on) for finding in found.findings)
     return max(found.status, int(failing))
 

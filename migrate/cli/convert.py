@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
 
 from migrate.analysis.types.recorded import Recorded
 from migrate.cli import findings
-from migrate.cli.terminal import need, progress
+from migrate.cli.terminal import is_coloured, need, painted_change, progress, say
 from migrate.workspace import merge, project
 
 
@@ -36,21 +34,23 @@ def run(request: project.Request, options: Options) -> int:
     writes = not options.diff and not (options.strict and conversion.status)
     placed = merge.placed(conversion, request.source, options.force) if writes else None
     if placed and options.strict and placed.conversion.status:
-        _say(stream, merge.said(placed.changes, conversion.root))
+        say(stream, merge.said(placed.changes, conversion.root))
         writes = False
-    _say(stream, findings.failures(conversion, request.source))
-    _say(stream, findings.flagged(conversion, request.source))
+    say(stream, findings.failures(conversion, request.source))
+    say(stream, findings.flagged(conversion, request.source))
     if options.diff:
-        sys.stdout.writelines(findings.differences(conversion))
+        changes = findings.differences(conversion)
+        paint = is_coloured(sys.stdout)
+        sys.stdout.writelines(map(painted_change, changes) if paint else changes)
     if placed and writes:
         placed.write()
-    _say(stream, findings.totals(conversion))
-    _say(stream, findings.skipped(conversion.record))
+    say(stream, findings.totals(conversion))
+    say(stream, findings.skipped(conversion.record))
     if placed and writes:
-        _say(stream, merge.said(placed.changes, conversion.root))
-        _say(stream, findings.next_commands(conversion, request.output))
+        say(stream, merge.said(placed.changes, conversion.root))
+        say(stream, findings.next_commands(conversion, request.output))
     elif not options.diff:
-        _say(stream, [f"Nothing is written to {request.output}: --strict, and not all is clean"])
+        say(stream, [f"Nothing is written to {request.output}: --strict, and not all is clean"])
     return placed.conversion.status if placed else conversion.status
 
 
@@ -61,8 +61,3 @@ def _recorded(source: Path, options: Options) -> Recorded:
     if not source.exists():
         return Recorded()  # convert says what is wrong with it
     return traced(source, Runs(options.trace, options.input, options.torch_python))
-
-
-def _say(stream: TextIO, lines: Iterable[str]) -> None:
-    for line in lines:
-        print(line, file=stream)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from migrate import __version__
+from migrate.cli import terminal
 
 
 def _show_version(wanted: bool) -> None:
@@ -21,13 +22,35 @@ Version = Annotated[
     typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
 ]
 
+Shell = Literal["bash", "zsh", "fish"]
+InstallCompletion = Annotated[
+    Shell | None,
+    typer.Option(
+        callback=lambda shell: terminal.install_completion(shell) if shell else None,
+        is_eager=True, expose_value=False, metavar="bash|zsh|fish",
+        help="Let the shell complete commands and options.",
+    ),
+]  # fmt: skip
+ShowCompletion = Annotated[
+    Shell | None,
+    typer.Option(
+        callback=lambda shell: terminal.show_completion(shell) if shell else None,
+        is_eager=True, expose_value=False, metavar="bash|zsh|fish",
+        help="Print what --install-completion writes.",
+    ),
+]  # fmt: skip
+
 # convert
 Input = Annotated[
     Path, typer.Argument(metavar="FILE|DIR", help="A .py or .ipynb file, or a project.")
 ]
 To = Annotated[
-    Path, typer.Option("-o", "--out", metavar="OUT", help="A folder, or NAME.py for one file.")
-]
+    Path | None,
+    typer.Option(
+        "-o", "--out", metavar="OUT",
+        help="A folder, or NAME.py for one file. Needed unless --diff is given.",
+    ),
+]  # fmt: skip
 Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff; write nothing.")]
 Strict = Annotated[
     bool,

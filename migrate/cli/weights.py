@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,8 +62,21 @@ def converted(source: Path, target: Path, out: Path, wanted: Wanted) -> Converte
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".torch2ms-", dir=target.parent) as folder:
         done = convert_checkpoint(asked, Path(folder))
+        _check_fit(done, model, source, wanted)
         _placed(Path(folder), done.files, target, wanted.force)
     return done
+
+
+def _check_fit(done: Converted, model: ModelResult, source: Path, wanted: Wanted) -> None:
+    """Raise Problem where the file is of another model than the one that was taken for it."""
+    account = done.account
+    if wanted.build is None and len(account.unknown) > len(account.copied):
+        few = ", ".join(list(account.unknown)[:3])
+        raise Problem(
+            str(source), f"most of its tensors are not those of {model.build} of {model.source}",
+            f"{len(account.unknown)} of {account.total} have no partner, as {few}",
+            "name the model with --build 'Net(10)', and its file with --record OUT/FILE.py",
+        )  # fmt: skip
 
 
 def _placed(folder: Path, files: tuple[str, ...], target: Path, force: bool) -> None:
@@ -116,9 +129,11 @@ def _model(located: Located, out: Path, wanted: Wanted) -> ModelResult:
     """The model whose names count: as verify found them, else found now without running it."""
     known = record.read_verification(located)
     models = known.models if known else ()
+    models = tuple(m for m in models if located.file in ("", m.source))
     if known is None or not any(m.weight_names and wanted.build in (None, m.build) for m in models):
         known = _paired(located, wanted)
-    return chosen(known, wanted.build, out)
+        models = known.models
+    return chosen(models, wanted.build, out)
 
 
 def _paired(located: Located, wanted: Wanted) -> Verification:
@@ -134,15 +149,15 @@ def _paired(located: Located, wanted: Wanted) -> Verification:
     return verify(asked, lambda line: print(line, file=sys.stderr))
 
 
-def chosen(found: Verification, build: str | None, out: Path) -> ModelResult:
+def chosen(found: Sequence[ModelResult], build: str | None, out: Path) -> ModelResult:
     """The model that the file belongs to. Raises Problem when that is not clear."""
-    models = [m for m in found.models if m.weight_names and build in (None, m.build)]
+    models = [m for m in found if m.weight_names and build in (None, m.build)]
     if len(models) == 1:
         return models[0]
-    known = ", ".join(repr(m.build) for m in found.models if m.weight_names) or "none"
+    known = ", ".join(repr(m.build) for m in found if m.weight_names) or "none"
     if models:
         raise Problem(str(out), "several models were found", known, "name one with --build")
-    why = next((m.detail for m in found.models if m.detail), "") or f"there is {known}"
+    why = next((m.detail for m in found if m.detail), "") or f"there is {known}"
     raise Problem(
         str(out), "no such model can be built on both sides", why,
         "name one with --build 'Net(10)'; torch2ms verify says more",

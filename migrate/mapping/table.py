@@ -201,6 +201,8 @@ class Table:
         near = difflib.get_close_matches(name, pool, n=1, cutoff=0.75)
         if near:
             return near[0]
+        if self.torch.kind(space) not in ("", "module", "class"):
+            return ""  # what a value has is none of torch's names: torch.__version__.split
         same = [n for n in self._keys if n.rpartition(".")[2] == last and n != name]
         return min(same, key=len, default="")
 

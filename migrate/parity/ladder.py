@@ -14,7 +14,7 @@ from typing import Protocol
 from migrate.parity.climb import Journal, Page, Progress, climb, open_journal
 from migrate.parity.compare import worst
 from migrate.parity.recorded import Recorded, Target, find
-from migrate.parity.request import VerifyRequest, parse_input
+from migrate.parity.request import VerifyRequest, parse_input, to_install
 from migrate.parity.script import script_of, verify_script
 from migrate.parity.session import Sides, opened_sides, stateless
 from migrate.parity.weights import Names
@@ -43,7 +43,9 @@ def targets_of(
             found = find(sides, blank, request.timeout)
         except (WorkerError, WorkerLost) as error:
             why = f"{file.source}: the torch source cannot be imported: {error}"
-            refused.append(blank.failed(f"{why}. Next: verify it where it runs"))
+            step = to_install(str(error), blank.torch_root, request.torch_python)
+            step = step or "verify it where it runs"
+            refused.append(blank.failed(f"{why}. Next: {step}"))
             continue
         for row in found:
             target = _target(request, record, file, row["name"], row["build"])

@@ -25,7 +25,7 @@ from migrate.parity.compare import ORDER, Measure, merge, worst
 from migrate.parity.diagnose import first_guilty
 from migrate.parity.exchange import read_index
 from migrate.parity.messages import Ran
-from migrate.parity.request import arguments
+from migrate.parity.request import arguments, to_install
 from migrate.parity.session import Mode, Session, Sides, stateless
 from migrate.parity.weights import Held, Names, Pairing, cell_path, pair_all
 from migrate.parity.worker import Payload, WorkerError
@@ -245,11 +245,15 @@ class Recorded(Session[ModelResult]):
         target = self.target
         if side == "torch":
             why = f"{target.source}: {target.build} in torch: {error}"
-            return target.failed(f"{why}. Next: give --build and --input that run in torch")
+            step = to_install(str(error), target.torch_root, self.request.torch_python)
+            step = step or "give --build and --input that run in torch"
+            return target.failed(f"{why}. Next: {step}")
         place = error.failed.place if isinstance(error, WorkerError) else ""
         where = f" at {Path(place).name}" if place else ""
         why = f"{target.output}: {target.build} in MindSpore: {error}{where}"
-        detail = f"{why}. Next: see the flags that convert left in this file"
+        step = to_install(str(error), target.ms_root)
+        step = step or "see the flags that convert left in this file"
+        detail = f"{why}. Next: {step}"
         return target.failed(detail, Verdict.BLOCKED)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +15,36 @@ DTYPES = (
     "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64",
     "bool", "complex64", "complex128",
 )  # fmt: skip
+
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+# what a module's package is called in the index, where it is not the module's name
+_PACKAGES = {
+    "attr": "attrs", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil",
+    "git": "GitPython", "google.protobuf": "protobuf", "PIL": "pillow",
+    "pytorch_lightning": "pytorch-lightning", "skimage": "scikit-image", "sklearn": "scikit-learn",
+    "tensorboardX": "tensorboardX", "torch_geometric": "torch-geometric", "yaml": "PyYAML",
+}  # fmt: skip
+
+
+def to_install(error: str, root: Path, python: Path | None = None) -> str:
+    """Return what to do about a module that is missing: the command that installs it; else "".
+
+    Args:
+        error: what an import said.
+        root: the folder of the side that was imported; a module in it is not to be installed.
+        python: the Python of that side, if another one.
+    """
+    found = _MISSING.search(error)
+    if found is None:
+        return ""
+    name = found.group(1)
+    top = name.partition(".")[0]
+    inside = [p for p in (root / f"{top}.py", root / top) if p.exists()]
+    if inside:
+        return f"{name} is looked for in {inside[0]}; convert and verify the folder that holds it"
+    package = _PACKAGES.get(name) or _PACKAGES.get(top) or top.replace("_", "-")
+    shown = shlex.quote(str(python or sys.executable))
+    return f"the package {top} is missing: {shown} -m pip install {package}"
 
 
 @dataclass(frozen=True)

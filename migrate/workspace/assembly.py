@@ -148,7 +148,7 @@ def _copied(parts: Parts, found: Found, output: str, rows: Table) -> _File:
     digest = hashlib.sha256(data).hexdigest()
     if dependencies.is_list(path):
         return _renewed(place, path, output, dependencies.renewed(path, data, rows), digest)
-    named = mentions(path, data, rows) if is_configuration(path, found.size) else ()
+    named = mentions(path, data, rows) if is_configuration(path, data) else ()
     result = FileResult(
         source=path,
         output=output,

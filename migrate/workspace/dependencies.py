@@ -24,9 +24,18 @@ _SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".gin")
 _NAME = re.compile(r"(?<![\w./-])torch(?:\.[A-Za-z_]\w*)+")
 
 
-def is_configuration(path: str, size: int) -> bool:
-    """Whether a file is one whose text may name what a program builds (``_target_: torch...``)."""
-    return path.endswith(_SUFFIXES) and size <= SIZE_LIMIT
+def is_configuration(path: str, data: bytes) -> bool:
+    """Whether a file is one whose text may name what a program builds (``_target_: torch...``).
+
+    What this tool wrote of a project, a baseline, findings or an assessment, builds nothing.
+    """
+    return path.endswith(_SUFFIXES) and len(data) <= SIZE_LIMIT and not _is_ours(data)
+
+
+def _is_ours(data: bytes) -> bool:
+    head = data[:400]
+    told = b'"findings"' in head or b'"tool_version"' in head or b'"torch2ms"' in data[:2000]
+    return told and (b'"schema_version"' in head or b"sarif" in head)
 
 
 def named(line: str) -> tuple[tuple[str, int], ...]:

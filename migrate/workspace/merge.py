@@ -21,7 +21,6 @@ from typing import Literal
 from migrate.engine.selfcheck import unbound
 from migrate.records.outcomes import Problem
 from migrate.records.result import FileResult, Record
-from migrate.syntax.source import Unreadable
 from migrate.workspace import notebook, notebook_merge, outputs, record, three_way
 from migrate.workspace.assembly import Conversion
 from migrate.workspace.outputs import Output, mode_of
@@ -330,11 +329,10 @@ def _beside(output: Output, why: str) -> tuple[Change, list[Output]]:
 def _wrong(path: str, merged: Merged, sides: tuple[bytes, bytes]) -> str:
     """Check a merged module as outputs are checked: it compiles, and binds what both sides bind."""
     if path.endswith(".ipynb"):
-        try:
-            notebook.read(path, merged.data)
-        except Unreadable as error:
-            return f"{error.where.rpartition(':')[2]} {error.what}: {error.why}"
-        return ""
+        before = notebook.read(path, sides[0]).unread.values()
+        new = [(n, why) for n, why in notebook.read(path, merged.data).unread.items()
+               if why not in before]  # fmt: skip
+        return f"cell {new[0][0] + 1} is not Python 3: {new[0][1]}" if new else ""
     if not path.endswith((".py", ".pyw")):
         return ""
     try:

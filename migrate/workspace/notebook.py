@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from migrate.records.outcomes import Outcome
@@ -18,29 +19,34 @@ _SHELLS = ("%", "!", "?")
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 _TIMED = ("%time ", "%timeit ")  # what follows on the line is Python
 LINES = "ENV511"
+CELL = "ENV513"
 
 
 @dataclass(frozen=True)
 class Magic:
     """A line of IPython. ``hidden`` replaces it in the text of the module; its part that is Python
-    comes before the comment that ends ``hidden``, and ``prefix`` precedes that.
+    comes before the comment that ends ``hidden``, and ``prefix`` precedes that. ``quiet``: it is of
+    a cell that is told of as a whole.
     """
 
     line: str
     hidden: str
     prefix: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
 class Notebook:
     """A notebook of format 4. ``text`` holds the cells numbered in ``cells``, each under a mark;
-    ``magics`` are the lines of IPython that ``text`` holds as Python."""
+    ``magics`` are the lines of IPython that ``text`` holds as Python. ``unread``: why a cell is no
+    Python 3, by its number: it is kept as it is."""
 
     path: str
     content: dict[str, Any]
     cells: tuple[int, ...]
     text: str
     magics: tuple[Magic, ...] = ()
+    unread: Mapping[int, str] = field(default_factory=dict)
 
     def put_back(self, data: bytes) -> bytes:
         """Return the notebook with converted cells; see `put_back`."""
@@ -59,7 +65,7 @@ def read(path: str, data: bytes) -> Notebook:
     """Take the Python cells out of a notebook.
 
     Raises:
-        Unreadable: not a notebook of format 4, or a cell is not Python.
+        Unreadable: not a notebook of format 4.
     """
     try:
         content = json.loads(data.decode("utf-8"))
@@ -74,18 +80,27 @@ def read(path: str, data: bytes) -> Notebook:
     parts: list[str] = []
     magics: list[Magic] = []
     code = [(n, _source(c)) for n, c in enumerate(cells) if c.get("cell_type") == "code"]
+    unread: dict[int, str] = {}
     for number, source in code if language == "python" else ():
-        if not _is_foreign(source):
-            taken.append(number)
-            text = _without_magics(path, number, source, magics)
-            parts += [_MARK.format(number + 1), text]
+        if _is_foreign(source):
+            continue
+        found = list(magics)
+        try:
+            text = _without_magics(source, found)
+        except (SyntaxError, ValueError) as error:
+            unread[number] = str(error)
+            continue
+        magics = found
+        taken.append(number)
+        parts += [_MARK.format(number + 1), text]
     # What is no Python comes last, as comments: it is only told of.
     for number, source in code if language == "python" else ():
-        if _is_foreign(source) and any(map(named, source.split("\n"))):
+        lines = source.split("\n")
+        if number in unread or (_is_foreign(source) and any(map(named, lines))):
             taken.append(number)
-            text = "\n".join(_commented(line, magics) for line in source.split("\n"))
+            text = "\n".join(_commented(line, magics, number in unread) for line in lines)
             parts += [_MARK.format(number + 1), text]
-    return Notebook(path, content, tuple(taken), "\n".join([*parts, ""]), tuple(magics))
+    return Notebook(path, content, tuple(taken), "\n".join([*parts, ""]), tuple(magics), unread)
 
 
 def _language(metadata: dict[str, Any]) -> str:
@@ -105,8 +120,12 @@ def _is_foreign(source: str) -> bool:
     return start.startswith("%%") and not start.startswith(_PYTHON_MAGICS)
 
 
-def _without_magics(path: str, number: int, source: str, magics: list[Magic]) -> str:
-    """The Python of a cell; lines for IPython are put aside where it is not Python with them."""
+def _without_magics(source: str, magics: list[Magic]) -> str:
+    """The Python of a cell; lines for IPython are put aside where it is not Python with them.
+
+    Raises:
+        SyntaxError, ValueError: it is not Python 3.
+    """
     if _parses(source):
         return source
     lines: list[str] = []
@@ -120,13 +139,7 @@ def _without_magics(path: str, number: int, source: str, magics: list[Magic]) ->
         else:
             lines.append(_assigned(line, magics))
     text = "\n".join(lines)
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        raise Unreadable(
-            f"{path}:cell {number + 1}", "not Python 3", str(error),
-            "correct the cell, or leave the notebook out with --exclude",
-        ) from error  # fmt: skip
+    ast.parse(text)
     return text
 
 
@@ -148,8 +161,8 @@ def _aside(line: str, indent: str, magics: list[Magic]) -> str:
     return hidden
 
 
-def _commented(line: str, magics: list[Magic]) -> str:
-    magics.append(Magic(line, _PUT_ASIDE.format(len(magics)).strip()))
+def _commented(line: str, magics: list[Magic], quiet: bool) -> str:
+    magics.append(Magic(line, _PUT_ASIDE.format(len(magics)).strip(), quiet=quiet))
     return magics[-1].hidden
 
 
@@ -172,12 +185,29 @@ def _parses(source: str) -> bool:
 
 
 def left_alone(notebook: Notebook) -> tuple[Entry, ...]:
-    """Return the uses of torch in lines that are no Python: these are kept as they are."""
+    """Return cells that cannot be read, and uses of torch in lines that are no Python.
+
+    Both are kept as they are.
+    """
     places = {shown: number for number, shown in enumerate(notebook.text.split("\n"), 1)}
     found: list[Entry] = []
+    for number, why in notebook.unread.items():
+        line = places[_MARK.format(number + 1)] + 1
+        found.append(
+            Entry(
+                name=f"cell {number + 1}",
+                outcome=Outcome.FLAGGED,
+                line=line,
+                column=1,
+                output_line=line,
+                code=CELL,
+                reason=f"the cell is not Python 3 and is kept as it is: {why}",
+                next_step="correct it, and convert again",
+            )
+        )
     for magic in notebook.magics:
         line = places[magic.hidden]
-        names = () if magic.prefix else named(magic.line)
+        names = () if magic.prefix or magic.quiet else named(magic.line)
         found += [
             Entry(
                 name=name,

@@ -43,6 +43,22 @@ class Placement:
         own = {path: f"from {self._dots(path)}{self._name} import" for path in paths}
         return Placement(self.module, {**self.imports, **own}, self.package)
 
+    def with_notebooks(self, paths: Collection[str]) -> Placement:
+        """The same, for notebooks that lie where the module of helpers can be imported from.
+
+        A notebook runs in its own folder: its helpers stand in it, unless the module lies there,
+        or in a package that does.
+        """
+        if not self.module:
+            return self
+        reach = posixpath.dirname(self.home) if self.package else self.home
+        before = f"{posixpath.basename(self.home)}." if self.package and self.home else ""
+        if self.package and not self.home:
+            return self  # the folder itself is the package
+        line = f"from {before}{self._name} import"
+        own = {path: line for path in paths if posixpath.dirname(path) == reach}
+        return Placement(self.module, {**self.imports, **own}, self.package)
+
     @property
     def _name(self) -> str:
         return posixpath.basename(self.module).removesuffix(".py")

@@ -242,12 +242,14 @@ def _folder(request: Request) -> Tree:
 
 
 def _place(request: Request, tree: Tree, found: Inputs) -> Placement:
-    # A notebook runs in its own folder and cannot import relatively: its helpers stand in it.
+    # A notebook runs in its own folder, and cannot import relatively.
     sources = {path: s for path, s in found.sources.items() if path not in found.notebooks}
     style = request.helpers or ("" if request.source.is_dir() else "inline")
     ours = {path for path, source in sources.items() if helper_copy.is_ours(source.data)}
     foreign = {file.path for file in tree.files} - ours
-    return place(sources, style, foreign, _root(request, sources))
+    found_place = place(sources, style, foreign, _root(request, sources))
+    books = [path for path, book in found.notebooks.items() if isinstance(book, Notebook)]
+    return found_place.with_notebooks(books)
 
 
 def _root(request: Request, sources: Mapping[str, Source]) -> str:

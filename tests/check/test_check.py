@@ -149,6 +149,19 @@ def test_a_baseline_lets_the_old_pass_and_only_the_old(run, here: Path) -> None:
     assert run(*given).code == 1
 
 
+def test_what_check_and_scan_wrote_into_the_project_is_no_finding(run, here: Path) -> None:
+    Path("net.py").write_text(STREAM.format(""))
+    assert run("check", ".", "--baseline", "known.json", "--update-baseline").code == 0
+    assert "torch.cuda.Stream" in Path("known.json").read_text()
+    Path("scan.json").write_text(run("scan", ".", "--format", "json").out)
+    Path("check.json").write_text(run("check", ".", "--format", "json").out)
+    Path("check.sarif.json").write_text(run("check", ".", "--format", "sarif").out)
+    done = run("check", ".", "--baseline", "known.json")
+    assert (done.code, done.out) == (0, "Findings: 0 new, 1 in the baseline\n")
+    Path("config.json").write_text('{"schema_version": 1, "kind": "torch.cuda.Stream"}')
+    assert "config.json:1:32 ENV510" in run("check", ".", "--baseline", "known.json").out
+
+
 def test_a_baseline_keeps_files_that_were_not_looked_at(run, here: Path) -> None:
     for name in ("a.py", "b.py"):
         Path(name).write_text(STREAM.format(""))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 import migrate.parity.ladder as ladder
 from migrate.parity.compare import worst
-from migrate.parity.request import VerifyRequest
+from migrate.parity.request import VerifyRequest, to_install
 from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import ModelResult, Verification
 from migrate.workspace.record import locate, read_verification
@@ -29,6 +31,21 @@ input = ["2x3"]
 file = "b.py"
 build = "Net(2)"
 """
+
+
+def test_a_missing_package_is_named_with_its_command(tmp_path: Path) -> None:
+    (tmp_path / "utils").mkdir()
+    error = "ModuleNotFoundError: No module named '{}'"
+    told = {name: to_install(error.format(name), tmp_path) for name in ("cv2", "einops", "a.b")}
+    python = shlex.quote(sys.executable)
+    assert told["cv2"] == f"the package cv2 is missing: {python} -m pip install opencv-python"
+    assert told["einops"].endswith(" -m pip install einops")
+    assert told["a.b"].startswith("the package a is missing")
+    assert to_install(error.format("yaml"), tmp_path, Path("/torch env/python")) == (
+        "the package yaml is missing: '/torch env/python' -m pip install PyYAML"
+    )
+    assert "convert and verify the folder" in to_install(error.format("utils.x"), tmp_path)
+    assert to_install("RuntimeError: no", tmp_path) == ""
 
 
 @pytest.fixture

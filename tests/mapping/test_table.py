@@ -140,6 +140,13 @@ def test_suggestions(make: Make) -> None:
     assert table.suggest("torch.zzzzzzzz") == ""
 
 
+def test_what_a_value_has_suggests_no_function_of_torch() -> None:
+    rows = load()
+    assert rows.suggest("torch.pi.split") == ""
+    assert rows.suggest("torch.float32.chunk") == ""
+    assert rows.suggest("torch.nothing.Conv2d") == "torch.nn.Conv2d"
+
+
 def test_targets_have_signatures() -> None:
     table = load()
     dense = table.target_signature("mindspore.nn.Dense")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli import weights
 from migrate.cli.app import main
-from migrate.cli.weights import chosen, lines
+from migrate.cli.weights import Wanted, chosen, lines
 from migrate.parity.checkpoint import Account, Converted
 from migrate.records.outcomes import Problem, Verdict
 from migrate.records.result import ModelResult, Verification
@@ -88,12 +89,35 @@ def convert(source: Path, target: Path, out: Path, *options: str) -> int:
 
 def test_the_one_verified_model_is_taken_and_several_are_asked_about(tmp_path: Path) -> None:
     other = MODEL.model_copy(update={"build": "Net(2)"})
-    assert chosen(verified(MODEL), None, tmp_path) is MODEL
-    assert chosen(verified(MODEL, other), "Net(2)", tmp_path) is other
+    assert chosen((MODEL,), None, tmp_path) is MODEL
+    assert chosen((MODEL, other), "Net(2)", tmp_path) is other
     with pytest.raises(Problem, match="several models"):
-        chosen(verified(MODEL, other), None, tmp_path)
+        chosen((MODEL, other), None, tmp_path)
     with pytest.raises(Problem, match="no such model"):
-        chosen(verified(MODEL), "Net(3)", tmp_path)
+        chosen((MODEL,), "Net(3)", tmp_path)
+
+
+def test_another_model_is_never_taken_without_a_word(tmp_path: Path, monkeypatch) -> None:
+    """The only verified model was of another file, and 121 tensors had no partner."""
+    other = MODEL.model_copy(update={"build": "Head()", "source": "head.py"})
+    asked: list[str] = []
+
+    def paired(located: record.Located, wanted: Wanted) -> Verification:
+        asked.append(located.file)
+        return verified(MODEL)
+
+    monkeypatch.setattr(weights, "_paired", paired)
+    out = output(tmp_path, other)
+    located = record.locate(out / "net.py")
+    assert weights._model(located, out, Wanted()) == MODEL
+    assert asked == ["net.py"]
+    whole = weights._model(record.locate(out), out, Wanted())
+    assert whole.build == "Head()"
+    account = Account({"a": "x"}, {}, {f"w{n}": "" for n in range(121)}, [])
+    done = Converted(account, False, ("x.ckpt",))
+    with pytest.raises(Problem, match=r"not those of Head\(\) of head.py: 121 of 122"):
+        weights._check_fit(done, whole, Path("x.pth"), Wanted(partial=True))
+    weights._check_fit(done, whole, Path("x.pth"), Wanted(build="Head()"))
 
 
 def test_every_tensor_is_accounted_for() -> None:

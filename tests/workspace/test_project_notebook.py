@@ -93,12 +93,61 @@ def test_a_lost_mark_is_an_error() -> None:
         (b"{", "format 4"),
         (b'{"worksheets": []}', "format 4"),
         (b"[1]", "format 4"),
-        (notebook("x = 1", "print 'x'"), "cell 2"),
     ],
 )
 def test_what_is_not_a_notebook(data: bytes, part: str) -> None:
     with pytest.raises(Unreadable, match=part):
         read("n.ipynb", data)
+
+
+def test_a_bad_cell_costs_that_cell(run, write) -> None:
+    bad = "print 'x'\n\ny = torch.abs(x)"
+    cells = ["import torch\n%cd /tmp", "x = torch.ones(2)", bad, "!ls\nz = torch.exp(x)"]
+    root = write({"n.ipynb": notebook(*cells), "net.py": "import torch\n"})
+    out = root.parent / "out"
+    done = run("convert", root, "-o", out)
+    assert done.code == 1
+    assert f"{root / 'n.ipynb'}:cell 3:1:1 ENV513 cell 3: the cell is not Python 3" in done.out
+    assert done.out.count("ENV513") == 2 and "ENV511" not in done.out
+    made = sources((out / "n.ipynb").read_bytes())
+    assert made[1:] == ["x = ops.ones(2)", bad, "!ls\nz = ops.exp(x)"]
+    assert "cell 3:1:1 ENV513" in run("check", root).out
+    assert put_back(
+        read("n.ipynb", notebook(*cells)), read("n.ipynb", notebook(*cells)).text.encode()
+    ) == (notebook(*cells))
+
+
+HELPED = ["import torch", "x = torch.ones(2)", "y = torch.trapezoid(x)"]
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"n.ipynb": "", "run.py": ""}, "from torch_helpers import trapezoid"),
+        ({"n.ipynb": ""}, "from torch_helpers import trapezoid"),
+        ({"n.ipynb": "", "pkg/__init__.py": "", "pkg/a.py": ""},
+         "from pkg.torch_helpers import trapezoid"),
+        ({"src/n.ipynb": "", "src/pkg/__init__.py": "", "src/pkg/a.py": ""},
+         "from pkg.torch_helpers import trapezoid"),
+        ({"docs/n.ipynb": "", "run.py": ""}, "def trapezoid("),
+        ({"pkg/n.ipynb": "", "pkg/__init__.py": "", "pkg/a.py": ""}, "def trapezoid("),
+        ({"n.ipynb": "", "__init__.py": "", "a.py": "from .b import c\n", "b.py": ""},
+         "def trapezoid("),
+    ],
+)  # fmt: skip
+def test_helpers_come_from_the_module_that_a_notebook_can_import(
+    run, write, files: dict[str, str], line: str
+) -> None:
+    code = "import torch\n\n\ndef f(x: torch.Tensor):\n    return torch.trapezoid(x)\n"
+    given = {p: notebook(*HELPED) if p.endswith("ipynb") else t + code for p, t in files.items()}
+    root = write(given, "proj")
+    out = root.parent / "out" / "proj"
+    run("convert", root, "-o", out)
+    (path,) = out.rglob("*.ipynb")
+    text = "\n".join(sources(path.read_bytes()))
+    assert line in text
+    assert ("torch_helpers" in text) == (line in text and "def trapezoid(" not in text)
+    assert run("convert", root / "n.ipynb", "-o", root.parent / "one").code in (0, 2)
 
 
 def test_convert_a_notebook(run, write) -> None:
