@@ -23,7 +23,7 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Back, Path, Summary
+from migrate.rules.alias_values import MADE, MODULE_ONLY, Back, Path, Summary
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.stopped import is_stopped
@@ -591,10 +591,10 @@ class Calls(Writes):
             self.set_items(passed.get(name, NO_REFS))
         put: dict[tuple[Path, str], Refs] = {}
         for path, name, kept, how in sorted(summary.kept):
-            before = put.get((path, name), NO_REFS)
-            put[path, name] = before | made_as(passed.get(kept, NO_REFS), how)
+            given = made_as(passed.get(kept, NO_REFS), how)
+            one = (self.state.make((id(node), path, name)),) if kept == MADE else given
+            put[path, name] = put.get((path, name), NO_REFS).union(one)
         for (path, name), refs in put.items():
-            anew = builds and len(path) == 1
-            self.state.put(self._at(path, passed, {}), name, refs, anew=anew)
+            self.state.put(self._at(path, passed, {}), name, refs, builds and len(path) == 1)
         if summary.back.added:
             self.found.added.add(id(node))

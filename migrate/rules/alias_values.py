@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from migrate.analysis.storage import (
+    DEEPEST,
     ELEMENTS,
     MAYBE,
     NO_REFS,
@@ -20,6 +21,7 @@ from migrate.analysis.storage import (
     joined,
     made_as,
     path_of,
+    root,
 )
 from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all
 from migrate.rules.buffers import is_snapshot
@@ -30,6 +32,7 @@ from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, children
 
 Path = tuple[str, ...]
+MADE = ""  # no name of a parameter
 MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
                         "named_modules children named_children".split())  # fmt: skip
 
@@ -51,7 +54,8 @@ class Findings:
     there are other results as well); ``tied``: two of these are one. ``unseen`` are
     writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
     are brought up to date behind it. ``kept``: (what is reached from a parameter, the attribute or
-    element of it, the other parameter that is put there, how).
+    element of it, the other parameter that is put there, how); ``MADE`` in place of a parameter is
+    a container that the function makes, whose elements have entries of their own.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -120,6 +124,38 @@ class Summary:
     kept: frozenset[tuple[Path, str, str, int]] = frozenset()
     changed: frozenset[Path] = frozenset()
     outside: frozenset[Path] = frozenset()
+
+
+def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:
+    """Return the parameters that objects of outside hold at the end of a function.
+
+    Containers that the function makes are gone through: ``self.parts = list(parts)``. ``own`` are
+    the parameters that gather arguments; their elements are the very values that a caller passes.
+    """
+    places: dict[Region, list[tuple[str, Refs]]] = {}
+    for (region, name), refs in state.inside.items():
+        places.setdefault(region, []).append((name, refs))
+    found: set[tuple[Path, str, str, int]] = set()
+
+    def note(holder: Path, name: str, refs: Refs, outermost: Region) -> bool:
+        before = len(found)
+        for ref in refs:
+            first = root(ref.region)
+            if first[0] == "param" and first != outermost:
+                one = ref.region
+                whole = one == first or (one[0] == "field" and one[1] in own and one[2] == ELEMENTS)
+                found.add((holder, name, str(first[1]), ref.how if whole else VIEW))
+            elif first == ref.region and first in places and len(holder) < DEEPEST:
+                inside = [note((*holder, name), n, r, outermost) for n, r in places[first]]
+                if any(inside):
+                    found.add((holder, name, MADE, SAME))
+        return len(found) > before
+
+    for region, held in places.items():
+        if holder := path_of(region):
+            for name, refs in held:
+                note(holder, name, refs, root(region))
+    return found
 
 
 class Values:

@@ -27,13 +27,12 @@ from migrate.analysis.storage import (
     is_held,
     joined,
     made_as,
-    path_of,
     regions,
     root,
 )
 from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
-from migrate.rules.alias_values import Back, Findings, Summary
+from migrate.rules.alias_values import Back, Findings, Summary, kept_by
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.views import bound, named
 from migrate.rules.written import (
@@ -256,7 +255,15 @@ class _Walk(Calls, Forward[State]):
         state = State()
         for parameter in all_parameters(self.function.node.args) if self.function else ():
             state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
+        for region in self._gathering():  # no tensor, which has views
+            state.get(frozenset((Ref(region),)), ELEMENTS)
         return state
+
+    def _gathering(self) -> frozenset[Region]:
+        """Return the parameters that gather arguments: ``*args`` and ``**options``."""
+        arguments = self.function.node.args if self.function is not None else None
+        rest = (arguments.vararg, arguments.kwarg) if arguments is not None else ()
+        return frozenset(("param", a.arg) for a in rest if a is not None)
 
     def _runs(self, item: ast.withitem) -> bool:
         """Return whether methods of the program are run where a ``with`` is entered or left."""
@@ -351,22 +358,9 @@ class _Walk(Calls, Forward[State]):
 
     def _leave(self) -> None:
         """Read what outlives the function: its holders read it; importers read a module's names."""
-        arguments = self.function.node.args if self.function is not None else None
-        rest = (arguments.vararg, arguments.kwarg) if arguments is not None else ()
-        own: frozenset[Region] = frozenset(("param", a.arg) for a in rest if a is not None)
+        own = self._gathering()
         self.read("what holds it after the function", self.state.escaping(own))
-        for (region, name), refs in self.state.inside.items():
-            if holder := path_of(region):
-                self.found.kept |= {
-                    (
-                        holder,
-                        name,
-                        str(root(r.region)[1]),
-                        r.how if r.region[0] == "param" else VIEW,
-                    )
-                    for r in refs
-                    if root(r.region)[0] == "param" and root(r.region) != root(region)
-                }
+        self.found.kept |= kept_by(self.state, own)
         if self.function is None:
             known = {*self.found.seen}
             for name, refs in self.state.names.items():

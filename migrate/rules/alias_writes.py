@@ -110,9 +110,8 @@ class Writes(Values):
         for path in {outer_path(r.region) for r in refs if r.how < MAYBE}:
             if path:
                 self.found.outside.setdefault(path, set()).add(by)
-        paths = [path_of(r.region) for r in refs if r.how == SAME]
-        if not any("[" in name for path in paths for name in path):  # else elements are meant
-            for path in (p for p in paths if len(p) > 1):
+        for path in {path_of(r.region) for r in refs if r.how == SAME}:
+            if len(path) > 1:
                 self.found.changed.setdefault(path, set()).add(by)
 
     def lose(self, by: int, at: ast.AST, refs: Refs, values: Iterable[ast.expr]) -> None:
