@@ -134,7 +134,8 @@ FEW = (0.0, 0.5, -0.5, 1.0, -1.0)
 LARGE = (1e4, -1.1e4, 88.0, -89.0, 300.0, -310.0, 1e-6, -1.1e-6)
 NOT_FINITE = (np.nan, np.inf, -np.inf, -0.0)
 FLOATS = ("float32",)
-STEEP = ("edges", "zeros", "ties")  # kinds of numbers whose gradient is compared as well
+# kinds of numbers whose gradient is compared as well
+STEEP = ("edges", "zeros", "ties", "constant", "large")
 Shape = tuple[int, ...]
 
 
@@ -210,6 +211,25 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
         low = 1 if specs[index].kind in ("positive", "uniform") else -(array.size // 2)
         return np.asarray(random.permutation(array.size).reshape(array.shape) + low)
 
+    def big(array: Array, index: int) -> Array:
+        # neither float32 nor int32 holds them; what MindSpore sends through float64 does
+        random = _random(key, "big", index)
+        positive = specs[index].kind in ("positive", "uniform")
+        signs = 1 if positive else random.choice((-1, 1), array.shape)
+        return np.asarray((whole(array, index) + 2**33 + array.size) * signs)
+
+    def byte(array: Array, index: int) -> Array:
+        every = np.concatenate([np.arange(255, -1, -1)] * (-(-array.size // 256) or 1))
+        return (
+            _random(key, "uint8", index)
+            .permutation(every)[: array.size]
+            .reshape(array.shape)
+            .astype(np.uint8)
+        )
+
+    def constant(array: Array, index: int) -> Array:
+        return np.ones_like(array)
+
     def truth(array: Array, index: int) -> Array:
         random = _random(key, "bool", index)
         return np.asarray(random.permutation(np.arange(array.size) % 2 == 0)).reshape(array.shape)
@@ -229,6 +249,9 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
     return {
         "float64": double,
         "int64": whole,
+        "big": big,
+        "uint8": byte,
+        "constant": constant,
         "bool": truth,
         "mixed": whole,
         "edges": _from(EDGES, key, "edges"),

@@ -6,7 +6,16 @@ from mindspore import ops
 from migrate.helpers.complex_numbers import conj
 from migrate.helpers.dtypes import as_float, is_whole
 from migrate.helpers.functional import vector_norm
-from migrate.helpers.reduction import amax, amin, cumprod, cumsum, reduced_axes, sort
+from migrate.helpers.reduction import (
+    amax,
+    amin,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    reduced_axes,
+    sort,
+)
 
 
 def included(input, mask, other):
@@ -111,21 +120,15 @@ def masked_amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def masked_argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """torch.masked.argmax: the index along ``dim``, in the input's dtype, as torch returns it."""
     x = included(input, mask, lowest_of(input))
-    return place_of_highest(x, dim, bool(keepdim)).astype(input.dtype if dtype is None else dtype)
+    place = argmax(x, dim if x.ndim > 0 else None, bool(keepdim))
+    return place.astype(input.dtype if dtype is None else dtype)
 
 
 def masked_argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """torch.masked.argmin: the index along ``dim``, in the input's dtype, as torch returns it."""
-    x = -included(input, mask, highest_of(input))
-    return place_of_highest(x, dim, bool(keepdim)).astype(input.dtype if dtype is None else dtype)
-
-
-def place_of_highest(x, dim, keepdim):
-    """The index of the highest element along ``dim``, or of the flattened input."""
-    if dim is not None and x.ndim > 0:
-        return ops.argmax(x, dim, keepdim)
-    place = ops.argmax(x.reshape((-1,)), 0)
-    return place.reshape((1,) * x.ndim) if keepdim else place
+    x = included(input, mask, highest_of(input))
+    place = argmin(x, dim if x.ndim > 0 else None, bool(keepdim))
+    return place.astype(input.dtype if dtype is None else dtype)
 
 
 def masked_mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):

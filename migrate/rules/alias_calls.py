@@ -23,10 +23,9 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MADE, MODULE_ONLY, Back, Path, Summary
+from migrate.rules.alias_values import MODULE_ONLY, Back, Summary
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
-from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import (
     ASKING,
     EINOPS,
@@ -513,7 +512,10 @@ class Calls(Writes):
         whole: Mapping[str, Refs] = {}, loose: Collection[str] = (),
     ) -> None:  # fmt: skip
         """What a callee does to what it is passed, and to variables of outside."""
-        self._effects(node, summary, {**passed, **whole}, function.name == "__init__")
+        own = {p.arg for p in all_parameters(function.node.args)}
+        outer = {path[0] for path, *_ in summary.kept} - own
+        known = {name: self._outside(function, name) for name in outer} | passed
+        self.effects(node, summary, {**known, **whole}, function.name == "__init__")
         for path in sorted(summary.outside):
             held = self._at(path, {path[0]: self._outside(function, path[0])}, {})
             self.change(id(node), held)
@@ -559,42 +561,3 @@ class Calls(Writes):
     def _unit(self) -> ast.AST | None:
         """Return the function that is walked through."""
         raise NotImplementedError  # in alias_walk
-
-    def _effects(
-        self, node: ast.Call, summary: Summary, passed: dict[str, Refs], builds: bool
-    ) -> None:
-        """Apply the reads and stores of a callee on its arguments; ``builds``: on a new object."""
-        for path in sorted(summary.asked):
-            self.touch(node, ".".join(path), self._at(path, passed, {}))
-        quiet = is_stopped(self.scene, self.scene.file, node)
-        for path in sorted(summary.lost):
-            if not quiet:
-                self.lost(id(node), self._at(path, passed, {}))
-        for path in sorted(summary.rebound):
-            own = self.rebind(id(node), self._at(path, passed, {}))
-            self.state.put(self._at(path[:-1], passed, {}), path[-1], own, anew=True)
-        known: dict[Path, Refs] = {}  # nothing is bound while these are looked up
-        found = (r for path in summary.changed for r in self._at(path, passed, known))
-        changed = frozenset(r for r in found if r.how < MAYBE)
-        if changed:  # at once: every change goes over the whole state
-            for name, seen in self.flight:
-                if regions(changed) & regions(self.state.reach(seen)):
-                    self.found.seen.setdefault(id(node), name)
-            self.change(id(node), changed)
-        for path in sorted(summary.added_to):
-            new = self.add_to(id(node), node, self._at(path, passed, {}), (id(node), path))
-            if path[-1] == ELEMENTS:
-                self.renew_elements(self._at(path[:-1], passed, {}), id(node), new)
-            else:
-                self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
-        for name in sorted(summary.items):
-            self.set_items(passed.get(name, NO_REFS))
-        put: dict[tuple[Path, str], Refs] = {}
-        for path, name, kept, how in sorted(summary.kept):
-            given = made_as(passed.get(kept, NO_REFS), how)
-            one = (self.state.make((id(node), path, name)),) if kept == MADE else given
-            put[path, name] = put.get((path, name), NO_REFS).union(one)
-        for (path, name), refs in put.items():
-            self.state.put(self._at(path, passed, {}), name, refs, builds and len(path) == 1)
-        if summary.back.added:
-            self.found.added.add(id(node))

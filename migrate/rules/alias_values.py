@@ -20,6 +20,7 @@ from migrate.analysis.storage import (
     State,
     joined,
     made_as,
+    outer_path,
     path_of,
     root,
 )
@@ -53,9 +54,9 @@ class Findings:
     read again, ``returned`` storages given back, ``places`` those at each place of a tuple (None:
     there are other results as well); ``tied``: two of these are one. ``unseen`` are
     writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
-    are brought up to date behind it. ``kept``: (what is reached from a parameter, the attribute or
-    element of it, the other parameter that is put there, how); ``MADE`` in place of a parameter is
-    a container that the function makes, whose elements have entries of their own.
+    are brought up to date behind it. ``kept``: (what is reached from a parameter or a variable of
+    outside, the attribute or element of it, the other parameter that is put there, how); ``MADE``
+    for a parameter is a container that the function makes, whose elements have their own entries.
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -127,7 +128,7 @@ class Summary:
 
 
 def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:
-    """Return the parameters that objects of outside hold at the end of a function.
+    """Return the parameters that other parameters, or variables of outside, hold at the end.
 
     Containers that the function makes are gone through: ``self.parts = list(parts)``. ``own`` are
     the parameters that gather arguments; their elements are the very values that a caller passes.
@@ -152,7 +153,7 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
         return len(found) > before
 
     for region, held in places.items():
-        if holder := path_of(region):
+        if holder := path_of(region) or outer_path(region):
             for name, refs in held:
                 note(holder, name, refs, root(region))
     return found

@@ -25,7 +25,7 @@ from migrate.analysis.storage import (
     regions,
     root,
 )  # fmt: skip
-from migrate.rules.alias_values import Values, key_of
+from migrate.rules.alias_values import MADE, Path, Summary, Values, key_of
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
@@ -335,6 +335,45 @@ class Writes(Values):
             refs = self.state.get(above, path[-1]) if above else NO_REFS
             known[path] = refs if len(path) > 1 else passed.get(path[0], NO_REFS)
         return known[path]
+
+    def effects(
+        self, node: ast.Call, summary: Summary, passed: dict[str, Refs], builds: bool
+    ) -> None:
+        """Apply the reads and stores of a callee on its arguments; ``builds``: on a new object."""
+        for path in sorted(summary.asked):
+            self.touch(node, ".".join(path), self._at(path, passed, {}))
+        quiet = is_stopped(self.scene, self.scene.file, node)
+        for path in sorted(summary.lost):
+            if not quiet:
+                self.lost(id(node), self._at(path, passed, {}))
+        for path in sorted(summary.rebound):
+            own = self.rebind(id(node), self._at(path, passed, {}))
+            self.state.put(self._at(path[:-1], passed, {}), path[-1], own, anew=True)
+        known: dict[Path, Refs] = {}  # nothing is bound while these are looked up
+        found = (r for path in summary.changed for r in self._at(path, passed, known))
+        changed = frozenset(r for r in found if r.how < MAYBE)
+        if changed:  # at once: every change goes over the whole state
+            for name, seen in self.flight:
+                if regions(changed) & regions(self.state.reach(seen)):
+                    self.found.seen.setdefault(id(node), name)
+            self.change(id(node), changed)
+        for path in sorted(summary.added_to):
+            new = self.add_to(id(node), node, self._at(path, passed, {}), (id(node), path))
+            if path[-1] == ELEMENTS:
+                self.renew_elements(self._at(path[:-1], passed, {}), id(node), new)
+            else:
+                self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
+        for name in sorted(summary.items):
+            self.set_items(passed.get(name, NO_REFS))
+        put: dict[tuple[Path, str], Refs] = {}
+        for path, name, kept, how in sorted(summary.kept):
+            given = made_as(passed.get(kept, NO_REFS), how)
+            one = (self.state.make((id(node), path, name)),) if kept == MADE else given
+            put[path, name] = put.get((path, name), NO_REFS).union(one)
+        for (path, name), refs in put.items():
+            self.state.put(self._at(path, passed, {}), name, refs, builds and len(path) == 1)
+        if summary.back.added:
+            self.found.added.add(id(node))
 
     def change_given(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
         """Note that a callee changes an argument; not what an unknown function may hand on."""

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.analysis.cfg import Role, Why
+from migrate.analysis.passing import arguments
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Wrap
 from migrate.rules import data_attribute, decorators
+from migrate.rules.alias_walk import summary
 from migrate.rules.always_stopped import is_always_stopped
+from migrate.rules.called_from import functions_of
 from migrate.rules.leaking import (
     asks_in_function,
     enters_quiet,
@@ -406,8 +409,9 @@ def _cut_held(scene: Scene, block: ast.AST, gives: bool = True) -> Iterator[Edit
         elif isinstance(item, ast.Return) and item.value is not None and gives:
             parts = values_of(item.value)
             held = [p for p in parts if not is_all(scene.kind(p), "Tensor")]
-        elif isinstance(item, ast.Call) and _collects(scene, item):
-            held = [*item.args, *(k.value for k in item.keywords)]
+        elif isinstance(item, ast.Call):
+            given = [*item.args, *(k.value for k in item.keywords)]
+            held = given if _collects(scene, item) else _kept(scene, item)
         for value in held:
             yield from _cut_parts(scene, value, block)
 
@@ -431,6 +435,19 @@ def _collects(scene: Scene, call: ast.Call) -> bool:
         return False
     torchs = any(a.kind == "ref" and a.name.startswith("torch.") for a in scene.kind(func))
     return not torchs and "Tensor" not in scene.kind_names(func.value)
+
+
+def _kept(scene: Scene, call: ast.Call) -> list[ast.expr]:
+    """Return the arguments that a function of the program puts into another argument."""
+    found: dict[int, ast.expr] = {}
+    for atom in scene.kind(call.func):
+        for function in functions_of(scene.inference, atom):
+            kept = {name for _, _, name, _ in summary(scene, function).kept}
+            bound = atom.kind != "function" and not function.decorated("staticmethod")
+            for name, value in arguments(function, call, bound) if kept else ():
+                if name in kept and value is not None:
+                    found[id(value)] = value
+    return [*found.values()]
 
 
 def _cut_parts(scene: Scene, value: ast.expr, block: ast.AST) -> Iterator[Edit]:
