@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from migrate.cli import own
 from migrate.records.result import Verification
 from migrate.workspace import merge, project
-from migrate.workspace.assembly import Conversion
+from migrate.workspace.conversion import Conversion
 from migrate.workspace.project import ConvertedText
 from migrate.workspace.settings import Settings, VerifySettings, mapping_files
 

@@ -32,6 +32,12 @@ def imports_as_before() -> Iterator[None]:
     assert after is before, "this test changed the import function of the process"
 
 
+@pytest.fixture(autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> None:
+    """Give each test a cache that nobody else writes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def run() -> Callable[..., Ran]:
     """Run ``torch2ms`` in this process: run("convert", path, "-o", out)."""

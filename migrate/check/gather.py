@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 from migrate.check.findings import FAILED, Finding, applied, comments
 from migrate.records.outcomes import Outcome, Problem
 from migrate.records.result import Entry
-from migrate.workspace import choices, project
-from migrate.workspace.assembly import Conversion
+from migrate.workspace import choices
+from migrate.workspace.cache import Cache, Kept
+from migrate.workspace.conversion import Conversion
+from migrate.workspace.request import Request
 from migrate.workspace.tree import Failure
 
 
@@ -25,11 +28,11 @@ class Gathered:
     status: int = 0
 
 
-def gather(paths: Sequence[Path], request: project.Request) -> Gathered:
+def gather(paths: Sequence[Path], request: Request, kept: Cache | None = None) -> Gathered:
     """Plan the conversion of each path; a file by itself, a folder as a whole.
 
-    ``request`` says how; its source and output are not used. Raises Problem for a path that is
-    missing or unreadable.
+    ``request`` says how; its source and output are not used. ``kept``: where earlier results lie.
+    Raises Problem for a path that is missing or unreadable.
     """
     findings: list[Finding] = []
     files: list[str] = []
@@ -39,20 +42,42 @@ def gather(paths: Sequence[Path], request: project.Request) -> Gathered:
         try:
             chosen = choices.of(path)
             here = replace(request, source=path, output=nowhere, choices=chosen)
-            conversion = project.convert(here)
+            found = _gathered(here, kept)
         except Problem as problem:
             if len(paths) == 1 or not path.exists():
                 raise
             findings.append(_failed(path, path.name, problem))
             status = max(status, problem.status)
             continue
-        findings += _findings(conversion, path)
-        files += [_shown(path, file.source) for file in conversion.record.files if file.source]
-        status = max(status, conversion.status if conversion.failures else 0)
+        findings += found.findings
+        files += found.files
+        status = max(status, found.status)
     ordered = sorted(
         dict.fromkeys(findings), key=lambda f: (f.file, f.cell, f.line, f.column, f.code)
     )
     return Gathered(tuple(ordered), tuple(dict.fromkeys(files)), status)
+
+
+def _gathered(request: Request, kept: Cache | None) -> Gathered:
+    """Return the findings of one path, those of an earlier run where nothing has changed."""
+
+    def make() -> Kept:
+        from migrate.workspace import project
+
+        made = project.convert(request)
+        found = Gathered(
+            tuple(_findings(made, request.source)),
+            tuple(_shown(request.source, file.source) for file in made.record.files if file.source),
+            made.status if made.failures else 0,
+        )
+        rows = [finding.model_dump(mode="json") for finding in found.findings]
+        whole = {"findings": rows, "files": found.files, "status": found.status}
+        return Kept({"findings.json": json.dumps(whole).encode()}, made.looked, made.status != 3)
+
+    parts = kept.got("check", request, (), make) if kept is not None else make().parts
+    whole = json.loads(parts["findings.json"])
+    findings = tuple(Finding.model_validate(row) for row in whole["findings"])
+    return Gathered(findings, tuple(whole["files"]), whole["status"])
 
 
 def _shown(source: Path, file: str) -> str:

@@ -60,6 +60,7 @@ def convert(
     torch_python: o.TorchPython = None,
     choices: o.Choices = None,
     jobs: o.Jobs = 0,
+    no_cache: o.NoCache = False,
     version: o.Version = False,
 ) -> None:
     """Convert PyTorch code to MindSpore. Input files are never written.
@@ -89,7 +90,7 @@ def convert(
     style = train_style or own.train_style
     request = own.request(source, out or nowhere, target, helpers or "", jobs, style)
     runs = (tuple(trace or ()), tuple(input or ()), torch_python)
-    raise typer.Exit(run(request, Options(diff, strict, force, *runs)))
+    raise typer.Exit(run(request, Options(diff, strict, force, *runs, not no_cache)))
 
 
 @app.command()
@@ -127,6 +128,7 @@ def scan(
     mappings: o.Mappings = None,
     every: o.Every = False,
     jobs: o.Jobs = 0,
+    no_cache: o.NoCache = False,
     version: o.Version = False,
 ) -> None:
     """Assess code before any work: what convert would do, the hard places first.
@@ -143,7 +145,7 @@ def scan(
     from migrate.cli.questions import scan as run
 
     own = given(source, exclude, mappings)
-    options = Options(target, format, own.exclude, own.mappings, jobs, every)
+    options = Options(target, format, own.exclude, own.mappings, jobs, every, not no_cache)
     raise typer.Exit(run(source, options))
 
 
@@ -157,6 +159,7 @@ def check(
     exclude: o.Exclude = None,
     mappings: o.Mappings = None,
     jobs: o.Jobs = 0,
+    no_cache: o.NoCache = False,
     version: o.Version = False,
 ) -> None:
     """Say what converting would flag, for hooks and CI. Writes nothing, loads no framework.
@@ -170,7 +173,7 @@ def check(
     """
     from migrate.cli.check import Options, run
 
-    given = (tuple(exclude or ()), tuple(mappings or ()), jobs)
+    given = (tuple(exclude or ()), tuple(mappings or ()), jobs, not no_cache)
     options = Options(tuple(fail_on or ()), baseline, update_baseline, format, *given)
     raise typer.Exit(run(paths, options))
 

@@ -15,8 +15,9 @@ from migrate.cli import own
 from migrate.cli.terminal import say
 from migrate.records.outcomes import Problem
 from migrate.report.ledger import TOPICS
-from migrate.workspace import project, settings
+from migrate.workspace import cache, settings
 from migrate.workspace.outputs import write_atomically
+from migrate.workspace.request import Request
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Options:
     exclude: tuple[str, ...] = ()
     mappings: tuple[Path, ...] = ()
     jobs: int = 0
+    cache: bool = True
 
 
 def run(paths: Sequence[Path], options: Options) -> int:
@@ -41,11 +43,11 @@ def run(paths: Sequence[Path], options: Options) -> int:
         raise Problem("--update-baseline", "no file", "it says nothing of where the baseline is",
                       "give --baseline FILE as well")  # fmt: skip
     brought = own.given(paths[0], options.exclude, options.mappings)
-    request = project.Request(
+    request = Request(
         Path(), Path(), exclude=brought.exclude, jobs=options.jobs, mappings=brought.mappings,
         train_style=brought.train_style,
     )  # fmt: skip
-    found = gather(paths, request)
+    found = gather(paths, request, cache.opened(options.cache))
     gone = 0
     if file is not None:
         found, gone = _compared(found, file, options.update)

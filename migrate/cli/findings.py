@@ -9,10 +9,17 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from migrate.analysis.types.recorded import RECORDED, SAID
 from migrate.records.outcomes import GRAPH, Outcome
-from migrate.records.result import CHECKED, Entry, FileResult, Record, summed
-from migrate.workspace.assembly import Conversion
+from migrate.records.result import (
+    CHECKED,
+    RECORDED,
+    SAID,
+    Entry,
+    FileResult,
+    Record,
+    summed,
+)
+from migrate.workspace.conversion import Conversion
 from migrate.workspace.outputs import Output
 
 _ALL = 30  # flags that are listed one by one

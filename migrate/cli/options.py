@@ -143,6 +143,11 @@ Replay = Annotated[
     ),
 ]
 
+NoCache = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Take and keep no results of earlier runs."),
+]
+
 # verify, report
 Out = Annotated[Path, typer.Argument(help="What convert wrote: a folder or a file.")]
 Verified = Annotated[

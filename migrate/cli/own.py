@@ -12,7 +12,7 @@ from migrate.records.outcomes import Problem
 from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
 from migrate.workspace import choices, settings
-from migrate.workspace.project import Request
+from migrate.workspace.request import Request
 from migrate.workspace.settings import mapping_files
 
 

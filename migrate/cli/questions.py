@@ -42,16 +42,22 @@ class Options:
     mappings: tuple[Path, ...] = ()
     jobs: int = 0
     every: bool = False
+    cache: bool = True
 
 
 def scan(source: Path, options: Options) -> int:
     """Print the assessment; the exit code is the one that convert would give. Raises Problem."""
-    from migrate.report.scan import assess, render
+    from migrate.report.scan import assessed, render
+    from migrate.workspace import cache, choices
+    from migrate.workspace.request import Request
 
-    rows = load(options.mappings)
+    nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
+    request = Request(
+        source, nowhere, options.target, "", options.exclude, options.jobs, options.mappings,
+        choices=choices.of(source),
+    )  # fmt: skip
     with progress("scanning") as shown:
-        found = assess(
-            source, rows, options.target, options.exclude, options.jobs, options.mappings, shown
-        )
+        kept = cache.opened(options.cache)
+        found = assessed(request, lambda: load(options.mappings), kept, shown)
     sys.stdout.write(render(found.assessment, options.format, options.every))
     return found.status

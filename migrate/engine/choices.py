@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from migrate.analysis.types.recorded import SAID, Place, Recorded, Seen, place_of
+from migrate.analysis.types.recorded import Place, Recorded, Seen, place_of
 from migrate.codegen.emitted import Emitted
 from migrate.engine.plan import Plan
 from migrate.records.choices import Asked, Choice, Form, Key
@@ -25,6 +25,7 @@ from migrate.records.outcomes import (
     Span,
     last_place,
 )
+from migrate.records.result import SAID
 from migrate.rules import own_rules
 from migrate.sites.references import Reference
 from migrate.sites.scene import Scene
@@ -193,9 +194,11 @@ def _attributes(source: Source) -> Iterator[tuple[str, ast.stmt, ast.Attribute]]
             todo.append((child, inner if id(child) in body else within, statement))
 
 
-def told(recorded: Recorded, sources: Mapping[str, Source], choices: Sequence[Choice]) -> Recorded:
+def told(
+    recorded: Recorded | None, sources: Mapping[str, Source], choices: Sequence[Choice]
+) -> Recorded:
     """Return what is known of receivers, with what a person has said of them."""
-    places = {path: dict(found) for path, found in recorded.places.items()}
+    places = {path: dict(found) for path, found in (recorded or Recorded()).places.items()}
     for path, source in sources.items():
         if said := receivers(source, choices):
             places[path] = {**places.get(path, {}), **said}

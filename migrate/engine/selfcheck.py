@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from migrate.codegen.emitted import Emitted
 from migrate.codegen.targets import in_order
 from migrate.engine.import_edits import leading_end
-from migrate.records.outcomes import Edit, Piece, Refusal, Span
+from migrate.records.outcomes import FAULT, Edit, Piece, Refusal, Span
 from migrate.rules.dead_branches import dead_spans
 from migrate.rules.imports import left_out
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene
 
-CODE = "INT901"
+CODE = FAULT
 Stopped = tuple[Refusal, Reference]
 _MODULE = frozenset(dir(builtins)) | {"__file__", "__path__", "__annotations__", "__builtins__"}
 _IMPORT = re.compile(rb"^(?:import|from)[ \t].*", re.MULTILINE)

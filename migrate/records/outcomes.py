@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+FAULT = "INT901"  # the code of what is a fault of this tool
 GRAPH = "GRF"  # the codes of what graph mode alone does not run
 
 

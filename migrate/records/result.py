@@ -13,6 +13,8 @@ from migrate.records.outcomes import GRAPH, Outcome, Verdict, Why
 
 SCHEMA_VERSION = 1
 CHECKED = "taken for no Tensor, which is checked when it runs"
+RECORDED = "is taken for what it was:"
+SAID = "chosen by a person"
 
 
 class Frozen(BaseModel):

@@ -17,8 +17,10 @@ from migrate.mapping.table import Table
 from migrate.records.outcomes import Outcome
 from migrate.records.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
 from migrate.report.markdown import escape
-from migrate.workspace import choices, project
-from migrate.workspace.assembly import Conversion
+from migrate.workspace import choices
+from migrate.workspace.cache import Cache, Kept
+from migrate.workspace.conversion import Conversion
+from migrate.workspace.request import Request
 
 Work = Literal["design", "rewrite", "check"]
 
@@ -156,13 +158,34 @@ def assess(
     Raises:
         Problem: the input is missing, unreadable, or holds no Python.
     """
-    nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
     chosen = choices.of(source)
-    request = project.Request(
-        source, nowhere, target, "", exclude, jobs, mappings, choices=chosen
-    )  # fmt: skip
-    conversion = project.convert(request, progress)
-    return Scan(_assessment(conversion, source, rows, target), conversion.status)
+    nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
+    request = Request(source, nowhere, target, "", exclude, jobs, mappings, choices=chosen)
+    return assessed(request, lambda: rows, None, progress)
+
+
+def assessed(
+    request: Request,
+    rows: Callable[[], Table],
+    kept: Cache | None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Scan:
+    """Plan a conversion and count, or return what an earlier run in the cache has counted."""
+
+    def make() -> Kept:
+        from migrate.workspace import project
+
+        made = project.convert(request, progress)
+        found = _assessment(made, request.source, rows(), request.target)
+        parts = {"assessment.json": found.model_dump_json().encode(), "status": b"%d" % made.status}
+        return Kept(parts, made.looked, made.status != 3)
+
+    if kept is None or request.mappings:  # evidence of rows of one's own lies beside them
+        parts = make().parts
+    else:
+        parts = kept.got("scan", request, (), make)
+    found = Assessment.model_validate_json(parts["assessment.json"])
+    return Scan(found, int(parts["status"]))
 
 
 def _assessment(conversion: Conversion, source: Path, rows: Table, target: str) -> Assessment:

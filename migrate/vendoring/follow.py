@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from migrate.mapping.table import Table, is_pattern
 from migrate.syntax.source import Source, read
 from migrate.vendoring.closure import Closure
-from migrate.vendoring.library import Installed, Library, find
+from migrate.vendoring.library import Installed, Library, Looked, find, told
 from migrate.vendoring.policy import Policy, Wish, answered, is_below, policies
 from migrate.vendoring.reduced import reduced
 
@@ -22,7 +22,7 @@ class Followed:
     ``modules``: dotted names with their paths in the conversion; ``origins``: what those paths
     are where they are installed; ``sources``: the text, by path; ``mixed``: modules of which some
     names have rows, and the packages themselves; ``absent``: what would be followed if it were
-    installed."""
+    installed; ``looked``: what was looked up for all this."""
 
     policies: Mapping[str, Policy] = field(default_factory=dict)
     packages: Mapping[str, Installed] = field(default_factory=dict)
@@ -32,6 +32,7 @@ class Followed:
     sources: Mapping[str, Source] = field(default_factory=dict)
     mixed: frozenset[str] = frozenset()
     absent: Mapping[str, Policy] = field(default_factory=dict)
+    looked: Looked = field(default_factory=Looked)
 
     def wants(self, table: Table, name: str) -> bool:
         """Whether a project's use of a name means what is converted along."""
@@ -70,16 +71,20 @@ def follow(
     }  # fmt: skip
     packages = {name: found for name in known if (found := find(name, wish.paths)) is not None}
     absent = {name: one for name, one in known.items() if name not in packages}
+    asked = {name: told(packages.get(name)) for name in known}
     if not packages:
-        return Followed(absent=absent)
+        return Followed(absent=absent, looked=Looked(asked))
     others = {name: one for name, one in policies(table, wish).items() if name != root}
     library = Library(_with_others(packages, others, wish, sources))
+    searched = (name for name in others if not _is_own(name, sources))
+    asked |= {name: told(library.packages.get(name)) for name in searched}
     every = {name: one for name, one in policies(table, wish).items() if name in library.packages}
     closure = Closure(library, every, lambda name: _wants(every, table, name))
     for path in sorted(sources):
         if any(name.encode() in sources[path].data for name in packages):
             closure.add(sources[path].tree)
-    return replace(_gathered(closure, table, sources, home), absent=absent)
+    made = _gathered(closure, table, sources, home)
+    return replace(made, absent=absent, looked=Looked(asked, library.files()))
 
 
 def _is_own(name: str, sources: Mapping[str, Source]) -> bool:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -20,6 +21,41 @@ from migrate.syntax.trees import all_names, last_name
 _UNKNOWN = "unknown"
 _LICENCES = ("License-Expression", "License")
 _CLASSIFIER = "License :: "
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was looked up of installed packages: the same later tells that they are the same.
+
+    ``packages``: what ``find`` said, by name ("" where it found none); ``files``: the digests of
+    files that were read, "+" for one that is only there, "" for one that is not.
+    """
+
+    packages: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, paths: Sequence[Path]) -> bool:
+        """Return whether all this is still so."""
+        return all(told(find(name, paths)) == text for name, text in self.packages.items()) and all(
+            _state(Path(path), text == "+") == text for path, text in self.files.items()
+        )
+
+
+def told(found: Installed | None) -> str:
+    """Return what was found of a package as one text, its licences with their content."""
+    if found is None:
+        return ""
+    files = [f"{path} {_state(path)}" for path in found.licence_files]
+    return "\n".join((str(found.folder), found.version, found.licence, *files))
+
+
+def _state(path: Path, only_there: bool = False) -> str:
+    try:
+        if only_there or not path.is_file():
+            return "+" if path.is_file() else ""
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +128,11 @@ class Library:
     _indices: dict[str, Index] = field(default_factory=dict)
     _origins: dict[Place, Place | None] = field(default_factory=dict)
     _exports: dict[str, frozenset[str]] = field(default_factory=dict)
+    _files: dict[Path, str] = field(default_factory=dict)
+
+    def files(self) -> dict[str, str]:
+        """Return what was looked up of files, as ``Looked`` has it."""
+        return {str(path): text for path, text in self._files.items()}
 
     def path(self, module: str) -> Path | None:
         """The file of a module; None: there is none that is Python source."""
@@ -105,6 +146,7 @@ class Library:
             return None
         stem = self.packages[root].folder.joinpath(*inner)
         for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")):
+            self._files[path] = "+" if path.is_file() else ""
             if path.is_file() and (inner or path.name == "__init__.py"):
                 return path
         return None
@@ -114,7 +156,10 @@ class Library:
         if module not in self._sources:
             path = self.path(module)
             try:
-                self._sources[module] = read(module, path.read_bytes()) if path else None
+                data = path.read_bytes() if path else b""
+                if path:
+                    self._files[path] = sha256(data).hexdigest()
+                self._sources[module] = read(module, data) if path else None
             except (OSError, Unreadable):
                 self._sources[module] = None
         return self._sources[module]

@@ -13,48 +13,16 @@ from typing import Literal
 from migrate import __version__
 from migrate.codegen import helper_copy
 from migrate.engine.rewrite import Rewritten
-from migrate.engine.selfcheck import CODE
 from migrate.mapping.table import Table
-from migrate.records.choices import Choice
 from migrate.records.outcomes import Outcome
 from migrate.records.result import Along, Asked, FileResult, Ledger, Record
 from migrate.vendoring.follow import Followed
 from migrate.workspace import dependencies
+from migrate.workspace.conversion import Conversion
 from migrate.workspace.dependencies import Renewed, is_configuration, mentions
-from migrate.workspace.jinja import Template
 from migrate.workspace.notebook import Notebook, left_alone
 from migrate.workspace.outputs import Output, mode_of
 from migrate.workspace.tree import Failure, Found, Inputs, Tree
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """Everything that convert decided; ``originals`` are the input bytes of changed files.
-
-    ``record_name`` is where the record belongs, relative to the output root ``root``;
-    ``conflicts``: outputs in which a hand edit meets a change of the conversion; ``unused``:
-    choices whose place is not there, or not flagged any more.
-    """
-
-    record: Record
-    root: Path
-    record_name: str
-    outputs: tuple[Output, ...]
-    failures: tuple[Failure, ...] = ()
-    originals: Mapping[str, bytes] = field(default_factory=dict)
-    notebooks: Mapping[str, Notebook | Template] = field(default_factory=dict)
-    conflicts: tuple[str, ...] = ()
-    unused: tuple[Choice, ...] = ()
-
-    @property
-    def status(self) -> int:
-        """Exit code: 3 internal error, 2 unreadable input, 1 something to look at, 0 clean."""
-        entries = (entry for file in self.record.files for entry in file.entries)
-        if any(f.internal for f in self.failures) or any(e.code == CODE for e in entries):
-            return 3
-        if self.failures:
-            return 2
-        return 1 if self.record.ledger.flagged or self.conflicts else 0
 
 
 @dataclass(frozen=True)
@@ -122,8 +90,9 @@ def assemble(parts: Parts, rows: Table) -> Conversion:
     originals = {path: parts.inputs.raw[path] for path in parts.made if path in parts.inputs.raw}
     outputs = tuple(file.output for file in files if file.output)
     return Conversion(
-        record, root, record_name, outputs, parts.failures, originals, parts.inputs.notebooks
-    )
+        record, root, record_name, outputs, parts.failures, originals, parts.inputs.notebooks,
+        looked=parts.followed.looked,
+    )  # fmt: skip
 
 
 def _file(parts: Parts, found: Found, output: str, rows: Table) -> _File:

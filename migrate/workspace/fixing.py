@@ -13,8 +13,9 @@ from migrate.records.outcomes import Problem
 from migrate.vendoring.policy import Wish
 from migrate.workspace import choices, merge, project, record
 from migrate.workspace.merge import Placed
-from migrate.workspace.project import Opened, Request
+from migrate.workspace.project import Opened
 from migrate.workspace.record import Located
+from migrate.workspace.request import Request
 
 _AT_ONCE = 300_000  # bytes of source up to which saying what a receiver is shows its effect at once
 

@@ -18,11 +18,10 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from migrate.engine.selfcheck import unbound
 from migrate.records.outcomes import Problem
 from migrate.records.result import FileResult, Record
 from migrate.workspace import notebook, notebook_merge, outputs, record, three_way
-from migrate.workspace.assembly import Conversion
+from migrate.workspace.conversion import Conversion
 from migrate.workspace.outputs import Output, mode_of
 from migrate.workspace.three_way import Merged
 
@@ -348,6 +347,8 @@ def _wrong(path: str, merged: Merged, sides: tuple[bytes, bytes]) -> str:
 
 
 def _free(data: bytes) -> set[str]:
+    from migrate.engine.selfcheck import unbound  # with it comes the whole engine
+
     if b"import *" in data:
         return set()
     return unbound(symtable.symtable(data.decode("utf-8"), "merged", "exec"))

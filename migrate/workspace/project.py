@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from migrate.analysis.types.recorded import Recorded
 from migrate.codegen import helper_copy
 from migrate.engine import caught, choices, rewrite
 from migrate.engine.rewrite import Analysed, Options, Rewritten
@@ -21,37 +19,16 @@ from migrate.rules.registry import Registry
 from migrate.syntax.deep import uncollected
 from migrate.syntax.source import Source, read
 from migrate.vendoring.follow import Followed, follow
-from migrate.vendoring.policy import Wish
 from migrate.workspace import parallel
-from migrate.workspace.assembly import Conversion, Parts, assemble
+from migrate.workspace.assembly import Parts, assemble
+from migrate.workspace.conversion import Conversion
 from migrate.workspace.jinja import Template
 from migrate.workspace.notebook import Notebook
 from migrate.workspace.placement import Placement, place
-from migrate.workspace.tree import Failure, Found, Inputs, Kind, Tree, read_all, walk
+from migrate.workspace.request import Request, inputs
+from migrate.workspace.tree import Failure, Inputs, Tree, read_all
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to convert and how. ``helpers``: "inline", "module" or "" (inline for a single file).
-
-    ``jobs`` 0: as many processes as the machine and the number of files make useful.
-    ``recorded``: the types that receivers had when the torch code ran. ``wish``: which installed
-    packages are converted along. ``choices``: what a person decided about flagged places.
-    """
-
-    source: Path
-    output: Path
-    target: Literal["portable", "mint"] = "portable"
-    helpers: str = ""
-    exclude: tuple[str, ...] = ()
-    jobs: int = 0
-    mappings: tuple[Path, ...] = ()
-    train_style: Literal["cells", "model"] = "cells"
-    recorded: Recorded = field(default_factory=Recorded)
-    wish: Wish = field(default_factory=Wish)
-    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +95,7 @@ def convert(request: Request, progress: Progress = lambda done, total: None) -> 
 
 def opened(request: Request) -> Opened:
     """Read and analyse a file or folder. Raises Problem, as ``convert`` does."""
-    tree = _inputs(request)
+    tree = inputs(request)
     found = read_all(tree)
     sources = found.sources
     if not request.source.is_dir() and found.failures:
@@ -195,50 +172,6 @@ def load(own: tuple[Path, ...], target: str = "portable") -> tuple[table.Table, 
         raise Problem(where, wrong.what, wrong.why, wrong.next_step)
     rules, loaded = own_rules.loaded((path for path in own if path.suffix == ".py"), loaded)
     return loaded, rules
-
-
-def _inputs(request: Request) -> Tree:
-    source, output = request.source, request.output
-    if not source.exists():
-        raise Problem(str(source), "not found", "there is no such file or folder", "check the path")
-    if source.is_dir():
-        return _folder(request)
-    kinds: dict[str, Kind] = {".py": "python", ".pyw": "python", ".ipynb": "notebook"}
-    if source.suffix not in kinds:
-        raise Problem(
-            str(source), "not a Python file", "convert takes .py and .ipynb files, and folders",
-            "give such a file or the folder of the project",
-        )  # fmt: skip
-    other_kind = output.suffix in kinds and not output.is_dir()
-    if output.suffix != source.suffix and (output.is_file() or other_kind):
-        raise Problem(
-            str(output), "not a folder", f"OUT is a folder, or a file that ends in {source.suffix}",
-            "choose another output with -o",
-        )  # fmt: skip
-    found = Found(source.name, kinds[source.suffix], source.stat().st_size)
-    return Tree(source.parent, (found,), ())
-
-
-def _folder(request: Request) -> Tree:
-    source, output = request.source.resolve(), request.output.resolve()
-    if output == source or source in output.parents:
-        raise Problem(
-            str(request.output), "lies inside the input", "the output would be converted again",
-            f"choose a folder outside {request.source} with -o",
-        )  # fmt: skip
-    if output.exists() and not output.is_dir():
-        raise Problem(
-            str(request.output), "not a folder", f"{request.source} is one",
-            "choose another output with -o",
-        )  # fmt: skip
-    tree = walk(request.source, request.exclude)
-    if not (*tree.of_kind("python"), *tree.of_kind("notebook")):
-        left_out = f" ({len(tree.skipped)} files and folders were left out)" if tree.skipped else ""
-        raise Problem(
-            str(request.source), "no Python files", f"nothing to convert in it{left_out}",
-            "check the path; --exclude '!PATTERN' takes back in what .gitignore names",
-        )  # fmt: skip
-    return tree
 
 
 def _place(request: Request, tree: Tree, found: Inputs) -> Placement:

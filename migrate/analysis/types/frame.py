@@ -24,8 +24,9 @@ from migrate.analysis.types.kinds import (
     unknown_but_for,
     without_none,
 )
-from migrate.analysis.types.recorded import RECORDED, is_plain
+from migrate.analysis.types.recorded import is_plain
 from migrate.analysis.types.world import World
+from migrate.records.result import RECORDED
 from migrate.syntax.trees import children
 
 Environment = dict[str, Kind]

@@ -11,14 +11,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.analysis.types.kinds import DEVICE, DTYPE, SIZE, TENSOR, Atom, Kind, kind, without_none
+from migrate.records.result import SAID
 
 # first and last line, columns in UTF-8 bytes, as ast counts them
 Place = tuple[int, int, int, int]
 
-RECORDED = "is taken for what it was:"
 SEVERAL = "several"
 PLAIN = "plain"
-SAID = "chosen by a person"
 _OF_TORCH = {"Tensor": TENSOR, "Size": SIZE, "dtype": DTYPE, "device": DEVICE,
              "Optimizer": kind("Optimizer")}  # fmt: skip
 
