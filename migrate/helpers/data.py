@@ -116,7 +116,8 @@ class StackDataset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None):
-    """Reproduces torch.utils.data.random_split; lengths or fractions, other random numbers."""
+    """Reproduces torch.utils.data.random_split; lengths or fractions; other numbers without a
+    generator."""
     if all(0 < length < 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-6:
         sizes = [int(len(dataset) * length) for length in lengths]
         for i in range(len(dataset) - sum(sizes)):
@@ -124,7 +125,8 @@ def random_split(dataset, lengths, generator=None):
         lengths = sizes
     if sum(lengths) != len(dataset):
         raise ValueError("the lengths do not add up to the length of the dataset")
-    order = np.random.permutation(len(dataset)).tolist()
+    permutation = np.random.permutation if generator is None else generator.order
+    order = [int(index) for index in permutation(len(dataset))]
     ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
     return [Subset(dataset, order[e - n : e]) for e, n in zip(ends, lengths)]
 
@@ -160,7 +162,8 @@ def default_convert(data):
 
 
 class DataLoader:
-    """Reproduces torch.utils.data.DataLoader in one process; other random numbers.
+    """Reproduces torch.utils.data.DataLoader in one process; other random numbers
+    without a generator.
 
     Batches come in the same order when not shuffled. Workers, pinned memory and prefetching,
     which change no number, are not there.
@@ -175,12 +178,14 @@ class DataLoader:
         batch_sampler=None,
         collate_fn=None,
         drop_last=False,
+        generator=None,
     ):
+        self.generator = generator
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.collate_fn = collate_fn
         self.iterable = isinstance(dataset, IterableDataset)
         if sampler is None and not self.iterable:
-            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         if batch_sampler is None and batch_size is not None and not self.iterable:
             self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
@@ -201,6 +206,8 @@ class DataLoader:
             yield batch
 
     def __iter__(self):
+        if self.generator is not None:
+            self.generator.long_words(1)  # torch draws a seed for workers, also where there are none
         if self.batch_size is None and self.batch_sampler is None:
             items = (
                 self.dataset

@@ -6,7 +6,7 @@ from migrate.helpers.data import DataLoader
 class LoaderWithTorchSettings(DataLoader):
     """Reproduces torch.utils.data.DataLoader where settings come by ``**``, or as a base class.
 
-    Workers, pinned memory and prefetching change no number; a generator of torch's is refused.
+    Workers, pinned memory and prefetching change no number.
     """
 
     def __init__(
@@ -30,8 +30,6 @@ class LoaderWithTorchSettings(DataLoader):
         pin_memory_device="",
         in_order=True,
     ):
-        if generator is not None:
-            raise NotImplementedError("a DataLoader with a generator of its own")
         super().__init__(
-            dataset, batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last
+            dataset, batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator
         )
