@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
+from migrate.mapping.templates import LIBRARIES
+
 # import root -> (module it is imported from, its usual name)
 _ROOTS = {
     "mindspore": ("", "ms"),
@@ -23,7 +25,7 @@ _ROOTS = {
     "mindspore.experimental.optim": ("mindspore.experimental", "optim"),
 }
 _DIRECT = ("mindspore.Tensor", "mindspore.Parameter")
-_MODULES = sys.stdlib_module_names | {"mindspore", "numpy"}
+_MODULES = sys.stdlib_module_names | LIBRARIES | {"mindspore", "numpy"}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from migrate.codegen.imports import Spelling
 from migrate.codegen.precedence import Slot
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.table import Param, Signature, Table
-from migrate.mapping.templates import NO_VALUE, constant, names_in, parse
+from migrate.mapping.templates import LIBRARIES, NO_VALUE, constant, names_in, parse
 from migrate.records.outcomes import Added, Outcome, Part, Piece, Site, Span
 from migrate.syntax.source import Source
 from migrate.syntax.trees import dotted, is_super
@@ -131,7 +131,7 @@ class Renderer:
     def expression(self, node: ast.expr, slot: Slot = Slot.OPEN) -> Parts:
         """The parts of a template expression for a place."""
         name = dotted(node)
-        if name.partition(".")[0] in ("mindspore", "helpers"):
+        if name.partition(".")[0] in ("mindspore", "helpers", *LIBRARIES):
             text, root = self.spelling.local(name)
             self.needs.add(root)
             return [text]
@@ -249,7 +249,15 @@ class Renderer:
                 spread or len(node.args) <= len(names)
             ):
                 return signature
-        return next(iter(found), None)
+        return next(iter(found), self._mirrored(node))
+
+    def _mirrored(self, node: ast.Call) -> Signature | None:
+        """torch's own signature, for a method whose class elsewhere has the same arguments."""
+        if self.bound is None or not isinstance(node.func, ast.Attribute) or node.keywords:
+            return None
+        mine = [p.name for p in self.bound.signature.params]
+        order = [self._names(value) for value in node.args]
+        return self.bound.signature if order == [[n] for n in mine[: len(order)]] else None
 
     def _arguments(self, node: ast.Call, target: Signature | None) -> list[Argument]:
         found: list[Argument] = []

@@ -11,3 +11,8 @@ def as_number(value):
 def as_numbers(values):
     """The same for the values of a dict: ``text.format(**self.__dict__)``."""
     return {key: as_number(value) for key, value in values.items()}
+
+
+def as_array(value):
+    """What may be a Tensor, for a library that takes arrays of numpy."""
+    return value.asnumpy() if isinstance(value, Tensor) else value

@@ -18,6 +18,7 @@ from typing import Any
 
 from migrate.mapping.row import POLICY_DROP, Case, Row, TableError, for_mint, make_case, make_row
 from migrate.mapping.signatures import Framework, HelperFiles, Param, Signature
+from migrate.mapping.templates import LIBRARIES
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -99,6 +100,18 @@ class Table:
         classes = (owner, *self.bases(owner))
         names = (f"{one}.{attribute}" for one in classes if f"{one}.{attribute}" in self._keys)
         return next(names, f"{owner}.{attribute}")
+
+    @cached_property
+    def of_libraries(self) -> Mapping[str, str]:
+        """Names of other packages' classes that stand for torch's -> torch's name."""
+        targets = ((str(self.raw[key].get("ref", "")), name) for name in self._keys
+                   for key in self._keys[name])  # fmt: skip
+        return {ref: name for ref, name in targets if ref.partition(".")[0] in LIBRARIES}
+
+    def library_class(self, name: str) -> str:
+        """The class of another package that stands for torch's; "": none does."""
+        refs = (row.ref for row in self.rows(name))
+        return next((ref for ref in refs if ref in self.of_libraries), "")
 
     def _make(self, key: str) -> Row:
         name = key.partition(":")[0]

@@ -22,9 +22,10 @@ from migrate.mapping.row import (
 )
 from migrate.mapping.signatures import Param, Signature
 from migrate.mapping.table import Table, is_pattern, read_toml
+from migrate.mapping.templates import LIBRARIES
 from migrate.syntax.trees import all_names, dotted, stored_names
 
-ROOTS = frozenset({"mindspore", "helpers"})
+ROOTS = frozenset({"mindspore", "helpers"}) | LIBRARIES
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,7 @@ def lint_ref(table: Table, row: Row) -> Iterator[Finding]:
             table.mindspore.kind(row.ref)
             or row.ref.partition(".")[2] in table.helpers.paths
             or row.ref in dir(builtins)
+            or row.ref.partition(".")[0] in LIBRARIES
         )
         if not known:
             yield Finding(f"ref {row.ref} does not exist", WHY, "correct the name")

@@ -10,7 +10,9 @@ from functools import lru_cache
 from migrate.syntax.trees import within
 
 NO_VALUE = object()
-_ROOTS = ("mindspore", "helpers")
+# packages without torch whose classes stand for some of torch's: a row may name them
+LIBRARIES = frozenset({"tensorboardX"})
+_ROOTS = ("mindspore", "helpers", *LIBRARIES)
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,12 @@ def decide_import(scene: Scene, alias: ast.alias, name: str) -> Edit | Refusal:
             "import the names that are used",
         )
     root = name.partition(".")[0]
+    if (library := scene.table.library_class(name)) and isinstance(
+        scene.parent(alias), ast.ImportFrom
+    ):
+        module, _, last = library.rpartition(".")
+        renamed = f" as {alias.asname}" if alias.asname else ""
+        return Edit(site, Outcome.CONVERTED, (f"from {module} import {last}{renamed}",), name)
     if root in scene.inference.roots:
         return _binding(scene, alias, name) or Edit(site, Outcome.CONVERTED, None)
     if _only_along(scene, alias):

@@ -39,6 +39,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     site = scene.site(name, node)
     parent = scene.parent(node)
     called = parent if isinstance(parent, ast.Call) and parent.func is node else None
+    if isinstance(node, ast.Name) and scene.table.library_class(name):
+        return Edit(site, Outcome.KEPT, None, name)  # its import names the other package
     gone = decorators.decide(scene, site, called or node, name)
     if gone is not None:
         return gone

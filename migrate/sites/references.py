@@ -251,6 +251,8 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         return f"torch.dtype.{attribute}"
     if atom.kind == "torch":
         return table.member(atom.name, attribute)
+    if atom.kind == "instance" and (owner := table.of_libraries.get(atom.name)):
+        return table.member(owner, attribute)
     return ""
 
 

@@ -325,6 +325,8 @@ def from_text(text: str) -> Kind:
     text = text.strip()
     if text in _SIMPLE:
         return _SIMPLE[text]
+    if text.startswith("torch."):
+        return kind("torch", text)
     if text.endswith("?"):
         return join(from_text(text[:-1]), NONE)
     if text.endswith("[]"):
