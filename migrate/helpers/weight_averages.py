@@ -7,7 +7,9 @@ import copy
 
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
+from mindspore.nn.layer.normalization import _BatchNorm
 
+from migrate.helpers.modes import modes_are_set, switch
 from migrate.helpers.modules import own_tensors
 
 
@@ -69,3 +71,64 @@ class AveragedModel(nn.Cell):
             for (_, kept, _), (_, current, _) in buffers:
                 ops.assign(kept, current)
         ops.assign_add(self.n_averaged, Tensor(1, ms.int64))
+
+
+def update_bn(loader, model, device=None):
+    """Reproduces torch.optim.swa_utils.update_bn: statistics become means over all batches.
+
+    Statistics that begin at zero are, after one call, a known share of those of the batch. Raises
+    NotImplementedError where a layer is not called once in a pass, so that the share is another.
+    """
+    norms = [cell for _, cell in model.cells_and_names() if isinstance(cell, _BatchNorm)]
+    norms = [cell for cell in norms if cell.moving_mean is not None]
+    if len(norms) == 0:
+        return
+    training = model.training
+    switch(model)
+    modes_are_set(model)
+    means = []
+    for count, batch in enumerate(loader):
+        inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
+        if count == 0:
+            check_single_calls(model, inputs, norms)
+        found = batch_statistics(model, inputs, norms)
+        old = means or found
+        means = [mean + (new - mean) / (count + 1) for mean, new in zip(old, found)]
+    tensors = [tensor for cell in norms for tensor in (cell.moving_mean, cell.moving_variance)]
+    for tensor, mean in zip(tensors, means):
+        ops.assign(tensor, mean)
+    switch(model, training)
+    modes_are_set(model)
+
+
+def share_of_batch(cell):
+    """How far the first batch after a reset moves the statistics of a layer."""
+    return 1.0 if getattr(cell, "momentum", 0.0) is None else cell.bn_train.momentum
+
+
+def run_from(value, model, inputs, norms):
+    """Run the model while mean and variance of each of the layers begin at a value."""
+    for cell in norms:
+        ops.assign(cell.moving_mean, ops.full_like(cell.moving_mean, value))
+        ops.assign(cell.moving_variance, ops.full_like(cell.moving_variance, value))
+        if getattr(cell, "num_batches_tracked", None) is not None:
+            ops.assign(cell.num_batches_tracked, ops.zeros_like(cell.num_batches_tracked))
+    model(inputs)
+
+
+def batch_statistics(model, inputs, norms):
+    """Mean and variance that each of the layers sees when the model gets the inputs."""
+    run_from(0.0, model, inputs, norms)
+    pairs = [(cell.moving_mean, cell.moving_variance, share_of_batch(cell)) for cell in norms]
+    return [tensor / share for mean, variance, share in pairs for tensor in (mean, variance)]
+
+
+def check_single_calls(model, inputs, norms):
+    """Raise where a layer's statistics move more than once, or never, in a pass of the model."""
+    far = 2.0**20
+    run_from(far, model, inputs, norms)
+    for cell in norms:
+        share = share_of_batch(cell)
+        moved = 1 - cell.moving_variance.mean().item() / far
+        if abs(moved - share) > share * min(share, 1.001 - share) / 2:
+            raise NotImplementedError("torch2ms OPT403: a BatchNorm is not called once in a pass")
