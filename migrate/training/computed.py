@@ -17,6 +17,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import without_none
 from migrate.rules.called_from import passed, sites_of
 from migrate.syntax.trees import FUNCTIONS, children, dotted, last_name, targets_of
+from migrate.training.detached import is_cut, is_own
 from migrate.training.effects import filling, uses
 from migrate.training.groups import Group, models_of
 from migrate.training.marks import View
@@ -52,8 +53,8 @@ def outside(
     while (last := around[-1]) is not None:
         around.append(last.parent)
     search = Search(view.inference, inside, run_by_calls(view))
-    for use in (u for n in nodes for u in uses(n, own)):
-        if use.name in free and not use.stored:
+    for use, top in ((u, n) for n in nodes for u in uses(n, own)):
+        if use.name in free and not use.stored and not is_cut(view, use, top):
             read = _whole(view, use.node)
             for scope, module in search.origins(view.file, read) if read is not None else ():
                 if not (updated and scope in around and module not in updated):
@@ -305,8 +306,7 @@ def _place(file: File, node: ast.expr) -> object:
 
 def _cuts(view: View, node: ast.Attribute) -> bool:
     """Return whether an attribute gives no gradient; an object of the program gives what it has."""
-    program = view.inference.program
-    return node.attr in _CUT and not any(a.name in program.classes for a in view.kind(node.value))
+    return node.attr in _CUT and not is_own(view, node.value)
 
 
 def _is_part(node: ast.expr) -> bool:

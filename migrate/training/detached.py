@@ -104,13 +104,18 @@ def _differentiated(view: View, nodes: Iterable[ast.AST], own: str) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.stmt) and quiet(view, node):
             continue
-        found |= {u.name for u in uses(node, own) if not u.stored and not _is_cut(view, u, node)}
+        found |= {u.name for u in uses(node, own) if not u.stored and not is_cut(view, u, node)}
         inner = (n for n in ast.walk(node) if isinstance(n, ast.AugAssign))
         found |= {u.name for n in inner for u in uses(n.target, own)}
     return found
 
 
-def _is_cut(view: View, use: Use, top: ast.AST) -> bool:
+def is_own(view: View, node: ast.expr) -> bool:
+    """Return whether an object of the program is asked, whose attributes are what it defines."""
+    return any(a.name in view.inference.program.classes for a in view.kind(node))
+
+
+def is_cut(view: View, use: Use, top: ast.AST) -> bool:
     """Return whether only numbers of what is read come to the value of its statement."""
     node: ast.AST = use.node
     while node is not top:
@@ -118,7 +123,7 @@ def _is_cut(view: View, use: Use, top: ast.AST) -> bool:
         if around is None or isinstance(around, ast.stmt):
             return False
         if isinstance(around, ast.Attribute) and around.attr in _CUTTING:
-            return True
+            return not is_own(view, around.value)
         if isinstance(around, ast.Compare) or (
             isinstance(around, ast.Subscript) and around.slice is node
         ):

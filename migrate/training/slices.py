@@ -20,7 +20,7 @@ from migrate.sites.references import draws
 from migrate.syntax.trees import all_parameters, dotted
 from migrate.training import freezing
 from migrate.training.between import Between, at_weights
-from migrate.training.detached import constant_items, is_constant, on_host
+from migrate.training.detached import constant_items, is_constant, is_cut, on_host
 from migrate.training.effects import Use, binds, blocks, changed, filled, leaves, reads, uses
 from migrate.training.groups import Group, Unclear, models_of
 from migrate.training.marks import Act, Mark, View, block_of
@@ -45,11 +45,10 @@ def before_update(
     updated = {m for o in group.optimizers for m in models_of(view, o)}
     inside = {id(n) for item in nodes for n in ast.walk(item)}
     earlier = {id(n) for item in items for n in ast.walk(item)} - inside
-    for use in (u for n in nodes for u in uses(n, own)):
+    for use, top in ((u, n) for n in nodes for u in uses(n, own)):
         if use.name not in origins or not _is_from(view, use, earlier):
             continue
-        parent = view.file.parents.get(id(use.node))
-        if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
+        if is_cut(view, use, top):
             continue
         if origins.get(use.name, set()) & updated or (origins.get(use.name) and not updated):
             return f"{use.name} was computed before another update, by weights updated here"
@@ -132,9 +131,8 @@ def constants(view: View, group: Group, item: ast.stmt, later: Iterable[ast.AST]
     if not updated or models(view, [item], own) & updated:
         return False
     names = binds([item], own)
-    found = [u for n in later for u in uses(n, own) if u.name in names and not u.stored]
-    around = [view.file.parents.get(id(u.node)) for u in found]
-    return all(isinstance(p, ast.Attribute) and p.attr in ("detach", "data") for p in around)
+    found = ((u, n) for n in later for u in uses(n, own) if u.name in names and not u.stored)
+    return all(is_cut(view, use, top) for use, top in found)
 
 
 def looks_through(view: View, item: ast.stmt, own: str, bound: set[str]) -> bool:
