@@ -252,12 +252,18 @@ class Renderer:
         return next(iter(found), self._mirrored(node))
 
     def _mirrored(self, node: ast.Call) -> Signature | None:
-        """torch's own signature, for a method whose class elsewhere has the same arguments."""
+        """torch's own signature, for a method of a class of another package that stands for it."""
         if self.bound is None or not isinstance(node.func, ast.Attribute) or node.keywords:
             return None
-        mine = [p.name for p in self.bound.signature.params]
+        known = self.table.of_libraries
+        mine = [known[name]] if (name := dotted(node.func)) in known else []
+        mine += [f"{owner}.{node.func.attr}" for owner in known.values()]
+        rows = (row for name in mine for row in self.table.rows(name))
+        if not any(self.bound.signature in row.signatures for row in rows):
+            return None
+        names = [p.name for p in self.bound.signature.params]
         order = [self._names(value) for value in node.args]
-        return self.bound.signature if order == [[n] for n in mine[: len(order)]] else None
+        return self.bound.signature if order == [[n] for n in names[: len(order)]] else None
 
     def _arguments(self, node: ast.Call, target: Signature | None) -> list[Argument]:
         found: list[Argument] = []

@@ -115,9 +115,8 @@ class StackDataset(Dataset):
         return self._length
 
 
-def random_split(dataset, lengths, generator=None):
-    """Reproduces torch.utils.data.random_split; lengths or fractions; other numbers without a
-    generator."""
+def lengths_of_split(dataset, lengths):
+    """How many items each part of a data set gets; fractions leave a rest, one item for each."""
     if all(0 < length < 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-6:
         sizes = [int(len(dataset) * length) for length in lengths]
         for i in range(len(dataset) - sum(sizes)):
@@ -125,8 +124,13 @@ def random_split(dataset, lengths, generator=None):
         lengths = sizes
     if sum(lengths) != len(dataset):
         raise ValueError("the lengths do not add up to the length of the dataset")
-    permutation = np.random.permutation if generator is None else generator.order
-    order = [int(index) for index in permutation(len(dataset))]
+    return lengths
+
+
+def random_split(dataset, lengths):
+    """Reproduces torch.utils.data.random_split; lengths or fractions, other random numbers."""
+    lengths = lengths_of_split(dataset, lengths)
+    order = np.random.permutation(len(dataset)).tolist()
     ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
     return [Subset(dataset, order[e - n : e]) for e, n in zip(ends, lengths)]
 
@@ -162,8 +166,7 @@ def default_convert(data):
 
 
 class DataLoader:
-    """Reproduces torch.utils.data.DataLoader in one process; other random numbers
-    without a generator.
+    """Reproduces torch.utils.data.DataLoader in one process; other random numbers.
 
     Batches come in the same order when not shuffled. Workers, pinned memory and prefetching,
     which change no number, are not there.
@@ -178,14 +181,12 @@ class DataLoader:
         batch_sampler=None,
         collate_fn=None,
         drop_last=False,
-        generator=None,
     ):
-        self.generator = generator
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.collate_fn = collate_fn
         self.iterable = isinstance(dataset, IterableDataset)
         if sampler is None and not self.iterable:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
         self.sampler, self.batch_sampler = sampler, batch_sampler
         if batch_sampler is None and batch_size is not None and not self.iterable:
             self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
@@ -206,8 +207,6 @@ class DataLoader:
             yield batch
 
     def __iter__(self):
-        if self.generator is not None:
-            self.generator.long_words(1)  # torch draws a seed for workers, also where there are none
         if self.batch_size is None and self.batch_sampler is None:
             items = (
                 self.dataset

@@ -8,8 +8,19 @@ import os
 
 import mindspore as ms
 import numpy as np
+from mindspore import ops
 
+from migrate.helpers.creation import size_of
+from migrate.helpers.data import DataLoader, Subset, lengths_of_split, random_split
 from migrate.helpers.keeping import is_pynative
+from migrate.helpers.random import bernoulli, normal_around, rand, randint, randn, randperm
+from migrate.helpers.samplers import (
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    shuffled,
+)
+from migrate.helpers.tensor import assign, draw_normal_, draw_uniform_, random_
 
 
 def normal_blocks(uniform, dtype):
@@ -97,11 +108,7 @@ class Generator:
 
     def order(self, size):
         """The numbers 0 to ``size - 1`` as torch.randperm shuffles them."""
-        drawn, order = self.words(max(0, size - 1)).tolist(), list(range(size))
-        for place, word in enumerate(drawn):
-            other = place + word % (size - place)
-            order[place], order[other] = order[other], order[place]
-        return order
+        return shuffled(self.words(max(0, size - 1)).tolist(), size)
 
     def exponential(self, count, dtype=np.float32):
         """Numbers of the exponential distribution of rate 1."""
@@ -115,3 +122,176 @@ class Generator:
             return np.stack([np.searchsorted(e / e[-1], p) for e, p in zip(ends, places)])
         keys = chances / self.exponential(chances.size, chances.dtype).reshape(chances.shape)
         return np.argsort(-keys, 1, kind="stable")[:, :count]
+
+
+def rand_by(*size, generator=None, dtype=None):
+    """torch.rand with a generator, or with none."""
+    if generator is None:
+        return rand(*size, dtype=dtype)
+    return drawn_tensor(generator.uniform, size_of(size), dtype)
+
+
+def randn_by(*size, generator=None, dtype=None):
+    """torch.randn with a generator, or with none."""
+    if generator is None:
+        return randn(*size, dtype=dtype)
+    return drawn_tensor(generator.normal, size_of(size), dtype)
+
+
+def randint_by(low, high, size, *, generator=None, dtype=None):
+    """torch.randint with a generator, or with none."""
+    if generator is None:
+        return randint(low, high, size, dtype=dtype)
+    return drawn_tensor(
+        lambda count, _: generator.whole(low, high, count), tuple(size), dtype or ms.int64
+    )
+
+
+def randperm_by(n, *, generator=None, dtype=None):
+    """torch.randperm with a generator, or with none."""
+    if generator is None:
+        return randperm(n, dtype=dtype)
+    return drawn_tensor(lambda count, _: generator.order(count), (n,), dtype or ms.int64)
+
+
+def normal_by(mean, std, size, *, generator=None, dtype=None):
+    """torch.normal of numbers with a generator, or with none."""
+    if generator is None:
+        return ops.normal(tuple(size), mean, std)
+    return drawn_tensor(generator.normal, tuple(size), dtype) * std + mean
+
+
+def normal_around_by(mean, std=1.0, *, generator=None):
+    """torch.normal of Tensors with a generator, or with none."""
+    if generator is None:
+        return normal_around(mean, std)
+    centre = mean + ops.zeros_like(std) if isinstance(std, ms.Tensor) else mean
+    return centre + std * drawn_tensor(generator.normal, centre.shape, centre.dtype)
+
+
+def bernoulli_by(input, *, generator=None):
+    """torch.bernoulli with a generator, or with none."""
+    if generator is None:
+        return bernoulli(input)
+    numbers = drawn_tensor(generator.uniform, input.shape, input.dtype)
+    return (numbers < input).astype(input.dtype)
+
+
+def multinomial_by(input, num_samples, replacement=False, *, generator=None):
+    """torch.multinomial with a generator, or with none."""
+    if generator is None:
+        return ops.multinomial(input, num_samples, replacement).astype(ms.int64)
+    chances = input.asnumpy().reshape(-1, input.shape[-1])
+    return drawn_tensor(
+        lambda _, __: generator.choices(chances, num_samples, replacement),
+        (*input.shape[:-1], num_samples),
+        ms.int64,
+    )
+
+
+def normal_by_(tensor, mean=0.0, std=1.0, generator=None):
+    """torch.Tensor.normal_ with a generator, or with none."""
+    if generator is None:
+        return draw_normal_(tensor, mean, std)
+    return assign(tensor, drawn_tensor(generator.normal, tensor.shape, tensor.dtype) * std + mean)
+
+
+def uniform_by_(tensor, start=0.0, end=1.0, generator=None):
+    """torch.Tensor.uniform_ with a generator, or with none."""
+    if generator is None:
+        return draw_uniform_(tensor, start, end)
+    numbers = drawn_tensor(generator.uniform, tensor.shape, tensor.dtype)
+    return assign(tensor, numbers * (end - start) + start)
+
+
+def random_by_(tensor, low, high, generator=None):
+    """torch.Tensor.random_ with a generator, or with none."""
+    if generator is None:
+        return random_(tensor, low, high)
+    return assign(tensor, randint_by(low, high, tensor.shape, generator=generator))
+
+
+def random_split_by(dataset, lengths, generator=None):
+    """torch.utils.data.random_split with a generator, or with none."""
+    if generator is None:
+        return random_split(dataset, lengths)
+    order = generator.order(len(dataset))
+    lengths = lengths_of_split(dataset, lengths)
+    ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
+    return [Subset(dataset, order[e - n : e]) for e, n in zip(ends, lengths)]
+
+
+class RandomSamplerBy(RandomSampler):
+    """Reproduces torch.utils.data.RandomSampler, with the orders of a generator if one is given."""
+
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        super().__init__(data_source, replacement, num_samples)
+        self.generator = generator
+
+    def __iter__(self):
+        return super().__iter__() if self.generator is None else self._generated()
+
+    def _generated(self):
+        """32 numbers at once; a permutation that nothing is left for is drawn as well."""
+        size = len(self.data_source)
+        if self.replacement:
+            for start in range(0, self.num_samples, 32):
+                count = min(32, self.num_samples - start)
+                yield from self.generator.whole(0, size, count).tolist()
+            return
+        for start in range(0, self.num_samples + 1, size):
+            yield from self.generator.order(size)[: self.num_samples - start]
+
+
+class SubsetRandomSamplerBy(SubsetRandomSampler):
+    """Reproduces torch.utils.data.SubsetRandomSampler, in a generator's order if one is given."""
+
+    def __init__(self, indices, generator=None):
+        super().__init__(indices)
+        self.generator = generator
+
+    def __iter__(self):
+        if self.generator is None:
+            return super().__iter__()
+        return iter([self.data_source[i] for i in self.generator.order(len(self.data_source))])
+
+
+class WeightedRandomSamplerBy(WeightedRandomSampler):
+    """Reproduces torch.utils.data.WeightedRandomSampler, with a generator's numbers if given."""
+
+    def __init__(self, weights, num_samples, replacement=True, generator=None):
+        super().__init__(weights, num_samples, replacement)
+        self.generator = generator
+
+    def __iter__(self):
+        if self.generator is None:
+            return super().__iter__()
+        chances = self.chances.reshape(1, -1)
+        return iter(self.generator.choices(chances, self.num_samples, self.replacement)[0].tolist())
+
+
+class DataLoaderBy(DataLoader):
+    """Reproduces torch.utils.data.DataLoader with the orders of a generator if one is given."""
+
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        collate_fn=None,
+        drop_last=False,
+        generator=None,
+    ):
+        if shuffle and sampler is None and batch_sampler is None:
+            sampler = RandomSamplerBy(dataset, generator=generator)
+        super().__init__(
+            dataset, batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last
+        )
+        self.generator = generator
+
+    def __iter__(self):
+        if self.generator is not None:
+            self.generator.long_words(1)  # torch draws a seed for workers, also where there are none
+        return super().__iter__()

@@ -1,9 +1,9 @@
 """In: a dataset and all of torch's settings. Out: a loader that gives the same batches."""
 
-from migrate.helpers.data import DataLoader
+from migrate.helpers.generators import DataLoaderBy
 
 
-class LoaderWithTorchSettings(DataLoader):
+class LoaderWithTorchSettings(DataLoaderBy):
     """Reproduces torch.utils.data.DataLoader where settings come by ``**``, or as a base class.
 
     Workers, pinned memory and prefetching change no number.

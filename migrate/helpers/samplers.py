@@ -3,8 +3,6 @@
 import numpy as np
 from mindspore import communication
 
-from migrate.helpers.generators import Generator
-
 
 class Sampler:
     """Reproduces torch.utils.data.Sampler: an iterable of indices."""
@@ -27,18 +25,15 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Reproduces torch.utils.data.RandomSampler; without a generator with other random numbers."""
+    """Reproduces torch.utils.data.RandomSampler with other random numbers."""
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(self, data_source, replacement=False, num_samples=None):
         super().__init__(data_source)
-        self.replacement, self.generator = replacement, generator
+        self.replacement = replacement
         self.num_samples = len(data_source) if num_samples is None else num_samples
 
     def __iter__(self):
         size = len(self.data_source)
-        if self.generator is not None:
-            yield from self._generated(size)
-            return
         at_once = 4096 if self.replacement else size  # num_samples may mean: for ever
         for start in range(0, self.num_samples, at_once):
             count = min(at_once, self.num_samples - start)
@@ -47,56 +42,54 @@ class RandomSampler(Sampler):
             else:
                 yield from np.random.permutation(size)[:count].tolist()
 
-    def _generated(self, size):
-        """The order of torch: 32 numbers at once; a permutation that nothing is left for as well."""
-        if self.replacement:
-            for start in range(0, self.num_samples, 32):
-                count = min(32, self.num_samples - start)
-                yield from self.generator.whole(0, size, count).tolist()
-            return
-        for start in range(0, self.num_samples + 1, size):
-            yield from self.generator.order(size)[: self.num_samples - start]
-
     def __len__(self):
         return self.num_samples
 
 
 class SubsetRandomSampler(Sampler):
-    """Reproduces torch.utils.data.SubsetRandomSampler; without a generator other numbers."""
+    """Reproduces torch.utils.data.SubsetRandomSampler with other random numbers."""
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices):
         super().__init__(indices)
-        self.generator = generator
 
     def __iter__(self):
-        size = len(self.data_source)
-        order = np.random.permutation if self.generator is None else self.generator.order
-        return iter([self.data_source[i] for i in order(size)])
+        return iter([self.data_source[i] for i in np.random.permutation(len(self.data_source))])
 
     def __len__(self):
         return len(self.data_source)
 
 
 class WeightedRandomSampler(Sampler):
-    """Reproduces torch.utils.data.WeightedRandomSampler; without a generator other numbers."""
+    """Reproduces torch.utils.data.WeightedRandomSampler with other random numbers."""
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(self, weights, num_samples, replacement=True):
         super().__init__()
         weights = np.asarray([float(weight) for weight in weights])
         self.chances, self.num_samples = weights / weights.sum(), num_samples
-        self.replacement, self.generator = replacement, generator
+        self.replacement = replacement
 
     def __iter__(self):
         size = len(self.chances)
-        if self.generator is not None:
-            chances = self.chances.reshape(1, size)
-            drawn = self.generator.choices(chances, self.num_samples, self.replacement)
-            return iter(drawn[0].tolist())
         chosen = np.random.choice(size, self.num_samples, self.replacement, self.chances)
         return iter(chosen.tolist())
 
     def __len__(self):
         return self.num_samples
+
+
+def shuffled(words, size):
+    """0 to ``size - 1`` in the order in which torch.randperm puts them by random words."""
+    order = list(range(size))
+    for place in range(size - 1):
+        other = place + words[place] % (size - place)
+        order[place], order[other] = order[other], order[place]
+    return order
+
+
+def seeded_permutation(size, seed):
+    """torch.randperm(size) of a CPU generator with this seed, number by number."""
+    words = np.frombuffer(np.random.RandomState(seed % 2**32).bytes(4 * size), "<u4").tolist()
+    return shuffled(words, size)
 
 
 class DistributedSampler(Sampler):
@@ -130,7 +123,7 @@ class DistributedSampler(Sampler):
     def __iter__(self):
         order = list(range(len(self.dataset)))
         if self.shuffle:
-            order = Generator().manual_seed(self.seed + self.epoch).order(len(order))
+            order = seeded_permutation(len(order), self.seed + self.epoch)
         rounds = -(-self.total_size // max(1, len(order)))
         return iter((order * rounds)[: self.total_size][self.rank :: self.num_replicas])
 

@@ -5,9 +5,6 @@ import math
 import mindspore as ms
 from mindspore import nn, ops
 
-from migrate.helpers.generators import drawn_tensor
-from migrate.helpers.random import randint
-
 
 def to(target, device=None, dtype=None):
     """torch's ``x.to(...)`` where only running tells what the first argument is.
@@ -85,24 +82,14 @@ def fill_(tensor, value):
     return assign(tensor, ops.full_like(tensor, value))
 
 
-def draw_normal_(tensor, mean=0.0, std=1.0, generator=None):
+def draw_normal_(tensor, mean=0.0, std=1.0):
     """torch.Tensor.normal_: draws from N(mean, std^2)."""
-    numbers = (
-        ops.randn(tensor.shape, dtype=ms.float32)
-        if generator is None
-        else drawn_tensor(generator.normal, tensor.shape, tensor.dtype)
-    )
-    return assign(tensor, numbers * std + mean)
+    return assign(tensor, ops.randn(tensor.shape, dtype=ms.float32) * std + mean)
 
 
-def draw_uniform_(tensor, start=0.0, end=1.0, generator=None):
+def draw_uniform_(tensor, start=0.0, end=1.0):
     """torch.Tensor.uniform_: draws evenly from ``start`` to below ``end``."""
-    numbers = (
-        ops.rand(tensor.shape, dtype=ms.float32)
-        if generator is None
-        else drawn_tensor(generator.uniform, tensor.shape, tensor.dtype)
-    )
-    return assign(tensor, numbers * (end - start) + start)
+    return assign(tensor, ops.rand(tensor.shape, dtype=ms.float32) * (end - start) + start)
 
 
 def bernoulli_(tensor, p=0.5):
@@ -117,9 +104,9 @@ def exponential_(tensor, lambd=1.0):
     return assign(tensor, -ops.log(chance.clamp(min=1e-38)) / lambd)
 
 
-def random_(tensor, low, high, generator=None):
+def random_(tensor, low, high):
     """torch.Tensor.random_: whole numbers from ``low`` to below ``high``."""
-    return assign(tensor, randint(low, high, tensor.shape, generator=generator))
+    return assign(tensor, ops.randint(low, high, tensor.shape))
 
 
 def geometric_(tensor, p):

@@ -75,7 +75,7 @@ class Sampler:
 class RandomSampler(Sampler):
     """Reproduces torch.utils.data.RandomSampler with other random numbers."""
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(self, data_source, replacement=False, num_samples=None):
         super().__init__(data_source)
         self.replacement = replacement
         self.num_samples = len(data_source) if num_samples is None else num_samples
