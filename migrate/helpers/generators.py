@@ -293,5 +293,5 @@ class DataLoaderBy(DataLoader):
 
     def __iter__(self):
         if self.generator is not None:
-            self.generator.long_words(1)  # torch draws a seed for workers, also where there are none
+            self.generator.long_words(1)  # torch draws a seed for workers, of whom none is here
         return super().__iter__()

@@ -60,8 +60,8 @@ from migrate.syntax.trees import all_parameters
 _COLLECTING = frozenset(("append", "extend", "insert", "add", "update", "appendleft"))
 _GIVING = frozenset(("values", "copy", "keys"))
 _TAKING = frozenset(("pop", "popleft", "get", "setdefault", "popitem"))
-_SAME_ELEMENTS = frozenset(("collections.OrderedDict",
-                            *"list tuple reversed sorted iter set frozenset filter dict".split()))
+_SAME_ELEMENTS = frozenset("list tuple reversed sorted iter set frozenset filter dict".split())
+_ORDERED = "collections.OrderedDict"
 _FIELDS = {"torch2ms.gradient_of": "grad", "torch2ms.group_weights": "['params']",
            "torch2ms.own_groups": "param_groups"}  # fmt: skip
 _FORWARD = "torch.nn.Module.forward"
@@ -293,7 +293,7 @@ class Calls(Writes):
                 new = any(not layer_shares(a) for a in inner if "inplace" not in a.keys)
                 return self.made(node) if new else made_as(handed, VIEW)
             return self._layers(atom, node, args, named) | self.made(node)
-        if atom.kind == "builtin" or atom.name in _SAME_ELEMENTS:
+        if atom.kind == "builtin" or atom.name == _ORDERED:
             return self._builtin(atom.name, node, [*args, *named.values()])
         if atom.name in _FIELDS:
             return self.state.get(args[0], _FIELDS[atom.name])
@@ -449,9 +449,10 @@ class Calls(Writes):
         if name in ("zip", "enumerate"):
             each = [self.contents(a) for a in args]
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
-        if name in _SAME_ELEMENTS:
+        if name in _SAME_ELEMENTS or name == _ORDERED:
             made, found = self.made(node), self.contents(given)
-            values = self.state.get(found, "#1") if name[-4:] in ("dict", "Dict") else NO_REFS
+            pairs = name in ("dict", _ORDERED)
+            values = self.state.get(found, "#1") if pairs else NO_REFS
             self.state.put(made, ELEMENTS, values or found)
             return made
         if name in ("next", "max", "min"):

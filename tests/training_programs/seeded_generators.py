@@ -2,8 +2,14 @@
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
-from torch.utils.data import SubsetRandomSampler, random_split
+from torch.utils.data import (
+    DataLoader,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
 
 
 def build():
@@ -24,7 +30,7 @@ def run(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     noise = torch.Generator().manual_seed(3)
     losses = []
-    for epoch in range(2):
+    for _epoch in range(2):
         for inputs, targets in DataLoader(train, batch_size=8, shuffle=True, generator=g):
             latent = torch.randn(inputs.size(0), 6, generator=noise)
             moved = noisy(inputs, 0.1, g) + 0.1 * latent
@@ -34,14 +40,21 @@ def run(model):
             optimizer.step()
             losses.append(loss.item())
     seen = list(WeightedRandomSampler([0.1, 0.5, 2.0], 5, generator=g))
-    seen += list(SubsetRandomSampler([3, 5, 8], generator=g)) + list(RandomSampler(rest, generator=g))
+    seen += list(SubsetRandomSampler([3, 5, 8], generator=g))
+    seen += list(RandomSampler(rest, generator=g))
     seen += list(RandomSampler(range(5), True, 40, g)) + torch.randperm(7, generator=g).tolist()
     seen += torch.empty(4).random_(2, 9, generator=g).tolist()
-    drawn = torch.cat((
-        torch.empty(5).uniform_(-1, 1, generator=g),
-        torch.empty(40).normal_(1.0, 2.0, generator=g),
-        torch.normal(0.0, 1.0, (3,), generator=g),
-        torch.bernoulli(torch.full((6,), 0.3), generator=g),
-    ))
-    return {"losses": losses, "seen": [float(n) for n in seen], "drawn": drawn.tolist(),
-            "seed": [g.initial_seed()]}
+    drawn = torch.cat(
+        (
+            torch.empty(5).uniform_(-1, 1, generator=g),
+            torch.empty(40).normal_(1.0, 2.0, generator=g),
+            torch.normal(0.0, 1.0, (3,), generator=g),
+            torch.bernoulli(torch.full((6,), 0.3), generator=g),
+        )
+    )
+    return {
+        "losses": losses,
+        "seen": [float(n) for n in seen],
+        "drawn": drawn.tolist(),
+        "seed": [g.initial_seed()],
+    }

@@ -29,7 +29,7 @@ def run(actor):
     a_optimizer = optim.Adam([log_alpha], lr=1e-2, eps=1e-4)
     actor_optimizer = optim.Adam(actor.parameters(), lr=1e-2, eps=1e-4)
     out = []
-    for step in range(8):
+    for _step in range(8):
         obs = torch.from_numpy(rng.randn(6, 4).astype(np.float32))
         q = torch.from_numpy(rng.randn(6, 3).astype(np.float32))
         log_pi, action_probs = actor.get_action(obs)
