@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -170,7 +171,7 @@ class Concrete:
 
     Statements that nothing in ``changed`` touches are folded: a name stands for them in the tree.
     LibCST reads and writes 10,000 lines a second, and most statements of a file stay as they are.
-    ``tail`` is white space at the end that LibCST would lose.
+    ``tail`` is what LibCST would lose at the end: white space, comments that are indented.
     """
 
     def __init__(self, source: Source, changed: Sequence[Span]) -> None:
@@ -190,10 +191,14 @@ class Concrete:
         text = b"".join((*texts, source.data[position:])).decode("utf-8")
         self.module, self.tail = cst.parse_module(text), ""
         state = generated(self.module)
-        if state.text != text:  # LibCST loses empty lines at the end that hold spaces
-            kept = text[: text.find("\n", len(text.rstrip())) + 1]
-            self.module, self.tail = cst.parse_module(kept), text[len(kept) :]
-            state, text = generated(self.module), kept
+        lines = re.findall(r"[^\n]*\n|[^\n]+$", text)
+        # LibCST loses empty lines at the end that hold spaces, and comments there that are indented
+        while state.text != text and lines and lines[-1].strip()[:1] in ("", "#"):
+            self.tail = lines.pop() + self.tail
+            text = "".join(lines)
+            if not lines or lines[-1].strip()[:1] not in ("", "#"):
+                self.module = cst.parse_module(text)
+                state = generated(self.module)
         if state.text != text:
             raise ValueError(f"{source.path}: LibCST writes another text than it has read")
         self.parents = state.parents

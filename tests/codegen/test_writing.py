@@ -310,8 +310,11 @@ def test_an_operand_goes_behind_the_others_of_its_chain() -> None:
     assert made.data.decode() == "y = (a and c\n     and (d or e) and g())\n"
 
 
-@pytest.mark.parametrize("end", ["\n\n\n  \n", "\n\n   ", "\r\n\r\n  \r\n"])
-def test_white_space_at_the_end_stays(end: str) -> None:
+@pytest.mark.parametrize(
+    "end",
+    ["\n\n\n  \n", "\n\n   ", "\r\n\r\n  \r\n", "\n\nif y:\n    z = y\n\n        # here\n        # too\n"],
+)
+def test_white_space_and_comments_at_the_end_stay(end: str) -> None:
     source = read("m.py", f"y = f(1){end}".encode())
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
     assert emit(source, [edit(source, call, "g(2)")]).data.decode() == f"y = g(2){end}"
