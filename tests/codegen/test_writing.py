@@ -312,7 +312,12 @@ def test_an_operand_goes_behind_the_others_of_its_chain() -> None:
 
 @pytest.mark.parametrize(
     "end",
-    ["\n\n\n  \n", "\n\n   ", "\r\n\r\n  \r\n", "\n\nif y:\n    z = y\n\n        # here\n        # too\n"],
+    [
+        "\n\n\n  \n",
+        "\n\n   ",
+        "\r\n\r\n  \r\n",
+        "\n\nif y:\n    y\n\n        # here\n        # too\n",
+    ],
 )
 def test_white_space_and_comments_at_the_end_stay(end: str) -> None:
     source = read("m.py", f"y = f(1){end}".encode())
