@@ -169,8 +169,11 @@ class Between:
             return _keeps_to_itself(view, held)
         if not isinstance(held, ast.Name) or held.id in self._names:
             return not isinstance(held, ast.Name) and is_fresh(view, held)
-        facts = self.view.inference.facts(view.file.path)
-        values = facts.values(held)
+        facts, parents = self.view.inference.facts(view.file.path), view.file.parents
+        places = [b.place for b in facts.reach(held).bindings]
+        # ``x += y`` binds what x has, or a new value where that is a number
+        added = [isinstance(parents.get(id(p)), ast.AugAssign) for p in places]
+        values = [v for i, v in enumerate(facts.values(held)) if not any(added[i : i + 1])]
         if not values or not all(v is not None and _is_new(view, v) for v in values):
             return False
         function = view.file.function_at(held)

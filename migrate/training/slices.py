@@ -500,17 +500,20 @@ def _written_later(cut: Cut, own: str) -> str:
 
 def writes_results(item: ast.stmt, names: set[str]) -> bool:
     """Return whether a statement writes in place through ``.data`` of what the loss is made of."""
+    written: list[ast.expr] = []
+    for node in ast.walk(item):
+        stored = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.AugAssign):
+            written.append(node.target)
+        elif stored or (isinstance(node, ast.Attribute) and node.attr.endswith("_")):
+            written.append(node.value)  # type: ignore[attr-defined]
     return any(
         isinstance(n, ast.Attribute)
         and n.attr == "data"
         and isinstance(n.ctx, ast.Load)
         and dotted(n.value).partition(".")[0] in names
-        for n in ast.walk(item)
-    ) and any(
-        isinstance(n, ast.AugAssign)
-        or (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
-        or (isinstance(n, ast.Attribute) and n.attr.endswith("_"))
-        for n in ast.walk(item)
+        for place in written
+        for n in ast.walk(place)
     )
 
 
