@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -11,6 +14,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from markupsafe import escape
 
 from migrate import report
 from migrate.records.outcomes import Outcome, Verdict
@@ -575,6 +579,54 @@ def test_unknown_format_names_the_known_ones(trees: tuple[Path, Path]) -> None:
         report.render(make_record(), None, *trees, "pdf")
 
 
+def packed(page: str) -> list[str]:
+    """The diffs that a page holds packed."""
+    found = re.findall(
+        r'<script type="application/octet-stream" class="packed">(.*?)</script>', page
+    )
+    return [zlib.decompress(base64.b64decode(text)).decode() for text in found]
+
+
+def test_flagged_files_have_room_first_and_no_diff_is_left_out(trees: tuple[Path, Path]) -> None:
+    source, output = trees
+    record = make_record()
+    (flagged,) = (file for file in record.files if file.ledger.flagged and file.output)
+    plain = flagged.model_copy(update={"ledger": Ledger(), "entries": (), "cells": ()})
+    files = []
+    for n in range(40):
+        name = f"pkg/big{n}.py"
+        text = "".join(f"self.layer{i} = nn.Conv2d({i}, 3, 3)  # {n}\n" for i in range(300))
+        (source / name).write_text(text, encoding="utf-8")
+        (output / name).write_text(text.replace(", 3)", ", 4)"), encoding="utf-8")
+        files.append(plain.model_copy(update={"source": name, "output": name, "output_sha256": "",
+                                              "source_sha256": ""}))  # fmt: skip
+    page = report.render(
+        record.model_copy(update={"files": (*files, flagged)}), None, source, output
+    )
+    assert len(page.encode()) < 3_000_000
+    assert "left out" not in page
+    assert f'id="f41L{flagged.entries[0].line}"' in page  # the last one, as it is
+    kept = packed(page)
+    assert len(kept) > 20
+    assert all(f"# {n}</i>" in page or any(f"# {n}</i>" in one for one in kept) for n in range(40))
+    assert all('id="f' in one and "<script" not in one for one in kept)
+
+
+def test_every_flag_has_its_code_beside_it(trees: tuple[Path, Path]) -> None:
+    source, output = trees
+    record = make_record()
+    (file,) = (file for file in record.files if file.ledger.flagged and file.output)
+    (entry,) = (entry for entry in file.entries if entry.code)
+    before = (source / file.source).read_text().split("\n")[entry.line - 1].strip()
+    page = report.render(record, None, source, output)
+    assert f'<pre class="was">{escape(before)}</pre>' in page
+    many = tuple(entry.model_copy(update={"column": n + 1}) for n in range(450))
+    whole = record.model_copy(update={"files": (file.model_copy(update={"entries": many}),)})
+    page = report.render(whole, None, source, output)
+    assert page.count('<pre class="was">') == 450
+    assert 'data-work="rewrite"' in page and "<option>API104</option>" in page
+
+
 def test_a_large_result_stays_below_two_megabytes(trees: tuple[Path, Path]) -> None:
     source, output = trees
     long = "".join(f"self.layer{i} = nn.Conv2d({i}, 3, 3, padding=1)  # {i}\n" for i in range(4000))
@@ -589,5 +641,6 @@ def test_a_large_result_stays_below_two_megabytes(trees: tuple[Path, Path]) -> N
     html = report.render(make_record(), make_verification(*checks), source, output)
     text = read(html).text
     assert len(html.encode()) < 2_000_000
-    assert "left out to keep this page small" in text
+    assert "The diff is left out" not in text
+    assert "layer3999" in packed(html)[0]
     assert "450 fine Cells left out" in text

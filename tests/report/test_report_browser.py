@@ -15,7 +15,7 @@ from test_report_models import SPREAD, make, rungs
 
 from migrate import report
 from migrate.records.outcomes import Verdict
-from migrate.records.result import Guilty
+from migrate.records.result import Guilty, Ledger
 
 __all__ = ["trees"]
 
@@ -161,3 +161,63 @@ def test_screenshot_is_taken(page: Path, tmp_path: Path) -> None:
     data = picture.read_bytes()
     assert data.startswith(b"\x89PNG")
     assert len(data) > 40_000, "a blank page compresses to less"
+
+
+# Follows a link into a diff that is packed, then searches the flags.
+PACKED = """
+<script>
+const before = document.querySelectorAll("script.packed").length;
+location.hash = "#f2L150";
+window.addEventListener("hashchange", () => setTimeout(() => {
+  const row = document.getElementById("f2L150");
+  const type = (id, value) => {
+    const field = document.getElementById(id);
+    field.value = value;
+    field.dispatchEvent(new Event("input"));
+    return [...document.querySelectorAll(".flags li")].filter((li) => li.offsetParent).length;
+  };
+  document.title = JSON.stringify({
+    packed: [before, document.querySelectorAll("script.packed").length],
+    row: row ? row.textContent : "",
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    found: [type("find", ""), type("find", "NET.py  api104"), type("find", "nothing like it"),
+      type("find", ""), type("work", "design"), type("work", "rewrite"), type("work", "")],
+    said: document.getElementById("found").textContent,
+  });
+}, 1500));
+</script></body>
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 500])
+def test_packed_diffs_open_and_flags_are_found(
+    trees: tuple[Path, Path], tmp_path: Path, width: int
+) -> None:
+    record = make_record()
+    (file, *rest) = record.files
+    for root in trees:
+        for name in ("big0.py", "big1.py"):
+            text = "".join(f"self.layer{i} = nn.Conv2d({i}, 3, 3)\n" for i in range(4000))
+            text = text if root == trees[0] else text.replace(", 3)", ", 4)")
+            (root / "pkg" / name).write_text(text, encoding="utf-8")
+    big = [
+        file.model_copy(update={"source": f"pkg/{name}", "output": f"pkg/{name}", "entries": (),
+                                "ledger": Ledger(), "cells": (), "source_sha256": "",
+                                "output_sha256": ""})
+        for name in ("big0.py", "big1.py")
+    ]  # fmt: skip
+    whole = record.model_copy(update={"files": (file, *big, *rest)})
+    page = tmp_path / "packed.html"
+    page.write_text(report.render(whole, None, *trees).replace("</body>", PACKED), encoding="utf-8")
+    dom = chromium(
+        "--virtual-time-budget=20000", "--dump-dom", f"--window-size={width},900", page=page,
+        tmp_path=tmp_path,
+    )  # fmt: skip
+    title = dom.partition("<title>")[2].partition("</title>")[0]
+    answer = json.loads(html.unescape(title))
+    before, after = answer["packed"]
+    assert (before, after) == (2, 1)
+    assert "self.layer149 = nn.Conv2d(149, 3, 4)" in answer["row"]
+    assert answer["overflow"] <= 0, "only tables may scroll sideways"
+    assert answer["found"] == [1, 1, 0, 1, 0, 1, 1]
+    assert answer["said"] == "1 shown"

@@ -5,13 +5,32 @@
     body.hidden = false;
     button.closest("tbody").remove();
   };
-  document.querySelectorAll(".fold button").forEach((button) => {
-    button.addEventListener("click", () => unfold(button));
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest(".fold button");
+    if (button) unfold(button);
+  });
+
+  // A diff that is packed is unpacked when its file is opened.
+  const unpack = async (file) => {
+    const packed = file && file.querySelector("script.packed");
+    if (!packed || packed.dataset.begun) return;
+    packed.dataset.begun = "yes";
+    const bytes = Uint8Array.from(atob(packed.textContent.trim()), (c) => c.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    packed.insertAdjacentHTML("afterend", await new Response(text).text());
+    packed.remove();
+  };
+  document.querySelectorAll("details.file").forEach((file) => {
+    file.addEventListener("toggle", () => { if (file.open) unpack(file); });
+    if (file.open) unpack(file);
   });
 
   // A link into a closed file or folded lines opens them first.
-  const reveal = () => {
-    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const reveal = async () => {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const holder = name.match(/^(f\d+)L/);
+    if (holder) await unpack(document.getElementById(holder[1]));
+    const row = document.getElementById(name);
     if (!row) return;
     const body = row.closest("tbody");
     if (body && body.hidden) {
@@ -23,6 +42,33 @@
   };
   window.addEventListener("hashchange", reveal);
   reveal();
+
+  // What is asked for of the flags: a text, a kind of work, a code.
+  const find = document.getElementById("find");
+  if (find) {
+    const [work, code, found] = ["work", "code", "found"].map((id) => document.getElementById(id));
+    const groups = [...document.querySelectorAll("details.flags")];
+    const search = () => {
+      const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      groups.forEach((group) => {
+        const { code: own, work: kind } = group.dataset;
+        const wanted = (!work.value || work.value === kind) && (!code.value || code.value === own);
+        let some = 0;
+        group.querySelectorAll("li").forEach((item) => {
+          const text = `${own} ${item.textContent}`.toLowerCase();
+          item.hidden = !wanted || !words.every((word) => text.includes(word));
+          some += !item.hidden;
+        });
+        group.hidden = !some;
+        if (some && (words.length || work.value || code.value)) group.open = true;
+        shown += some;
+      });
+      found.textContent = `${shown} shown`;
+    };
+    [find, work, code].forEach((field) => field.addEventListener("input", search));
+    find.form.addEventListener("submit", (event) => event.preventDefault());
+  }
 
   document.querySelectorAll("input.only").forEach((box) => {
     const table = document.getElementById(box.getAttribute("aria-controls"));
@@ -70,16 +116,20 @@
     });
   });
 
-  const reasons = [...document.querySelectorAll("details.why")];
-  const close = (except) => reasons.forEach((d) => { if (d !== except) d.open = false; });
-  reasons.forEach((d) => d.addEventListener("toggle", () => { if (d.open) close(d); }));
+  const reasons = () => [...document.querySelectorAll("details.why")];
+  const close = (except) => document.querySelectorAll("details.why[open]").forEach((d) => {
+    if (d !== except) d.open = false;
+  });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches("details.why") && event.target.open) close(event.target);
+  }, true);
   document.addEventListener("click", (event) => {
     if (!event.target.closest("details.why")) close(null);
   });
 
   let current = -1;
   const go = (step) => {
-    const shown = reasons.filter((d) => d.offsetParent !== null);
+    const shown = reasons().filter((d) => d.offsetParent !== null);
     if (!shown.length) return;
     current = (current + step + shown.length) % shown.length;
     shown[current].open = true;
@@ -87,7 +137,7 @@
     shown[current].scrollIntoView({ block: "center" });
   };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT)$/.test(event.target.tagName)) return;
     if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);
     else if (event.key === "Escape") close(null);
