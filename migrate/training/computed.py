@@ -9,6 +9,7 @@ it knows no order of attributes and containers, so it finds more rather than les
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -314,6 +315,17 @@ def _is_part(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
 
 
+def _is_of_python(view: View, func: ast.expr) -> bool:
+    """Return whether a name comes by ``from random import *``: no Module, and no gradient."""
+    stars = [n for n in view.file.imports if n.names[0].name == "*"]
+    if not stars or not isinstance(func, ast.Name) or func.id in view.file.names:
+        return False
+    modules = [
+        n.module or "" if isinstance(n, ast.ImportFrom) and not n.level else "" for n in stars
+    ]
+    return all(m.partition(".")[0] in sys.stdlib_module_names for m in modules)
+
+
 def _is_cut(view: View, node: ast.expr) -> bool:
     """Return whether no gradient goes through a value: it is cut off, or nothing is recorded."""
     named = node.func if isinstance(node, ast.Call) else node
@@ -325,6 +337,8 @@ def _is_cut(view: View, node: ast.expr) -> bool:
     if part and not own and _cuts(view, named):  # type: ignore[arg-type]
         return True
     if not own and isinstance(node, ast.Call) and last_name(node.func) in _CUT:
+        return True
+    if isinstance(node, ast.Call) and _is_of_python(view, node.func):
         return True
     if isinstance(node, (*FUNCTIONS, ast.Constant, ast.Compare, ast.JoinedStr)):
         return True
