@@ -195,7 +195,7 @@ def commands(
     """The command lines that give this result again."""
     out = quote(str(output_root))
     target = "" if record.target == "portable" else f" --target {record.target}"
-    found = [f"torch2ms convert {quote(record.source_root)} -o {out}{target} --force"]
+    found = [f"torch2ms convert {quote(record.source_root)} -o {out}{target}"]
     for model in verification.models if verification else ():
         found.append(f"torch2ms verify {out}{_asked(model)}")
     if verification is None:
