@@ -228,7 +228,7 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
         )
 
     def constant(array: Array, index: int) -> Array:
-        return np.ones_like(array)
+        return np.full_like(array, array.flat[0]) if array.size else array
 
     def truth(array: Array, index: int) -> Array:
         random = _random(key, "bool", index)

@@ -57,10 +57,14 @@ def compile_anew():
 
 
 def wraps(function):
-    """functools.wraps without ``__wrapped__``, which graph mode compiles in the wrapper's place."""
+    """functools.wraps without ``__wrapped__``, which graph mode compiles in the wrapper's place,
+    and ``__module__``, where it looks up the names that the wrapper uses.
+    """
 
     def named(wrapper):
+        own = wrapper.__module__
         functools.update_wrapper(wrapper, function)
+        wrapper.__module__ = own
         del wrapper.__wrapped__
         return wrapper
 

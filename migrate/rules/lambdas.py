@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from migrate.analysis.types.kinds import is_all
+from migrate.analysis.passing import arguments
+from migrate.analysis.types.kinds import is_all, ordered
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Span
+from migrate.rules.called_from import functions_of
 from migrate.rules.graph.scope import compiled
 from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
@@ -23,7 +25,7 @@ from migrate.syntax.lines import (
     indent_of,
     opens_block,
 )
-from migrate.syntax.trees import defaults, last_name, stored_names
+from migrate.syntax.trees import all_names, defaults, last_name, stored_names
 
 _CARRIERS = (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.Starred)
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -64,7 +66,9 @@ def _wish(scene: Scene, node: ast.Lambda) -> str:
         keyword = parent.arg or keyword if isinstance(parent, ast.keyword) else keyword
         child, parent = parent, scene.parent(parent)
     if isinstance(parent, ast.Call) and parent.func is not child:
-        return _argument_name(scene, parent, child, keyword)
+        return _argument_name(scene, parent, child, keyword) or _passed_name(
+            scene, parent, child, keyword, node
+        )
     if isinstance(parent, ast.Assign) and child is not node and parent.value is child:
         return _stored_name(scene, parent, node) or _called_name(scene, parent, node)
     if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) > 1:
@@ -103,6 +107,24 @@ def _argument_name(scene: Scene, call: ast.Call, child: ast.AST, keyword: str) -
         if not keyword and child in call.args and call.args.index(child) < len(places):
             keyword = places[call.args.index(child)]
     return f"{_snake(name)}_{keyword or 'function'}".strip("_")
+
+
+def _passed_name(
+    scene: Scene, call: ast.Call, child: ast.AST, keyword: str, node: ast.Lambda
+) -> str:
+    """After the parameter of the program's function that compiled code passes it to: ``message``.
+
+    Beside such a lambda the compiler fails, or drops calls that are made for their effect.
+    """
+    around = scene.function(call)
+    if around is None or around.key not in compiled(scene.inference):
+        return ""
+    for atom in ordered(scene.kind(call.func)):
+        for function in functions_of(scene.inference, atom):
+            for name, value in arguments(function, call, atom.kind != "function"):
+                if value is child or (keyword and name == keyword):
+                    return name if name not in all_names(node) else f"{name}_of"
+    return ""
 
 
 def _stored_name(scene: Scene, statement: ast.Assign, node: ast.Lambda) -> str:
