@@ -4,9 +4,9 @@ Written cases show that a row holds where its author looked. These show where it
 torch is the oracle, what it refuses is no kind of this row. A template that drops an argument, or
 sends it to the wrong place, shows as soon as it has another value than its default. Draws depend
 on the row's key alone; no number is near zero and no two are equal by chance: zeros and ties hide
-errors. Two kinds are made of them (``zeros`` are what ReLU and padding leave): where a function
-has no derivative, each framework takes one. Whole numbers are indices or labels more often than
-not, so they only change their shape.
+errors. Kinds of their own are made of them (``zeros`` are what ReLU and padding leave, a
+``constant`` has no variance): where a function has no derivative, each framework takes one. Whole
+numbers are indices or labels more often than not, so they only change their shape.
 """
 
 from __future__ import annotations
@@ -204,6 +204,7 @@ def _lower(shape: Shape) -> Shape:
 
 def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array, int], Array]]:
     """Kind -> what becomes of a floating input and its number."""
+    first = next(i for i, spec in enumerate(specs) if spec.dtype in FLOATS)
 
     def whole(array: Array, index: int) -> Array:
         # all different, with zero and negative numbers where the case admits them
@@ -229,6 +230,10 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
 
     def constant(array: Array, index: int) -> Array:
         return np.full_like(array, array.flat[0]) if array.size else array
+
+    def far(array: Array, index: int) -> Array:
+        # a quotient that float32 rounds, an angle of many turns
+        return array * np.float32(2**16) if index == first else array
 
     def truth(array: Array, index: int) -> Array:
         random = _random(key, "bool", index)
@@ -258,6 +263,7 @@ def _changes(key: str, specs: Sequence[InputSpec]) -> dict[str, Callable[[Array,
         "zeros": zeros,
         "ties": ties,
         "large": _from(LARGE, key, "large"),
+        "far": far,
         "nan and inf": _some(NOT_FINITE, key, "nan"),
     }
 

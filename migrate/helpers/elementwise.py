@@ -90,6 +90,12 @@ def power(input, exponent):
     return ops.where(lost, ops.zeros_like(result), result)
 
 
+def fmod(input, other):
+    """torch.fmod, exact for every quotient: MindSpore's subtracts a rounded product."""
+    whole = is_whole(input if isinstance(input, ms.Tensor) else other)
+    return ops.Mod()(input, other) if whole else ops.TruncateMod()(input, other)
+
+
 def exp2(input):
     """torch.exp2 in the dtype of ``input``; of whole numbers in float32."""
     return ops.exp2(input).astype(as_float(input).dtype)

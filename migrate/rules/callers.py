@@ -132,7 +132,7 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
     lost = effect(scene, function, key, "lost")
     if lost:
         return Fate(Missed("INP205", f"{lost} reads it behind that"))
-    held = _added_to(scene, function, key, frozenset())
+    held = _added_to(scene, function, key, set())
     if held:
         return Fate(Missed("INP203", f"read later as {held}"))
     given = dict(found.given.get(key, {}))
@@ -198,37 +198,41 @@ def effect(
     function: Function | None,
     by: int,
     kind: Literal["lost", "rebound"],
-    seen: frozenset[int] = frozenset(),
+    seen: set[int] | None = None,
 ) -> str:
     """Return the alias that misses the effect of a statement or call on an attribute; "" if none.
 
     "lost": the attribute takes a value without its gradient; "rebound": it is bound anew.
+    ``seen``: the statements and calls that were asked on any way to here; each has one answer.
     """
+    seen = set() if seen is None else seen
     found = findings(scene, function)
     here = (found.cut if kind == "lost" else found.seen).get(by, "")
     paths = found.lost if kind == "lost" else found.rebound
     handed = any(by in writes for writes in paths.values())
-    if here or function is None or not handed or id(function) in seen:
+    if here or function is None or not handed or by in seen:
         return here
+    seen.add(by)
     for file, call, caller in _all_sites(scene, function):
-        there = effect(scene_of(scene, file), caller, id(call), kind, seen | {id(function)})
+        there = effect(scene_of(scene, file), caller, id(call), kind, seen)
         if there:
             return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
     return ""
 
 
-def _added_to(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> str:
+def _added_to(scene: Scene, function: Function | None, by: int, seen: set[int]) -> str:
     """Return the caller that reads the tensor an attribute held before ``self.x += y``."""
     found = findings(scene, function)
-    if function is None or id(function) in seen:
+    if function is None or by in seen:
         return ""
+    seen.add(by)
     held = (*found.added_to.values(), *found.changed.values(), *found.outside.values())
     if not any(by in writes for writes in held):
         return ""
     for file, call, caller in _all_sites(scene, function):
         there, key = scene_of(scene, file), id(call)
         one = findings(there, caller)
-        name = one.seen.get(key) or _added_to(there, caller, key, seen | {id(function)})
+        name = one.seen.get(key) or _added_to(there, caller, key, seen)
         given = dict(one.given.get(key, {}))
         if caller is not None and not name and given:
             given.pop(owner_parameter(caller), None)
@@ -247,19 +251,20 @@ def _all_sites(scene: Scene, function: Function) -> list[CallSite]:
 
 def is_unfolded(scene: Scene, node: ast.AugAssign) -> bool:
     """Return whether a new tensor has to be made, since an element of it is set later."""
-    return _is_unfolded(scene, _around(scene, node), id(node), frozenset())
+    return _is_unfolded(scene, _around(scene, node), id(node), set())
 
 
-def _is_unfolded(scene: Scene, function: Function | None, by: int, seen: frozenset[int]) -> bool:
+def _is_unfolded(scene: Scene, function: Function | None, by: int, seen: set[int]) -> bool:
     """Return whether an element is set in the result of an augmented assignment or a call."""
     found = findings(scene, function)
     if by in found.unfolded:
         return True
     back = any(root(r.region)[1:2] == (by,) for r in found.returned)
-    if not back or function is None or id(function) in seen:
+    if not back or function is None or by in seen:
         return False
+    seen.add(by)
     return any(
-        _is_unfolded(scene_of(scene, file), caller, id(call), seen | {id(function)})
+        _is_unfolded(scene_of(scene, file), caller, id(call), seen)
         for file, call, caller in call_sites(scene, function)
     )
 

@@ -58,14 +58,26 @@ def test_no_two_generated_numbers_are_equal_but_where_the_kind_says_so() -> None
         numbers = one.inputs["x0"].ravel()
         numbers = numbers[np.isfinite(numbers)]
         alike = len(numbers) - len(set(numbers.tolist()))
-        assert bool(alike) == (one.kind in ("bool", "zeros", "ties")), one.kind
+        assert bool(alike) == (one.kind in ("bool", "zeros", "ties", "constant")), one.kind
 
 
 def test_zeros_and_ties_are_many_and_their_gradient_is_compared() -> None:
     found = {one.kind: one for one in variants("torch.sort", ("5x7",))}
     zeros, ties = found["zeros"].inputs["x0"], found["ties"].inputs["x0"]
     assert (zeros == 0).sum() == 17 and len(np.unique(ties)) <= 5
-    assert all(found[kind].gradient for kind in ("zeros", "ties", "edges"))
+    assert all(found[kind].gradient for kind in ("zeros", "ties", "edges", "constant", "large"))
+    assert len(np.unique(found["constant"].inputs["x0"])) == 1
+
+
+def test_big_whole_numbers_and_bytes() -> None:
+    found = {one.kind: one for one in variants("torch.sort", ("20x15",))}
+    big, byte = found["big"].inputs["x0"], found["uint8"].inputs["x0"]
+    assert big.dtype == np.int64 and byte.dtype == np.uint8
+    assert (np.abs(big) > 2**33).all() and len(np.unique(big)) == big.size
+    assert (big.astype(np.float32).astype(np.int64) != big).any()
+    assert byte.min() == 0 and byte.max() == 255
+    positive = {one.kind: one for one in variants("torch.log", ("2x3 positive",))}
+    assert (positive["big"].inputs["x0"] > 0).all()
 
 
 def test_indices_keep_their_numbers_and_without_floats_nothing_is_generated() -> None:
