@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -130,32 +130,40 @@ class Summary:
 def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:
     """Return the parameters that other parameters, or variables of outside, hold at the end.
 
-    Containers that the function makes are gone through: ``self.parts = list(parts)``. ``own`` are
-    the parameters that gather arguments; their elements are the very values that a caller passes.
+    The entries of a container that the function makes are told apart, ``self.parts = list(parts)``;
+    what is deeper in them is not. ``own`` are the parameters that gather arguments; their elements
+    are the very values that a caller passes.
     """
     places: dict[Region, list[tuple[str, Refs]]] = {}
     for (region, name), refs in state.inside.items():
         places.setdefault(region, []).append((name, refs))
-    found: set[tuple[Path, str, str, int]] = set()
+    reached: dict[Region, frozenset[str]] = {}
 
-    def note(holder: Path, name: str, refs: Refs, outermost: Region) -> bool:
-        before = len(found)
+    def given(refs: Refs, outermost: Region) -> Iterator[tuple[str, int]]:
         for ref in refs:
-            first = root(ref.region)
+            one, first = ref.region, root(ref.region)
             if first[0] == "param" and first != outermost:
-                one = ref.region
                 whole = one == first or (one[0] == "field" and one[1] in own and one[2] == ELEMENTS)
-                found.add((holder, name, str(first[1]), ref.how if whole else VIEW))
-            elif first == ref.region and first in places and len(holder) < DEEPEST:
-                inside = [note((*holder, name), n, r, outermost) for n, r in places[first]]
-                if any(inside):
-                    found.add((holder, name, MADE, SAME))
-        return len(found) > before
+                yield str(first[1]), ref.how if whole else VIEW
+            elif first == one and one in places:
+                if one not in reached:
+                    held = (root(r.region) for r in state.reach(frozenset((Ref(one),))))
+                    reached[one] = frozenset(str(r[1]) for r in held if r[0] == "param")
+                yield from ((name, VIEW) for name in reached[one] - {str(outermost[1])})
 
+    found: set[tuple[Path, str, str, int]] = set()
     for region, held in places.items():
-        if holder := path_of(region) or outer_path(region):
-            for name, refs in held:
-                note(holder, name, refs, root(region))
+        if not (holder := path_of(region) or outer_path(region)):
+            continue
+        outermost = root(region)
+        for name, refs in held:
+            made = [r for r in refs if root(r.region) == r.region and r.region in places]
+            for ref in made if len(holder) < DEEPEST else ():
+                inner = places[ref.region]
+                entries = {((*holder, name), n, *g) for n, r in inner for g in given(r, outermost)}
+                found |= entries | ({(holder, name, MADE, SAME)} if entries else set())
+            rest = refs.difference(made) if len(holder) < DEEPEST else refs
+            found |= {(holder, name, *one) for one in given(rest, outermost)}
     return found
 
 
