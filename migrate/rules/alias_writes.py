@@ -110,9 +110,11 @@ class Writes(Values):
         for path in {outer_path(r.region) for r in refs if r.how < MAYBE}:
             if path:
                 self.found.outside.setdefault(path, set()).add(by)
-        for path in {path_of(r.region) for r in refs if r.how == SAME}:
-            if len(path) > 1:
-                self.found.changed.setdefault(path, set()).add(by)
+        paths = {path_of(r.region) for r in refs if r.how == SAME}
+        if self.apart and any("[" in name for path in paths for name in path):
+            return  # weights and their state, which every step moves
+        for path in (p for p in paths if len(p) > 1):
+            self.found.changed.setdefault(path, set()).add(by)
 
     def lose(self, by: int, at: ast.AST, refs: Refs, values: Iterable[ast.expr]) -> None:
         """Note what takes a value whose gradient does not come along."""
