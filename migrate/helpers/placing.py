@@ -63,7 +63,8 @@ def fill_diagonal_(tensor, fill_value):
 
 def truncated_quotient(input, other):
     """torch.div with rounding_mode="trunc", exact for whole numbers too."""
-    if isinstance(input, ms.Tensor) and input.dtype in (ms.int64, ms.int32, ms.int16, ms.int8):
+    whole = (ms.int64, ms.int32, ms.int16, ms.int8, ms.uint8)
+    if isinstance(input, ms.Tensor) and input.dtype in whole:
         floor = input // other
         exact = floor * other == input
         return ops.where(ops.logical_or(floor >= 0, exact), floor, floor + 1)
