@@ -225,13 +225,17 @@ def interpolate(
         sizes = tuple([int(n * f) for n, f in zip(lengths, factors)])
     if mode == "area":
         return area(input, sizes)
-    for axis in range(axes):
+    pixels = input.dtype == ms.uint8 and mode not in ("nearest", "nearest-exact")
+    for axis in range(axes)[::-1] if pixels else range(axes):
         n, m = lengths[axis], sizes[axis]
         ratio = source_step(n, m, align_corners)
         if factors is not None and not recompute_scale_factor and not align_corners:
             ratio = 1.0 / factors[axis]
         if n != m or ratio != 1.0:
-            input = resampled(input, axis + 2, m, ratio, mode, align_corners, antialias)
+            values = input.astype(ms.float32) if pixels else input
+            values = resampled(values, axis + 2, m, ratio, mode, align_corners, antialias)
+            # torch rounds pixels behind each axis, the last axis first
+            input = ops.floor(values + 0.5).clamp(0, 255).astype(ms.uint8) if pixels else values
     return input
 
 
