@@ -12,7 +12,7 @@ from pathlib import Path
 from migrate.check.findings import FAILED, Finding, applied, comments
 from migrate.records.outcomes import Outcome, Problem
 from migrate.records.result import Entry
-from migrate.workspace import choices
+from migrate.workspace import choices_file
 from migrate.workspace.cache import Cache, Kept
 from migrate.workspace.conversion import Conversion
 from migrate.workspace.request import Request
@@ -40,7 +40,7 @@ def gather(paths: Sequence[Path], request: Request, kept: Cache | None = None) -
     for path in dict.fromkeys(paths):
         nowhere = path.resolve().parent / f".{path.name}.checked"  # never made
         try:
-            chosen = choices.of(path)
+            chosen = choices_file.of(path)
             here = replace(request, source=path, output=nowhere, choices=chosen)
             found = _gathered(here, kept)
         except Problem as problem:

@@ -15,7 +15,7 @@ from migrate.cli.terminal import progress
 from migrate.explain.candidates import Candidate, candidates
 from migrate.records.choices import Asked, Choice
 from migrate.records.outcomes import Problem
-from migrate.workspace import choices, fixing, merge, record
+from migrate.workspace import choices_file, fixing, merge, record
 from migrate.workspace.fixing import Fixing, Tried
 
 SCHEMA_VERSION = 1
@@ -96,17 +96,17 @@ def _listed(session: Fixing, places: Sequence[Asked], out: Path) -> dict[str, An
 def _shown_key(session: Fixing, place: Asked) -> dict[str, Any]:
     """Return the key of a place as the file of choices has it."""
     probe = Choice(**place.key.model_dump(), form="keep")
-    outside = choices.above(probe, session.path, session.request.source).key
+    outside = choices_file.above(probe, session.path, session.request.source).key
     return {"id": outside.id, **outside.model_dump()}
 
 
 def _replayed(
     session: Fixing, places: Sequence[Asked], path: Path
 ) -> tuple[list[Decided], list[str]]:
-    """Take decisions from a file; what speaks of no flagged place is told, not taken."""
+    """Take decisions from a file, and list those whose place is not flagged."""
     done: list[Decided] = []
     lost: list[str] = []
-    for row, place in fixing.decisions(choices.rows(path), places, session):
+    for row, place in fixing.decisions(choices_file.rows(path), places, session):
         if place is None:
             lost.append(str(row.get("statement") or row.get("id")))
             continue
@@ -122,7 +122,7 @@ def _choice(place: Asked, row: Mapping[str, Any], path: Path | str) -> Choice:
             f"choose one of {', '.join(place.forms) or 'none: edit the output by hand'}",
         )  # fmt: skip
     was = place.receiver if values["form"] == "receiver" else place.expression
-    return choices.made({**place.key.model_dump(), "was": was, **values}, str(path))
+    return choices_file.made({**place.key.model_dump(), "was": was, **values}, str(path))
 
 
 def _take(session: Fixing, place: Asked, choice: Choice) -> Decided:

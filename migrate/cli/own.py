@@ -11,7 +11,7 @@ from migrate.records.choices import Choice
 from migrate.records.outcomes import Problem
 from migrate.vendoring.library import find
 from migrate.vendoring.policy import Wish
-from migrate.workspace import choices, settings
+from migrate.workspace import choices_file, settings
 from migrate.workspace.request import Request
 from migrate.workspace.settings import mapping_files
 
@@ -70,7 +70,7 @@ def given(
         (*(paths or ()), *found.follow_path),
     )
     _check(follow or (), paths or (), wish)
-    chosen = choices.of(source, decided)
+    chosen = choices_file.of(source, decided)
     return Own((*found.exclude, *(exclude or ())), rows, found.train_style, wish, chosen)
 
 

@@ -48,13 +48,13 @@ class Options:
 def scan(source: Path, options: Options) -> int:
     """Print the assessment; the exit code is the one that convert would give. Raises Problem."""
     from migrate.report.scan import assessed, render
-    from migrate.workspace import cache, choices
+    from migrate.workspace import cache, choices_file
     from migrate.workspace.request import Request
 
     nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
     request = Request(
         source, nowhere, options.target, "", options.exclude, options.jobs, options.mappings,
-        choices=choices.of(source),
+        choices=choices_file.of(source),
     )  # fmt: skip
     with progress("scanning") as shown:
         kept = cache.opened(options.cache)

@@ -14,7 +14,7 @@ from migrate.codegen import helper_copy
 from migrate.codegen.emitted import Emitted
 from migrate.codegen.imports import Spelling
 from migrate.codegen.rewriter import emit
-from migrate.engine import accounts, caught, choices, flags, import_edits, plan, selfcheck
+from migrate.engine import accounts, caught, chosen_edits, flags, import_edits, plan, selfcheck
 from migrate.engine.tidying import may_be_idle, rescued
 from migrate.mapping.table import Table
 from migrate.records.choices import Asked, Choice
@@ -168,7 +168,7 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         made = replace(made, decisions=way_back.explained(staged, made.decisions))
     used: frozenset[str] = frozenset()
     if options.choices:
-        chosen = choices.applied(scene, references, made, options.choices)
+        chosen = chosen_edits.applied(scene, references, made, options.choices)
         made, references, used = chosen.plan, list(chosen.references), chosen.used
     changes, emitted, stopped = _checked(scene, references, made, options)
     references = [*references, *(reference for _, reference in stopped)]
@@ -187,7 +187,9 @@ def _convert(inference: Inference, path: str, options: Options, staged: Staged |
         open=taken.left_open(scene.source),
         raising=flags.raising(scene, _refused(references, made)),
         used=used,
-        asked=choices.asked(scene, references, made.decisions, emitted) if options.asks else (),
+        asked=(
+            chosen_edits.asked(scene, references, made.decisions, emitted) if options.asks else ()
+        ),
     )
 
 

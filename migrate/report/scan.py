@@ -18,7 +18,7 @@ from migrate.records.outcomes import Outcome
 from migrate.records.result import CellPlace, Entry, FileResult, Frozen, Ledger, counted, summed
 from migrate.report.markdown import escape
 from migrate.report.work import MEANS, WORK, Work, work_of
-from migrate.workspace import choices
+from migrate.workspace import choices_file
 from migrate.workspace.cache import Cache, Kept
 from migrate.workspace.conversion import Conversion
 from migrate.workspace.request import Request
@@ -115,7 +115,7 @@ def assess(
     Raises:
         Problem: the input is missing, unreadable, or holds no Python.
     """
-    chosen = choices.of(source)
+    chosen = choices_file.of(source)
     nowhere = source.resolve().parent / f".{source.name}.scanned"  # never made: nothing is written
     request = Request(source, nowhere, target, "", exclude, jobs, mappings, choices=chosen)
     return assessed(request, lambda: rows, None, progress)

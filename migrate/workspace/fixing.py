@@ -11,7 +11,7 @@ from migrate.engine.rewrite import Rewritten
 from migrate.records.choices import Asked, Choice
 from migrate.records.outcomes import Problem
 from migrate.vendoring.policy import Wish
-from migrate.workspace import choices, merge, project, record
+from migrate.workspace import choices_file, merge, project, record
 from migrate.workspace.merge import Placed
 from migrate.workspace.project import Opened
 from migrate.workspace.record import Located
@@ -21,7 +21,7 @@ _AT_ONCE = 300_000  # bytes of source up to which saying what a receiver is show
 
 
 def again(located: Located) -> Request:
-    """Return the request that convert was given for an output.
+    """Return the request by which an output was converted.
 
     Raises:
         Problem: the source is not there any more.
@@ -66,8 +66,8 @@ class Fixing:
     def of(located: Located, path: Path | None = None) -> Fixing:
         """Open the project of an output with the choices that it has."""
         request = again(located)
-        place = path or choices.place(request.source)
-        found = choices.below(choices.read(place), place, request.source)
+        place = path or choices_file.place(request.source)
+        found = choices_file.below(choices_file.read(place), place, request.source)
         request = replace(request, choices=found)
         opened = project.opened(request)
         known = {choice.id: choice for choice in found}
@@ -113,14 +113,14 @@ class Fixing:
     def save(self) -> None:
         """Write the choices, with those of other sources in the same file."""
         source = self.request.source
-        others = choices.read(self.path)
-        here = {choice.id for choice in choices.below(others, self.path, source)}
+        others = choices_file.read(self.path)
+        here = {choice.id for choice in choices_file.below(others, self.path, source)}
         kept = [
             choice for choice in others
-            if not {c.id for c in choices.below((choice,), self.path, source)} & here
+            if not {c.id for c in choices_file.below((choice,), self.path, source)} & here
         ]  # fmt: skip
-        made = [choices.above(choice, self.path, source) for choice in self.chosen.values()]
-        choices.write(self.path, [*kept, *made])
+        made = [choices_file.above(choice, self.path, source) for choice in self.chosen.values()]
+        choices_file.write(self.path, [*kept, *made])
 
     def placed(self, progress: Callable[[int, int], None]) -> Placed:
         """Convert all with the choices, to be merged into the output; nothing is written."""
@@ -137,7 +137,7 @@ def decisions(
     known: dict[str, Asked] = {}
     for place in places:
         probe = Choice(**place.key.model_dump(), form="keep")
-        outside = choices.above(probe, fixing.path, fixing.request.source)
+        outside = choices_file.above(probe, fixing.path, fixing.request.source)
         known[place.key.id] = known[outside.id] = place
     for row in rows:
         name = row.get("id")

@@ -26,7 +26,7 @@ CELL = "ENV513"
 class Magic:
     """A line of IPython. ``hidden`` replaces it in the text of the module; its part that is Python
     comes before the comment that ends ``hidden``, and ``prefix`` precedes that. ``quiet``: it is of
-    a cell that is told of as a whole.
+    a cell that is flagged as a whole.
     """
 
     line: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.codegen import helper_copy
-from migrate.engine import caught, choices, rewrite
+from migrate.engine import caught, chosen_edits, rewrite
 from migrate.engine.rewrite import Analysed, Options, Rewritten
 from migrate.mapping import table, table_lint
 from migrate.records.choices import Choice
@@ -79,7 +79,7 @@ class Opened:
         return _convert_one(self.built, path, options, self.found.notebooks.get(path))
 
     def with_choices(self, choices: tuple[Choice, ...]) -> Opened:
-        """Return the same with other choices; what receivers are is told when it is opened."""
+        """Return the same with other choices; those of receivers count where it is opened."""
         return replace(self, request=replace(self.request, choices=choices))
 
 
@@ -202,7 +202,7 @@ def _build(
 ) -> Analysed:
     try:
         root = _root(request, sources)
-        recorded = choices.told(request.recorded, sources, request.choices)
+        recorded = chosen_edits.told(request.recorded, sources, request.choices)
         return rewrite.analyse(sources, rows, request.train_style, recorded, followed, root)
     except Exception as error:
         raise Problem(

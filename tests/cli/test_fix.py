@@ -15,7 +15,7 @@ from rich.console import Console
 
 from migrate.cli import fix_terminal
 from migrate.explain.candidates import adapted
-from migrate.workspace import choices
+from migrate.workspace import choices_file
 
 NET = """import torch
 from torch import nn
@@ -85,7 +85,7 @@ def test_fifty_decisions_from_a_file(run, write) -> None:
     ast.parse(text)
     assert "TODO" not in text and "        y = ops.relu(x)\n        x = y + 3\n" in text
     assert "    return ops.max(scores, 1)\n" in text  # the receiver is a Tensor
-    assert (root / choices.NAME).read_text().count("[[choice]]") == 50
+    assert (root / choices_file.NAME).read_text().count("[[choice]]") == 50
     assert flags(run, out) == []
     # remembered: also in another output, when lines have moved and the layout is another
     moved = NET.format(n=3).replace("class Net", "# moved\n\n\nclass Net")
@@ -136,7 +136,7 @@ def test_a_decision_that_does_not_compile_or_binds_nothing_is_not_taken(run, wri
         assert done.code == 1
         assert "0 hold" in done.out and why in done.out
         assert (out / "net.py").read_bytes() == before
-    assert not (root / choices.NAME).exists()
+    assert not (root / choices_file.NAME).exists()
 
 
 def test_inside_of_what_is_chosen_the_source_is_converted(run, write) -> None:
@@ -231,7 +231,7 @@ def test_decisions_that_meet_no_flag_are_told(run, write) -> None:
     ],
 )
 def test_a_wrong_file_of_choices(run, write, text: str, part: str) -> None:
-    root = write({"a.py": "import torch\n", choices.NAME: text})
+    root = write({"a.py": "import torch\n", choices_file.NAME: text})
     done = run("convert", root, "-o", root.parent / "out")
     assert done.code == 2 and part in done.err
 
@@ -248,7 +248,7 @@ def test_choices_of_a_part_of_a_project_keep_those_of_the_rest(run, write) -> No
         row["becomes"] = "ops.random_poisson((2,), x)"
         row = {k: row[k] for k in ("file", "within", "statement", "name", "form", "becomes")}
         assert replay(run, out, [row]).code == 0
-    assert len(choices.read(root / choices.NAME)) == 2
+    assert len(choices_file.read(root / choices_file.NAME)) == 2
     assert run("convert", root, "-o", root.parent / "whole").code == 0
 
 
@@ -297,7 +297,7 @@ def test_a_person_is_asked(run, write, monkeypatch) -> None:
     assert "a = x + 1" in text and "b = y + 1" in text
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert run("fix", out).out.startswith("Nothing is flagged")
-    (root / choices.NAME).unlink()
+    (root / choices_file.NAME).unlink()
     done = run("fix", out)
     assert done.code == 2 and "--format json" in done.err
 

@@ -76,6 +76,8 @@ def test_big_whole_numbers_and_bytes() -> None:
     assert (np.abs(big) > 2**33).all() and len(np.unique(big)) == big.size
     assert (big.astype(np.float32).astype(np.int64) != big).any()
     assert byte.min() == 0 and byte.max() == 255
+    far = {one.kind: one for one in variants("torch.fmod", TWO)}["far"].inputs
+    assert np.abs(far["x0"]).max() > 2**12 * np.abs(far["x1"]).max()
     positive = {one.kind: one for one in variants("torch.log", ("2x3 positive",))}
     assert (positive["big"].inputs["x0"] > 0).all()
 
