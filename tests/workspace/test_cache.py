@@ -180,10 +180,12 @@ def test_rows_are_told_by_their_content_and_rules_are_never_kept(run, write, mad
     own = write({"own.toml": rows.format("abs"), "rule.py": rule}, "own")
     command = ("convert", root, "-o", root.parent / "out", "--mappings", own / "own.toml")
     for _ in range(2):
-        run(*command)
+        ran = run(*command)
+        assert ran.code == 0, ran
     assert len(made) == 1
     (own / "own.toml").write_text(rows.format("exp"))
-    run(*command)
+    ran = run(*command)
+    assert ran.code == 0, ran
     assert len(made) == 2
     assert "ops.exp(x)" in (root.parent / "out/a.py").read_text()
     for _ in range(2):
