@@ -14,7 +14,23 @@ from migrate.helpers.parameter_groups import number, numbers, param_groups
 
 def last_lr(scheduler):
     """Reproduces ``get_last_lr()`` of torch's schedules: a list of Python numbers."""
-    return numbers(scheduler.get_last_lr())
+    kept = vars(scheduler).get("last_rates")
+    return numbers(scheduler.get_last_lr()) if kept is None else list(kept)
+
+
+def with_rates_kept(scheduler):
+    """A schedule of MindSpore that knows the rates of its own last step, as torch's do.
+
+    MindSpore's own ``get_last_lr()`` gives those that the optimizer has by now, whoever set them.
+    """
+    make_step = scheduler.step
+
+    def step(*args, **settings):
+        make_step(*args, **settings)
+        scheduler.last_rates = numbers(scheduler.get_last_lr())
+
+    scheduler.step, scheduler.last_rates = step, numbers(scheduler.get_last_lr())
+    return scheduler
 
 
 def whole_epochs(number):
@@ -44,6 +60,8 @@ def restart_at(scheduler, epoch):
     ops.assign(scheduler.last_epoch, Tensor(math.floor(epoch), scheduler.last_epoch.dtype))
     for group, rate in zip(scheduler.optimizer.param_groups, scheduler.get_lr()):
         ops.assign(group["lr"], rate)
+    if "last_rates" in vars(scheduler):
+        scheduler.last_rates = numbers(scheduler.get_last_lr())
 
 
 def of_epoch(function):
@@ -151,7 +169,9 @@ def scheduler_state(scheduler):
             state[key] = [scheduler_state(one) for one in value]
         elif key == "last_epoch":
             state[key] = int(value)
-        elif isinstance(value, (list, tuple)) and key in ("base_lrs", "_last_lr"):
+        elif key == "_last_lr":
+            state[key] = last_lr(scheduler)
+        elif isinstance(value, (list, tuple)) and key == "base_lrs":
             state[key] = numbers(value)
         elif isinstance(value, (Parameter, int, float, str)):
             state[key] = number(value)
@@ -171,3 +191,5 @@ def load_scheduler_state(scheduler, state_dict):
             scheduler.base_lrs = [Tensor(rate, old.dtype) for rate, old in zip(value, kept)]
         elif key != "_last_lr" or not isinstance(kept[0], Tensor):
             setattr(scheduler, key, value)
+        elif "last_rates" in vars(scheduler):
+            scheduler.last_rates = numbers(value)

@@ -124,7 +124,8 @@ def decide_call(
             "annotate the arguments",
             keep=receiver is None,  # a helper with torch's arguments may decide it
         )
-    return optimizers.too_fine(scene, site, call) or optimizers.unfrozen(scene, call, edits[0])
+    edit = optimizers.remembering(scene, call, optimizers.unfrozen(scene, call, edits[0]))
+    return optimizers.too_fine(scene, site, call) or edit
 
 
 def decide_method(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | None:

@@ -26,6 +26,8 @@ from migrate.syntax.trees import dotted
 _BLIND = (b"children(", b"_modules", b"get_submodule", b"get_parameter", b"__dict__", b"vars(")
 _NUMBERS = frozenset({"item", "tolist", "detach", "numpy", "data", "shape"})
 _DECAYING = ("torch.optim.AdamW", "torch.optim.Muon")
+SCHEDULES = "torch.optim.lr_scheduler."
+_JOINING = (f"{SCHEDULES}SequentialLR", f"{SCHEDULES}ChainedScheduler")
 
 
 def untrained_members(scene: Scene, model: ast.expr, call: ast.Call) -> tuple[str, ...]:
@@ -343,6 +345,83 @@ def _says_so(scene: Scene, given: ast.expr) -> bool:
         and _applies(scene, n, PARAMETERS)
         for n in loads
     )
+
+
+def remembering(scene: Scene, call: ast.Call, edit: Edit) -> Edit:
+    """Have a schedule keep the rates of its own last step, where something else sets rates too.
+
+    MindSpore's ``get_last_lr()`` gives the rates that the optimizer has by now.
+    """
+    whole = edit.parts is not None and edit.site.span == scene.source.span(call)
+    if not whole or not _makes_schedule(scene, call):
+        return edit
+    asked = scene.mentions(b"get_last_lr", b"_last_lr")
+    if not asked or _is_joined(scene.file, call) or not _has_other_setter(scene, call):
+        return edit
+    text, root = scene.spelling.local("helpers.with_rates_kept")
+    parts = (f"{text}(", *(edit.parts or ()), ")")
+    return replace(edit, parts=parts, outcome=Outcome.HELPER, needs=edit.needs | {root})
+
+
+def _has_other_setter(scene: Scene, call: ast.Call) -> bool:
+    """Return whether rates of a schedule's optimizer may be set by another one, or by hand."""
+    for file in scene.inference.program.joined(scene.file.path):
+        for node in file.of(ast.Subscript):
+            stored = isinstance(node.ctx, ast.Store)
+            if stored and getattr(node.slice, "value", None) == "lr":
+                return True
+        for other in file.of(ast.Call):
+            if other is call or not _makes_schedule(scene, other):
+                continue
+            if not _is_joined(file, other) and not _is_apart(scene, file, call, other):
+                return True
+    return False
+
+
+def _makes_schedule(scene: Scene, call: ast.Call) -> bool:
+    names = [a.name for a in scene.inference.kinds.get(id(call.func), ()) if a.kind == "ref"]
+    return any(n.startswith(SCHEDULES) and n.count(".") == SCHEDULES.count(".") for n in names)
+
+
+def _is_joined(file: File, call: ast.Call) -> bool:
+    """Return whether a schedule is a part of another one, and is asked for no rate itself."""
+    around, names = file.parents.get(id(call)), set[str]()
+    if isinstance(around, ast.Assign):
+        names = {dotted(target) for target in around.targets}
+    for joining in (c for n in _JOINING for c, _ in file.calls.get(n.rpartition(".")[2], ())):
+        parts = [
+            n for a in (*joining.args, *(k.value for k in joining.keywords)) for n in ast.walk(a)
+        ]
+        if call in parts:
+            return True
+        if any(isinstance(n, ast.Name | ast.Attribute) and dotted(n) in names for n in parts):
+            asked = (c.func for c, _ in file.calls.get("get_last_lr", ()))
+            return not any(isinstance(f, ast.Attribute) and dotted(f.value) in names for f in asked)
+    return False
+
+
+def _is_apart(scene: Scene, file: File, call: ast.Call, other: ast.Call) -> bool:
+    """Return whether two schedules are never made in one run, or for optimizers of two names."""
+    if file.path != scene.file.path:
+        return False
+    first, second = (dotted(c.args[0]) if c.args else "" for c in (call, other))
+    if first and second and first != second:
+        return file.function_at(call) is file.function_at(other)
+    branches = _branches(file, call)
+    return any(
+        node in branches and branches[node] != arm for node, arm in _branches(file, other).items()
+    )
+
+
+def _branches(file: File, node: ast.AST) -> dict[ast.If, bool]:
+    """Return the conditions above a node, and on which side of each it stands."""
+    found: dict[ast.If, bool] = {}
+    around = file.parents.get(id(node))
+    while around is not None:
+        if isinstance(around, ast.If):
+            found[around] = node in around.body
+        node, around = around, file.parents.get(id(around))
+    return found
 
 
 @rewrites()

@@ -1,4 +1,4 @@
-"""In: an encoder. Out: its losses: what a trainer is given comes in a dictionary."""
+"""In: an encoder. Out: its losses: a dictionary gives a trainer two schedules of one optimizer."""
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ class SimCLR:
         self.model = kwargs["model"]
         self.optimizer = kwargs["optimizer"]
         self.scheduler = kwargs["scheduler"]
+        self.warmup = kwargs["warmup"]
         self.batch_size = 8
         self.n_views = 2
         self.temperature = 0.5
@@ -56,7 +57,8 @@ class SimCLR:
                 history.append(loss.item())
             if epoch_counter >= 1:
                 self.scheduler.step()
-            history.append(self.scheduler.get_last_lr()[0])
+            self.warmup.step()
+            history += [self.scheduler.get_last_lr()[0], self.warmup.get_last_lr()[0]]
         return history
 
 
@@ -73,5 +75,6 @@ def run(model):
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(
         optimizer, T_max=len(loader), eta_min=0, last_epoch=-1
     )
-    simclr = SimCLR(model=model, optimizer=optimizer, scheduler=scheduler)
+    warmup = torch.optim.lr_scheduler.LinearLR(optimizer, 0.5, total_iters=2)
+    simclr = SimCLR(model=model, optimizer=optimizer, scheduler=scheduler, warmup=warmup)
     return {"history": simclr.train(loader, 3)}

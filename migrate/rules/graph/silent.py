@@ -83,6 +83,9 @@ def _drawn(scene: Scene, node: ast.Call) -> Found | None:
     """Return what is said of random numbers and times of Python: graph mode asks for them once."""
     kind = scene.kind(node.func)
     drawn = [a for a in ordered(kind) if a.kind == "foreign" and a.name.startswith(_DRAWN)]
+    if isinstance(node.func, ast.Attribute):  # a generator: RandomState(0), random.Random(0)
+        held = ordered(scene.kind(node.func.value))
+        drawn += [a for a in held if a.kind == "instance" and a.name.startswith(_DRAWN)]
     made = [a.name for a in scene.kind(node) if a.kind == "Module"]
     new = bool(made) and any(a.kind in ("class", "ref") for a in kind)
     if not (drawn or new) or scope.only_tells(scene, node):
