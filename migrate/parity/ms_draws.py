@@ -202,11 +202,21 @@ def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = No
     return _whole(low, high, size).astype(ms.int64 if dtype is None else dtype)
 
 
+def multinomial(input: Any, num_samples: Any, replacement: Any = True, seed: Any = None) -> Any:
+    """Do as ops.multinomial does, with the shared numbers: the largest with Gumbel noise."""
+    if replacement and num_samples > 1:
+        noise = _drawn("uniform", (num_samples, *input.shape))
+        keys = ops.log(input) - ops.log(-ops.log(ops.clamp(noise, 1e-20, 1 - 6e-8)))
+        return ops.stop_gradient(keys.argmax(-1).moveaxis(0, -1))
+    noise = ops.clamp(_drawn("uniform", input.shape), 1e-20, 1 - 6e-8)
+    return ops.topk(ops.log(input) - ops.log(-ops.log(noise)), num_samples)[1]
+
+
 def share_numbers(numbers: Numbers) -> None:
     """Have everything in MindSpore that draws take its numbers from ``numbers``."""
     globals().update(_numbers=numbers, draw=numbers.draw, keep_mask=numbers.mask)
     share_draws()
-    _share((randperm, randint))
+    _share((randperm, randint, multinomial))
 
 
 def share_draws() -> None:

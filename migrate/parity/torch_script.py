@@ -259,6 +259,26 @@ def _replace_functions(numbers: Numbers, native: Any, sized: Any, alike: Any) ->
         chance,
     )
     t.Tensor.random_ = filled
+    _share_choices(numbers, native)
+
+
+def _share_choices(numbers: Numbers, native: Any) -> None:
+    """Have `torch.multinomial`, and Categorical by it, take the largest with Gumbel noise."""
+    t: Any = torch
+    plain = t.multinomial
+
+    def chosen(
+        input: torch.Tensor, num_samples: int, replacement: bool = False, **options: Any
+    ) -> torch.Tensor:
+        if native(options):
+            return plain(input, num_samples, replacement, **options)
+        several = replacement and num_samples > 1
+        shape = (num_samples, *input.shape) if several else tuple(input.shape)
+        noise = torch.from_numpy(numbers.draw("uniform", shape)).clamp(1e-20, 1 - 6e-8)
+        keys = torch.log(input.detach()) - torch.log(-torch.log(noise))
+        return keys.argmax(-1).movedim(0, -1) if several else keys.topk(num_samples)[1]
+
+    t.multinomial = chosen
 
 
 def _share_dropout(numbers: Numbers) -> None:
