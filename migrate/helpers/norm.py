@@ -1,7 +1,8 @@
 """In: torch.nn's normalisation arguments. Out: normalisation Cells with torch's meaning of them."""
 
 import mindspore as ms
-from mindspore import nn, ops
+from mindspore import communication, nn, ops
+from mindspore.communication import GlobalComm
 from mindspore.nn.layer.normalization import _BatchNorm
 
 
@@ -136,6 +137,47 @@ class BatchNorm3d(BatchNorm):
     """Reproduces torch.nn.BatchNorm3d exactly, its Parameters at torch's own path."""
 
     ranks = (5,)
+
+
+@ms.constexpr
+def check_alone():
+    """Raises NotImplementedError where several processes compute."""
+    if GlobalComm.INITED and communication.get_group_size() > 1:
+        raise NotImplementedError("SyncBatchNorm: train with mindspore.nn.SyncBatchNorm on Ascend")
+
+
+class SyncBatchNorm(BatchNorm):
+    """Reproduces torch.nn.SyncBatchNorm in one process: a BatchNorm of any rank.
+
+    Where several processes train it raises: torch has the statistics of all their batches.
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, dtype=dtype, bias=bias
+        )
+
+    def construct(self, x):
+        if self.training:
+            check_alone()
+        return super().construct(x)
+
+    def _check_input_dim(self, input):
+        """Raises ValueError where torch does; a subclass with a construct of its own asks it."""
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
 
 
 class LayerNorm(TorchNames, nn.LayerNorm):

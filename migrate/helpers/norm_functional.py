@@ -1,5 +1,6 @@
 """In: inputs, statistics and weights. Out: batch and instance norm with torch's updates."""
 
+import mindspore as ms
 from mindspore import ops
 
 
@@ -100,13 +101,28 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return ops.dropout(input, p, training)
 
 
+def shorten_rows(weight, ids, max_norm, norm_type):
+    """Shortens the rows of a Parameter that are looked up and longer than ``max_norm``."""
+    if not isinstance(weight, ms.Parameter):
+        raise NotImplementedError("embedding: max_norm of a weight that is no Parameter")
+    rows = ops.stop_gradient(ops.gather(weight, ids, 0))
+    norms = rows.norm(norm_type, 1, True)
+    short = ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+    ops.assign(weight, ops.tensor_scatter_update(weight, ids.reshape(-1, 1), short))
+
+
 def embedding(
     input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
     sparse=False,
 ):  # fmt: skip
-    """torch.nn.functional.embedding; row ``padding_idx`` gets no gradient."""
-    if max_norm is not None or scale_grad_by_freq:
-        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq")
+    """torch.nn.functional.embedding; row ``padding_idx`` gets no gradient.
+
+    With ``max_norm`` the weight is a Parameter, and rows that are longer are shortened in it.
+    """
+    if scale_grad_by_freq:
+        raise NotImplementedError("embedding: scale_grad_by_freq")
+    if max_norm is not None:
+        shorten_rows(weight, input.reshape(-1), max_norm, norm_type)
     rows = ops.gather(weight, input, 0)
     if padding_idx is None:
         return rows

@@ -122,6 +122,8 @@ def _plain(
                 why = _better(why, NotChosen("API103", calls.SPREAD, ref=ref, row=row))
                 continue
             sure = _conditions(row, one, kinds_of)
+            if row.flag and _outside(row, one):
+                continue
             reason = _refused(row, one, target) if sure and not row.flag else None
             if sure and reason is None:
                 certain = sure == calls.YES and (single or _certain(one, kinds_of))
@@ -227,16 +229,22 @@ def _hands_on(row: Row, bound: BoundCall, target: str) -> bool:
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:
     """Why the row cannot take these arguments, or None."""
     used = names(row.mint if target == "mint" and row.mint else row.to)
+    if outside := _outside(row, bound):
+        return outside
     for name, value in bound.values.items():
-        if name in row.only:
-            texts = row.only[name]
-            if not isinstance(value, ast.expr) or not any(_same(value, t) for t in texts):
-                shown = ast.unparse(value) if isinstance(value, ast.expr) else "..."
-                return f"{name}={shown} has no portable target, only {' or '.join(texts)}"
-        elif name in used or name in row.drop or name in POLICY_DROP or row.rule:
-            continue
-        elif not _is_default(bound, name, value):
+        known = name in used or name in row.only or name in row.drop or name in POLICY_DROP
+        if not known and not row.rule and not _is_default(bound, name, value):
             return f"argument {name!r} has no counterpart"
+    return None
+
+
+def _outside(row: Row, bound: BoundCall) -> str | None:
+    """Why an argument is not literally one of the values that ``only`` names, or None."""
+    for name, value in bound.values.items():
+        texts = row.only.get(name, ())
+        if texts and not (isinstance(value, ast.expr) and any(_same(value, t) for t in texts)):
+            shown = ast.unparse(value) if isinstance(value, ast.expr) else "..."
+            return f"{name}={shown} has no portable target, only {' or '.join(texts)}"
     return None
 
 

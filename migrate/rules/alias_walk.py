@@ -34,6 +34,7 @@ from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
 from migrate.rules.alias_values import Back, Findings, Summary, kept_by
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
+from migrate.rules.data_attribute import moves_weight
 from migrate.rules.views import bound, named
 from migrate.rules.written import (
     is_element,
@@ -493,7 +494,8 @@ class _Walk(Calls, Forward[State]):
             self.state.write(refs, id(item), assigned=True)
             self.lose(id(item), item, refs, [item.value])
             return
-        if isinstance(target, ast.Attribute) and not is_data(self.scene, target):
+        bare = isinstance(target, ast.Attribute) and not is_data(self.scene, target)
+        if isinstance(target, ast.Attribute) and bare and not moves_weight(self.scene, item):
             bound = bool(refs) and not any(is_held(r.region) for r in refs)
             if not bound and self._is_of_class(target):
                 self.found.seen.setdefault(id(item), f"{target.attr} of the class")

@@ -15,7 +15,7 @@ from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Wrap
 from migrate.rules import data_attribute, decorators
 from migrate.rules.alias_walk import summary
 from migrate.rules.always_stopped import is_always_stopped
-from migrate.rules.called_from import functions_of
+from migrate.rules.called_from import functions_of, in_forward
 from migrate.rules.leaking import (
     asks_in_function,
     enters_quiet,
@@ -80,6 +80,22 @@ def no_grad(
         kept = switched_function(scene, site, call, name) if name else None
         return kept or decorators.dropped(scene, site, call, chosen.row)
     return switched(scene, site, call)
+
+
+@rewrites()
+def leaves(scene: Scene) -> Iterator[Edit]:
+    """Cut what a forward makes a Parameter of off the gradient, as torch's Parameter is a leaf."""
+    for call in scene.file.of(ast.Call):
+        function, data = scene.function(call), next(iter(call.args), None)
+        named = direct_name(scene, call.func) or ""
+        if function is None or data is None or not named.endswith("nn.Parameter"):
+            continue
+        computed = not isinstance(data, ast.Starred) and in_forward(scene, function)
+        if computed and carries(scene, data, function.node, frozenset()):
+            text, root = scene.spelling.local(_CUT)
+            parts = (f"{text}(", piece(scene.source, data), ")")
+            site = scene.site("torch.nn.Parameter", data)
+            yield Wrap(site, Outcome.CONVERTED, parts, site.name, frozenset((root,)))
 
 
 @by_row("is_grad_enabled")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from migrate.analysis.program import Class
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, inside, piece
-from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site, Span
+from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site, Span, Wrap
 from migrate.rules.function_blueprint import (
     FUNCTION,
     SAVED,
@@ -80,15 +80,15 @@ def _is_function(scene: Scene, owner: Class) -> bool:
 def _meant(scene: Scene, node: ast.AST) -> Class | None:
     """The class whose ``apply`` it is."""
     assert isinstance(node, ast.Attribute)
-    keys = {a.name for a in scene.kind(node.value) if a.kind == "class"}
+    keys = {a.name for a in scene.kind(node.value)}
     return scene.inference.class_of(keys.pop()) if len(keys) == 1 else None
 
 
 def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Edit | Refusal:
-    receiver = piece(scene.source, node.value)
-    call = scene.parent(node)
+    receiver, call = piece(scene.source, node.value), scene.parent(node)
     where = site.at(scene.source.span(node))
-    plain = Edit(where, Outcome.CONVERTED, (receiver, "()"), FUNCTION[0])
+    made = "()" if any(a.kind == "class" for a in scene.kind(node.value)) else ""
+    plain = Edit(where, Outcome.CONVERTED, (receiver, made), FUNCTION[0])
     if not isinstance(call, ast.Call) or call.func is not node:
         return plain
     missing = len(plan.inputs) - len(call.args)
@@ -102,7 +102,7 @@ def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Ed
     given = inside(scene.source, call)
     rest = "".join(f", {ast.unparse(d)}" for d in defaults[-missing:])
     where = site.at(scene.source.span(call))
-    return Edit(where, Outcome.CONVERTED, (receiver, "()(", *given, rest, ")"), FUNCTION[0])
+    return Edit(where, Outcome.CONVERTED, (receiver, f"{made}(", *given, rest, ")"), FUNCTION[0])
 
 
 @rewrites()
@@ -278,6 +278,10 @@ def _return(scene: Scene, plan: Blueprint, value: ast.expr) -> Edit:
         parts += [*text, ", "]
         needs |= root
     parts[-1] = "," if len(plan.inputs) == 1 else ""
+    if values == [value] and not is_none(value):  # it has edits of its own
+        site = scene.site(FUNCTION[0], value)
+        whole = ("(", *parts, ")")
+        return Wrap(site, Outcome.CONVERTED, whole, needs=frozenset(needs))
     return _edit(scene, value, scene.source.span(value), "(", *parts, ")", needs=frozenset(needs))
 
 

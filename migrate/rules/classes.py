@@ -9,7 +9,8 @@ from migrate.analysis.types.kinds import without_none
 from migrate.codegen.substitution import added
 from migrate.records.outcomes import Edit, Outcome, Part, Refusal, Site, Span
 from migrate.rules.registry import decides, rewrites
-from migrate.sites.module_members import TRAIN
+from migrate.sites.buffer_gradients import parameters, registered
+from migrate.sites.module_members import TRAIN, family
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
@@ -117,12 +118,30 @@ def free_name(scene: Scene, name: str) -> str:
 
 
 def _is_child(scene: Scene, node: ast.AST, name: str) -> bool:
-    """An attribute that holds a Module or a Tensor: its name is part of the names of weights."""
+    """An attribute that holds a Module or a weight: its name is part of the names of weights."""
     if not isinstance(node, ast.Attribute):
         return False
     for atom in without_none(scene.kind(node.value)):
         if atom.kind == "Module" and "::" in atom.name:
-            held = scene.inference.member(atom.name, name)
-            if any(a.kind in ("Module", "Tensor") for a in held):
+            held = {a.kind for a in scene.inference.member(atom.name, name)}
+            if "Module" in held or ("Tensor" in held and _may_be_weight(scene, atom.name, name)):
                 return True
     return False
+
+
+def _may_be_weight(scene: Scene, key: str, name: str) -> bool:
+    """Return whether a Tensor that objects of a class have is a Parameter or a saved buffer.
+
+    What is stored after the construction alone, and nowhere made a Parameter, is a plain Tensor.
+    """
+    if name in parameters(scene) or name in registered(scene):
+        return True
+    methods = {id(m): m for c in family(scene, key) for m in c.stores.get(name, ())}
+    built = [m for m in methods.values() if m.name == "__init__"]
+    stored = [t for m in built for t in scene.inference.index.stores(m) if t.attr == name]
+    values = [getattr(scene.statement(t), "value", None) for t in stored]
+    plain = (v is not None and scene.kind_names(v) <= _PLAIN for v in values)
+    return not methods or not all(plain)
+
+
+_PLAIN = frozenset(("None", "int", "float", "bool", "str"))

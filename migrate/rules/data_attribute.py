@@ -32,7 +32,7 @@ from migrate.rules.kept_memory import (
     stores_data,
 )
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import METADATA
+from migrate.rules.torch_sharing import METADATA, shares
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
 from migrate.sites.scene import Scene
@@ -81,6 +81,14 @@ def is_set_anew(scene: Scene, place: ast.Subscript) -> bool:
     return target.holder is Holder.PLACE and isinstance(held, ast.Attribute) and (
         is_parameter(scene, held)
     )  # fmt: skip
+
+
+def moves_weight(scene: Scene, item: ast.AugAssign) -> bool:
+    """Return whether ``m.weight *= 0.5`` changes what may be a Parameter, where no gradient is
+    recorded: torch changes the very object."""
+    target = item.target
+    weight = isinstance(target, ast.Attribute) and is_parameter(scene, target)
+    return weight and is_stopped(scene, scene.file, item)
 
 
 def sets_alone(scene: Scene, statement: ast.stmt) -> bool:
@@ -148,8 +156,44 @@ def keeps_gradient(scene: Scene, node: ast.AST) -> bool:
     That is so of an intermediate that is computed where gradients are recorded; not of a Parameter,
     a buffer, what is made of numbers, or where nothing is differentiated.
     """
-    function = scene.function(node)
-    return records(scene, function) and _is_intermediate(scene, _owner(scene, node), function)
+    function, owner = scene.function(node), _owner(scene, node)
+    if function is None or not records(scene, function):
+        return function is None and records(scene, None) and _is_intermediate(scene, owner, None)
+    return _is_intermediate(scene, owner, function) and not _gives_numbers(scene, owner, function)
+
+
+def _gives_numbers(scene: Scene, owner: ast.expr, function: Function) -> bool:
+    """Return whether all reads of a variable that views a Parameter take its numbers alone.
+
+    ``b = m.bias.view(n, -1); b.data[:, 4] += 1; m.bias = Parameter(b.view(-1))``: no gradient goes
+    through b, neither before the write nor behind it, and the Parameter has none of another.
+    """
+    if not isinstance(owner, ast.Name) or owner.id not in function.locals:
+        return False
+    bound = function.assigned.get(owner.id, ())
+    named = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == owner.id]
+    stores = [n for n in named if not isinstance(n.ctx, ast.Load)]
+    if not bound or len(stores) != len(bound) or not all(n in function.nodes for n in named):
+        return False
+    roots = [_viewed(a.value) for a in bound]
+    if not all(isinstance(r, ast.Attribute) and is_parameter(scene, r) for r in roots):
+        return False
+    if any(_is_intermediate(scene, r, function) for r in roots):
+        return False
+    return not any(_goes_on(scene, n) for n in named if isinstance(n.ctx, ast.Load))
+
+
+def _viewed(node: ast.expr) -> ast.expr:
+    """Return what an expression takes parts and views of."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not shares(node.func.attr):
+                return node
+            node = node.func.value
+        else:
+            return node
 
 
 def takes_gradient(scene: Scene, node: ast.AST) -> bool:
@@ -404,13 +448,20 @@ def differentiated_behind(scene: Scene, at: ast.AST, seen: frozenset[str] = froz
     return ""
 
 
-def _goes_on(scene: Scene, name: ast.Name) -> bool:
-    """Return whether more than the numbers of a value are read."""
-    around = scene.parent(name)
+def _goes_on(scene: Scene, node: ast.expr) -> bool:
+    """Return whether more than the numbers of a value are read, also of its parts and views."""
+    around = scene.parent(node)
     if isinstance(around, ast.Attribute):
+        call = scene.parent(around)
+        if isinstance(call, ast.Call) and call.func is around and shares(around.attr):
+            return around.attr not in _NUMBERS_ALONE and _goes_on(scene, call)
         return around.attr not in _NUMBERS_ALONE
-    named = isinstance(around, ast.Call) and around.func is not name
-    return not (named and last_name(around.func) in _PLAIN_CALLS)  # type: ignore[union-attr]
+    if isinstance(around, ast.Subscript) and around.value is node:
+        return not isinstance(around.ctx, ast.Load) or _goes_on(scene, around)
+    if not isinstance(around, ast.Call) or around.func is node:
+        return True
+    leaf = any(a.name.endswith(_LEAVES) for a in scene.kind(around.func))
+    return not leaf and last_name(around.func) not in _PLAIN_CALLS
 
 
 _NUMBERS_ALONE = METADATA | {"item", "detach", "tolist", "numpy", "data", "argmax"}

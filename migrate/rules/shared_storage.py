@@ -246,7 +246,8 @@ def decide(
             sign, added = f"{SIGNS[type(node.op)]}=", piece(scene.source, node.value)
             return set_anew(scene, site, node.target, sign, (added,), NOTHING) or _kept(site)
         whole = isinstance(node.target, ast.Name) and target.holder is Holder.NAME
-        if found.assigned and target.holder is Holder.ELEMENT:
+        element = target.holder is Holder.ELEMENT
+        if found.assigned and (element or data_attribute.moves_weight(scene, node)):
             if any(isinstance(n, _TWICE) for n in ast.walk(node.target)):
                 why = Missed("INP203", "its index would be computed twice")
                 return missed(site, expr, why)

@@ -25,6 +25,7 @@ _DTYPES = {
     "torch.CharTensor": "int8", "torch.ByteTensor": "uint8", "torch.BoolTensor": "bool_",
     "torch.BFloat16Tensor": "bfloat16",
 }  # fmt: skip
+_NO_CUDA = "No Tensor is on a CUDA device here; code that asks for it takes its CPU way."
 
 
 @by_row("type_name")
@@ -46,7 +47,12 @@ def type_name(
     elif isinstance(around, ast.Compare) and (other := _other_side(around, call)) is not None:
         if _asks(scene, other):
             return Edit(whole, Outcome.CONVERTED, (held, ".dtype"), row.key)
-        dtype = _DTYPES.get(str(getattr(other, "value", "")))
+        name = str(getattr(other, "value", ""))
+        if name.startswith("torch.cuda.") and isinstance(receiver, (ast.Name, ast.Attribute)):
+            place = Site(site.name, scene.source.span(around), site.line, site.column)
+            answer = "False" if isinstance(around.ops[0], ast.Eq) else "True"
+            return Edit(place, Outcome.CONVERTED, (answer,), row.key, note=_NO_CUDA)
+        dtype = _DTYPES.get(name)
         if dtype and call is around.left:
             text, root = scene.spelling.local(f"mindspore.{dtype}")
             sign = " == " if isinstance(around.ops[0], ast.Eq) else " != "

@@ -233,7 +233,7 @@ def _member(scene: Scene, atom: Atom, attribute: str) -> str:
         return FORWARD if scene.inference.is_module(atom.name) else ""
     if atom.kind == "super":
         return module_members.of_super(scene, atom, attribute)
-    if attribute == "apply" and atom.kind == "class":
+    if attribute == "apply" and atom.kind in ("class", "instance", "Object"):
         return APPLY if scene.inference.is_function(atom.name) else ""
     if atom.kind == "tuple" and attribute in atom.keys:
         return f"field {atom.keys.index(attribute)}"

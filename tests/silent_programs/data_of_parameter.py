@@ -9,6 +9,9 @@
 #: model Child() <- A(3,4)
 #: model Method() <- A(3,4)
 #: model Outside() <- A(3,4)
+#: model Started() <- A(3,4)
+#: model Scaled() <- A(3,4)
+#: model Leaf() <- A(3,4)
 #: model Swap() <- A(3,4)
 import torch
 import torch.nn as nn
@@ -150,3 +153,41 @@ class Swap(nn.Module):
         self.seen.data = self.seen.data + x.data.abs().mean(0)
         y = x * self.scale / (1 + self.seen)
         return y * y.data
+
+
+class Started(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.start()
+
+    def start(self):
+        for layer in self.layers:
+            b = layer.bias.view(2, -1)
+            b.data[:, 1] += 1.5
+            layer.bias = nn.Parameter(b.view(-1), requires_grad=True)
+
+    def forward(self, x):
+        return self.layers[1](self.layers[0](x)) + self.layers[0].bias
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+        self.held = self.layers[-1].weight
+        with torch.no_grad():
+            self.layers[-1].weight *= 0.25
+            self.layers[0].bias += 1
+
+    def forward(self, x):
+        return self.layers(x) + self.held.sum()
+
+
+class Leaf(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x) * nn.Parameter(self.fc(x).tanh()) + nn.Parameter(x)
