@@ -7,9 +7,18 @@ from mindspore import ops
 from migrate.helpers.keeping import is_pynative
 
 
+def plain_numbers(data):
+    """The list with each Tensor of one element, such as ``[x]``, as a number: it adds no axis."""
+    if isinstance(data, (list, tuple)):
+        return [plain_numbers(one) for one in data]
+    if isinstance(data, ms.Tensor) and data.ndim > 0 and data.size == 1:
+        return data.reshape(())
+    return data
+
+
 def tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """torch.tensor: a new tensor of numbers, nested lists, an array or a tensor."""
-    made = ms.tensor(data, dtype=dtype)
+    made = ms.tensor(plain_numbers(data) if isinstance(data, (list, tuple)) else data, dtype=dtype)
     if dtype is None and made.dtype == ms.complex128 and isinstance(data, (complex, list, tuple)):
         return made.astype(ms.complex64)  # Python's numbers have no precision of their own
     return made

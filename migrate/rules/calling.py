@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen import layout
 from migrate.codegen.substitution import Renderer, Rendering, shown, without_parentheses
 from migrate.mapping.calls import BoundCall, numbers
@@ -102,7 +102,8 @@ def decide_call(
     if type_only is not None:
         why = "the class is known as a type here, not as what its constructor builds"
         return NotChosen("API104", why, "build the class that is meant", type_only.ref, type_only)
-    chosen = _moded(scene, name, _cycled(scene, name, chosen), receiver)
+    chosen = _of_tensors(scene, name, _cycled(scene, name, chosen), call)
+    chosen = _moded(scene, name, chosen, receiver)
     saved = checkpoints.chosen_for(scene, site, name, call, chosen)
     if isinstance(saved, Refusal):
         return saved
@@ -236,6 +237,22 @@ def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
     if other is None or not scene.mentions(b"OneCycleLR", b"CyclicLR"):
         return chosen
     return [replace(one, row=other) if one.row.key == name else one for one in chosen]
+
+
+def _of_tensors(scene: Scene, name: str, chosen: list[Chosen], call: ast.Call) -> list[Chosen]:
+    """Where a list may hold Tensors: torch takes each for its one number, whatever its shape."""
+    rows = {row.key: row for row in scene.table.rows(name)}
+    other = rows.get("torch.tensor:complex")
+    given = call.args[0] if call.args else None
+    if other is None or given is None or not _may_hold_tensors(scene.kind(given)):
+        return chosen
+    return [replace(one, row=other) if one.row.key == name else one for one in chosen]
+
+
+def _may_hold_tensors(kind: Kind, depth: int = 3) -> bool:
+    parts = [i for a in kind if a.kind in ("list", "tuple") for i in a.items]
+    held = any(a.kind == "Tensor" for part in parts for a in part)
+    return held or (depth > 0 and any(_may_hold_tensors(part, depth - 1) for part in parts))
 
 
 def _moded(
