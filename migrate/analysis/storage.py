@@ -252,7 +252,8 @@ class State:
                 found |= known
                 continue
             made = holder.region[0] in ("new", "old")
-            given = self.inside.get((holder.region, ELEMENTS), NO_REFS) if made else NO_REFS
+            stored = made or name.startswith("['")
+            given = self.inside.get((holder.region, ELEMENTS), NO_REFS) if stored else NO_REFS
             found |= given
             if name == ELEMENTS and made:
                 continue
@@ -265,6 +266,27 @@ class State:
     def _mention(self, name: str) -> None:
         if name.startswith("['"):
             self.keys[name] = None
+
+    def places(self, holder: Ref, name: str) -> list[tuple[Region, str]]:
+        """Return where an element may lie: under a key that is not written out, under each."""
+        found = [(holder.region, name)]
+        if name == ELEMENTS:
+            self._step(len(self.keys))
+            every = ((holder.region, key) for key in self.keys)
+            found += [place for place in every if place in self.inside]
+        return found
+
+    def keyed(self, holders: Refs) -> dict[str, Refs] | None:
+        """Return what dicts hold by their keys; None where not all keys are known."""
+        for holder in holders:
+            made = holder.region[0] in ("new", "old") and holder.how == SAME
+            if not made or self.inside.get((holder.region, ELEMENTS)) != NO_REFS:
+                return None
+        found: dict[str, Refs] = {}
+        for key in self.keys:
+            held = (self.inside.get((holder.region, key), NO_REFS) for holder in holders)
+            found[key] = NO_REFS.union(*held)
+        return found
 
     def held(self, modules: Refs, layers: bool) -> Refs:
         """What Modules hold; where Parameters are meant, not the layers a container is made of."""
@@ -285,10 +307,15 @@ class State:
         return self.inside[(owner, name)] if unsure else frozenset((ref,))
 
     def put(self, holders: Refs, name: str, value: Refs, anew: bool = False) -> None:
-        """Store a value; ``anew`` replaces what was there (one holder, one attribute)."""
+        """Store a value; ``anew`` replaces what was there (one holder, one attribute).
+
+        What is stored under a key that is not written out may lie under each that is.
+        """
         self._mention(name)
         for holder in _in_order(holders):
             key = (holder.region, name)
+            for place in self.places(holder, name)[1:]:
+                self.inside[place] |= value
             several = holder.region[0] == "old" or _stands_for_inner(holder)
             if anew and len(holders) == 1 and not several:
                 self.inside[key] = value

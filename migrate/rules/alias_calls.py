@@ -23,7 +23,7 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Back, Summary
+from migrate.rules.alias_values import MODULE_ONLY, Back, Summary, key_of
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.torch_sharing import (
@@ -108,12 +108,12 @@ class Calls(Writes):
         else:
             self.value(func)
         args = [self._argument(a) for a in node.args]
-        named = {k.arg or "**": self._argument(k) for k in node.keywords}
+        named = self._named(node)
         del self.flight[mark:]
         inference = self.scene.inference
         own = any(functions_of(inference, a) for a in self.scene.kind(func))
         if isinstance(func, ast.Attribute) and not self._tensor(func.value) and not own:
-            found = self._container_call(node, func.attr, receiver, args)
+            found = self._container_call(node, func.attr, receiver, args, named)
             if found is not None:
                 return found
         atoms = [a for a in ordered(self.scene.kind(func)) if a.kind != "None"]
@@ -141,6 +141,20 @@ class Calls(Writes):
         for classes, refs in ((seen.inputs, NO_REFS.union(*args)), (seen.outputs, found)):
             if classes and any(hooks.holds(classes, a) for a in atoms):
                 self.state.put(frozenset((Ref(("outer", "a hook")),)), ELEMENTS, refs)
+        return found
+
+    def _named(self, node: ast.Call) -> dict[str, Refs]:
+        """Return what is passed by name; under ``**`` what may go to every parameter."""
+        found: dict[str, Refs] = {}
+        for keyword in node.keywords:
+            refs = self.value(keyword.value)
+            if keyword.arg:
+                found[keyword.arg] = refs
+            elif refs and (entries := self.state.keyed(refs)) is not None:
+                for key, held in entries.items():
+                    found[key[2:-2]] = found.get(key[2:-2], NO_REFS) | held
+            else:
+                found["**"] = found.get("**", NO_REFS) | refs | self.elements(refs)
         return found
 
     def _argument(self, node: ast.expr | ast.keyword) -> Refs:
@@ -215,7 +229,8 @@ class Calls(Writes):
             refs = self.holders(target.expr)
         elif target.holder is Holder.ELEMENT and isinstance(target.expr, ast.Subscript):
             self.value(target.expr.slice)
-            refs = self.elements(self.holders(target.expr.value))
+            held, key = self.holders(target.expr.value), key_of(target.expr.slice)
+            refs = self.state.get(held, key) if key else self.elements(held)
         else:
             return self.value(target.expr)
         self.read(target.name or ast.unparse(target.expr), refs)
@@ -224,15 +239,19 @@ class Calls(Writes):
     # -- what a callee gives ----------------------------------------------------------------------
 
     def _container_call(
-        self, node: ast.Call, name: str, holders: Refs, args: list[Refs]
+        self, node: ast.Call, name: str, holders: Refs, args: list[Refs], named: dict[str, Refs]
     ) -> Refs | None:
-        if name in _COLLECTING and args:
+        if name in _COLLECTING and (args or named):
             for refs in args:
                 more = self.elements(refs) if name in ("extend", "update") else NO_REFS
                 self.state.put(holders, ELEMENTS, refs | more)
+            for key, refs in named.items():
+                self.state.put(holders, ELEMENTS if key == "**" else f"['{key}']", refs)
             return NO_REFS
         if name in _TAKING:
             self.read(name, holders)
+            if name == "setdefault" and len(args) > 1:
+                self.state.put(holders, key_of(node.args[0]) or ELEMENTS, args[1])
             return self.elements(holders).union(*args)
         if name in (*_GIVING, "items") and not node.args:
             self.read(name, holders)
@@ -294,6 +313,8 @@ class Calls(Writes):
                 return self.made(node) if new else made_as(handed, VIEW)
             return self._layers(atom, node, args, named) | self.made(node)
         if atom.kind == "builtin" or atom.name == _ORDERED:
+            if atom.name in ("dict", _ORDERED) and not args and named and "**" not in named:
+                return self.entries(node, ((f"['{key}']", refs) for key, refs in named.items()))
             return self._builtin(atom.name, node, [*args, *named.values()])
         if atom.name in _FIELDS:
             return self.state.get(args[0], _FIELDS[atom.name])
@@ -552,8 +573,13 @@ class Calls(Writes):
         return found
 
     def _fields(self, receiver: Refs, back: Back) -> Refs:
-        fields = back.fields.items()
-        return NO_REFS.union(*(made_as(self.state.get(receiver, f), h) for f, h in fields))
+        found = NO_REFS
+        for path, how in back.fields.items():
+            refs = receiver
+            for name in path:
+                refs = self.state.get(refs, name)
+            found |= made_as(refs, how)
+        return found
 
     def _own(self) -> Refs:
         """Return the object of whose method this is a part."""

@@ -90,12 +90,12 @@ class Back:
     """What the result of a function shares: ``shares`` maps parameters to how their storage is
     returned.
 
-    ``fields``: attributes of ``self``; ``outer``: variables of enclosing scopes. ``added``: it is
+    ``fields``: what attributes of ``self`` hold, as paths; ``outer``: variables of enclosing scopes. ``added``: it is
     the result of an augmented assignment.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
-    fields: Mapping[str, int] = field(default_factory=dict)
+    fields: Mapping[Path, int] = field(default_factory=dict)
     outer: Mapping[str, int] = field(default_factory=dict)
     added: bool = False
 
@@ -165,6 +165,9 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
             rest = refs.difference(made) if len(holder) < DEEPEST else refs
             found |= {(holder, name, *one) for one in given(rest, outermost)}
     return found
+
+
+GATHERING = frozenset("list tuple dict set".split())  # operators join what they hold
 
 
 class Values:
@@ -408,18 +411,37 @@ class Values:
         return self._container(node, node.elts)
 
     def _Dict(self, node: ast.Dict) -> Refs:
+        """Keep what lies under keys that are written out apart, where all of them are."""
         self._container(node, node.keys)
-        return self._container(node, node.values)
+        keys = [key_of(key) if key is not None else "" for key in node.keys]
+        if not all(keys):
+            held = [self.value(part) for part in node.values]
+            known = zip(node.keys, held, strict=True)
+            return self.displayed(node, [r if k else self.elements(r) for k, r in known])
+        return self.entries(node, zip(keys, map(self.value, node.values), strict=True))
+
+    def entries(self, node: ast.expr, found: Iterable[tuple[str, Refs]]) -> Refs:
+        """Return a dict that is written out, of its entries."""
+        held = [(key, refs) for key, refs in found if refs]
+        made = self.displayed(node, ())
+        for key, refs in held:
+            self.state.put(made, key, refs, anew=True)
+        return made
 
     def _Starred(self, node: ast.Starred) -> Refs:
         return self.elements(self.value(node.value))
 
     def _BinOp(self, node: ast.BinOp) -> Refs:
-        """Numbers and tensors give a new tensor; lists share their elements."""
+        """Numbers and tensors give a new tensor; lists and dicts share their elements."""
         both = self.value(node.left) | self.value(node.right)
         made = self.made(node)
-        if "list" in self.scene.kind_names(node) or "tuple" in self.scene.kind_names(node):
-            self.state.put(made, ELEMENTS, made_as(self.elements(both), MAYBE))
+        if GATHERING & self.scene.kind_names(node):
+            surely = is_all(self.scene.kind(node), *GATHERING)
+            self.state.put(made, ELEMENTS, made_as(self.elements(both), SAME if surely else MAYBE))
+        elif not self._tensor(node):
+            known = frozenset(r for r in both if (r.region, ELEMENTS) in self.state.inside)
+            if known:  # no kind is needed where it is seen that they are containers
+                self.state.put(made, ELEMENTS, self.state.get(known, ELEMENTS))
         return made
 
     def _BoolOp(self, node: ast.BoolOp) -> Refs:

@@ -32,7 +32,7 @@ from migrate.analysis.storage import (
 )
 from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
-from migrate.rules.alias_values import Back, Findings, Summary, kept_by
+from migrate.rules.alias_values import GATHERING, Back, Findings, Path, Summary, kept_by
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.data_attribute import moves_weight
 from migrate.rules.views import bound, named
@@ -161,7 +161,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
 def _given_back(found: Findings, returned: Refs, own: str) -> Back:
     """Return what the storages in the result of a function are to its callers."""
     shares: dict[str, int] = {}
-    fields: dict[str, int] = {}
+    fields: dict[Path, int] = {}
     outer: dict[str, int] = {}
     added = False
     for ref in returned:
@@ -170,7 +170,7 @@ def _given_back(found: Findings, returned: Refs, own: str) -> Back:
         added |= place in found.added
         path = found.sums.get(place, ())
         if len(path) > 1 and path[0] == own:  # what the attribute holds from here on
-            fields[path[1]] = min(max(ref.how, VIEW), fields.get(path[1], MAYBE))
+            fields[path[1:2]] = min(max(ref.how, VIEW), fields.get(path[1:2], MAYBE))
         for name, how in found.given.get(place, {}).items():  # type: ignore[call-overload]
             shares[name] = min(how, shares.get(name, MAYBE))
         if top[0] == "outer":
@@ -179,23 +179,21 @@ def _given_back(found: Findings, returned: Refs, own: str) -> Back:
         if ref.region == ("param", own):
             shares[own] = min(ref.how, shares.get(own, MAYBE))
         elif top == ("param", own):
-            name = _field(ref.region)
             if ref.how < MAYBE:  # an unknown layer is taken to hand on no member
-                fields[name] = min(VIEW, fields.get(name, VIEW))
+                fields[_fields(ref.region)] = VIEW
         elif top[0] == "param":
             name, how = str(top[1]), ref.how if ref.region == top else max(ref.how, VIEW)
             shares[name] = min(how, shares.get(name, MAYBE))
     return Back(shares, fields, outer, added)
 
 
-def _field(region: Region) -> str:
-    """The attribute of ``self`` that a region comes from."""
-    name = ""
+def _fields(region: Region) -> Path:
+    """Return the attributes that lead from ``self`` to a region, or to what it is an item of."""
+    names: list[str] = []
     while region[0] in ("field", "item"):
-        if region[0] == "field":
-            name = str(region[2])
+        names = [str(region[2]), *names] if region[0] == "field" else []
         region = region[1]  # type: ignore[assignment]
-    return name
+    return tuple(names)
 
 
 def owner_parameter(function: Function) -> str:
@@ -475,7 +473,7 @@ class _Walk(Calls, Forward[State]):
         refs = self.target_refs(target_of(self.scene, target))
         kinds = self.scene.kind_names(target)
         if "Tensor" not in kinds and not is_all(self.scene.kind(item), "Tensor"):
-            if "list" in kinds or may_be_tensor(kinds):
+            if GATHERING & kinds or may_be_tensor(kinds):
                 self.state.put(refs, ELEMENTS, self.elements(added))
             if unsure_item(self.scene, target):
                 self._may_set(item, target)

@@ -195,7 +195,8 @@ class Writes(Values):
             for ref in refs:
                 if ref.how < MAYBE and len(path := path_of(ref.region)) > 2:
                     self.found.added_to.setdefault(path, set()).add(key)
-            self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)))
+            name = key_of(target.expr.slice) or ELEMENTS
+            self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)), name)
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
             how = VIEW if repairs and target.name in self.state.views else SAME
@@ -320,13 +321,13 @@ class Writes(Values):
             for lent, how in found.items():
                 given[lent] = max(how, given.get(lent, SAME))
 
-    def renew_elements(self, holders: Refs, key: int, new: Refs) -> None:
+    def renew_elements(self, holders: Refs, by: int, new: Refs, name: str = ELEMENTS) -> None:
         """``ys[i] += 1`` puts the new tensor where the old one was."""
         for holder in holders:
-            place = (holder.region, ELEMENTS)
-            held = self.state.inside.get(place, NO_REFS)
-            kept = {r._replace(stale=0) if r.stale == key and not r.how else r for r in held}
-            self.state.inside[place] = frozenset(kept | new)
+            for place in self.state.places(holder, name):
+                held = self.state.inside.get(place, NO_REFS)
+                kept = {r._replace(stale=0) if r.stale == by and not r.how else r for r in held}
+                self.state.inside[place] = frozenset(kept | new)
 
     def _at(
         self, path: tuple[str, ...], passed: dict[str, Refs], known: dict[tuple[str, ...], Refs]
