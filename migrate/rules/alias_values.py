@@ -90,8 +90,8 @@ class Back:
     """What the result of a function shares: ``shares`` maps parameters to how their storage is
     returned.
 
-    ``fields``: what attributes of ``self`` hold, as paths; ``outer``: variables of enclosing scopes. ``added``: it is
-    the result of an augmented assignment.
+    ``fields``: what attributes of ``self`` hold, as paths; ``outer``: variables of enclosing
+    scopes. ``added``: it is the result of an augmented assignment.
     """
 
     shares: Mapping[str, int] = field(default_factory=dict)
@@ -433,13 +433,16 @@ class Values:
 
     def _BinOp(self, node: ast.BinOp) -> Refs:
         """Numbers and tensors give a new tensor; lists and dicts share their elements."""
-        both = self.value(node.left) | self.value(node.right)
+        sides = {side: self.value(side) for side in (node.left, node.right)}
+        both = NO_REFS.union(*sides.values())
         made = self.made(node)
         if GATHERING & self.scene.kind_names(node):
             surely = is_all(self.scene.kind(node), *GATHERING)
             self.state.put(made, ELEMENTS, made_as(self.elements(both), SAME if surely else MAYBE))
         elif not self._tensor(node):
-            known = frozenset(r for r in both if (r.region, ELEMENTS) in self.state.inside)
+            arrays = (s for s in sides if is_all(self.scene.kind(s), "instance"))
+            some = both.difference(*(sides[side] for side in arrays))
+            known = frozenset(r for r in some if (r.region, ELEMENTS) in self.state.inside)
             if known:  # no kind is needed where it is seen that they are containers
                 self.state.put(made, ELEMENTS, self.state.get(known, ELEMENTS))
         return made

@@ -55,6 +55,22 @@ def _is_in_forward(scene: Scene, function: Function, steps: int = 6) -> bool:
     return False
 
 
+def may_be_compiled(scene: Scene, function: Function) -> bool:
+    """Whether graph mode may compile a function: a forward calls it, or nothing shows who does."""
+    if in_forward(scene, function):
+        return True
+    todo, seen = [function], {function.key}
+    while todo:
+        one = todo.pop()
+        callers = [caller for _, _, caller in call_sites(scene, one)]
+        if one.parent is None and one.owner is None and not callers:
+            return True
+        around = [f for f in (one.parent, *callers) if f is not None and f.key not in seen]
+        todo += around
+        seen |= {f.key for f in around}
+    return False
+
+
 def is_for_effect(scene: Scene, function: Function) -> bool:
     """Whether some caller throws the result away, or hands it to one who does."""
     todo = [function]

@@ -19,6 +19,7 @@ from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
+from migrate.rules.called_from import may_be_compiled
 from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional, sized
 from migrate.rules.graph.folded import is_own
 from migrate.rules.inplace import is_closed_over, missed
@@ -318,12 +319,17 @@ def _adds_apart(scene: Scene, node: ast.AugAssign, assigned: bool) -> bool:
 
     It forgets in the gradient what is set in the tensor later; the memory may be another's.
     """
-    if not data_attribute.compiled(scene, node):
+    function = scene.function(node)
+    if function is None or not (
+        data_attribute.compiled(scene, node) or may_be_compiled(scene, function)
+    ):
         return False
     if is_unfolded(scene, node):
         return True
     whole = isinstance(node.target, ast.Name) or is_element(scene, node.target)
-    tensor = whole and "Tensor" in scene.kind_names(node)
+    kinds = scene.kind_names(node.target)
+    counts = bool(kinds & {"int", "float"}) and may_be_tensor(kinds)  # a sum that starts as 0
+    tensor = whole and (counts or "Tensor" in scene.kind_names(node))
     return tensor and not assigned and not is_own(scene, node.target)
 
 

@@ -13,6 +13,8 @@
 #: model Glob() <- A(3)
 #: model Table() <- A(3)
 #: model Mask() <- A(2,3)
+#: call lone(A(3))
+#: call lone_list(A(3))
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -166,3 +168,23 @@ class Mask(nn.Module):
         m -= 1
         m *= 10
         return x @ m
+
+
+def lone(x: torch.Tensor):
+    total = 0
+    for one in (x, x * 2):
+        total += one
+    y = x.tile((1,))
+    y += 1
+    fixed = torch.tensor([1.0, 2.0, 3.0])
+    fixed += x
+    return total + x + y + fixed
+
+
+def lone_list(x):
+    sums = [torch.zeros(3), torch.zeros(3)]
+    sums[0] += x
+    sums[1] -= x
+    held = {"a": torch.zeros(3), "b": torch.zeros(3)}
+    held["a"] += x
+    return sums[0] + sums[1] * 2 + held["a"] + held["b"] * 3
