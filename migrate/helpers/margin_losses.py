@@ -89,6 +89,8 @@ class MultiMarginLoss(nn.Cell):
         keep_buffer(self, "weight", weight)
 
     def construct(self, input, target):
+        if input.size == 0 and self.reduction != "none":
+            return ops.full((), 0.0, dtype=input.dtype)  # torch's mean of nothing is 0 here
         rows = input if input.ndim == 2 else input.expand_dims(0)
         labels = as_labels(target).reshape(-1, 1)
         right = ops.gather_elements(rows, 1, labels)

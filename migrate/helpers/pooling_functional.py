@@ -195,5 +195,6 @@ def widest(pool, input, norm_type, kernel_size, stride, ceil_mode):
 
 
 def lp_root(total, norm_type):
-    """The p-th root with the sign of the sum, as torch takes it."""
-    return ops.pow(ops.sign(total) * ops.relu(ops.abs(total)), 1.0 / norm_type)
+    """The p-th root with the sign of the sum, as torch takes it; NaN stays NaN."""
+    size = ops.where(ops.isnan(total), total, ops.sign(total) * ops.relu(ops.abs(total)))
+    return ops.pow(size, 1.0 / norm_type)
