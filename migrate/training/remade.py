@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from migrate.analysis.program import Function
 from migrate.records.outcomes import Edit, Span
+from migrate.rules.mode_dependence import Dependence
 from migrate.sites.references import draws
 from migrate.syntax.lines import above, indent_of, next_line, shares_line
 from migrate.syntax.trees import dotted
@@ -61,11 +62,11 @@ def _depends(view: View) -> bool:
 
     It draws, moves statistics, asks for its mode, keeps something, or reads what others write.
     """
-    nodes = [n for f in view.neighbours for c in f.classes.values() for n in ast.walk(c.node)]
-    named = [n.attr for n in nodes if isinstance(n, ast.Attribute)]
-    named += [n.id for n in nodes if isinstance(n, ast.Name)]
-    if any(n.startswith(("Dropout", "dropout", "BatchNorm")) for n in named):
-        return True
+    modes = Dependence(view.inference)
+    for file in view.neighbours:
+        built = (n for n in file.of(ast.Call) if isinstance(n, ast.Call))
+        if any(modes.depends(file, n) for n in built if _is_module(view, n)):
+            return True
     left, run = kept(view), run_by_calls(view)
     if left.attributes or left.variables or any(draws(n) for f in run for n in f.nodes):
         return True
@@ -78,6 +79,12 @@ def _depends(view: View) -> bool:
         and getattr(file.function_at(n), "name", "") != "__init__"
     }
     return "training" in asked or bool(asked & stored)
+
+
+def _is_module(view: View, call: ast.Call) -> bool:
+    return any(atom.kind in ("class", "ref") for atom in view.inference.kind(call.func)) and any(
+        atom.kind == "Module" for atom in view.inference.kind(call)
+    )
 
 
 def _own(function: Function) -> str:
