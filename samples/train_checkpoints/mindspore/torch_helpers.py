@@ -329,6 +329,12 @@ def numbers(values):
     return [number(value) for value in values]
 
 
+def last_lr(scheduler):
+    """Reproduces ``get_last_lr()`` of torch's schedules: a list of Python numbers."""
+    kept = vars(scheduler).get("last_rates")
+    return numbers(scheduler.get_last_lr()) if kept is None else list(kept)
+
+
 def scheduler_state(scheduler):
     """Reproduces ``state_dict()`` of torch's schedules: what is counted, as Python numbers."""
     state = {}
@@ -337,7 +343,9 @@ def scheduler_state(scheduler):
             state[key] = [scheduler_state(one) for one in value]
         elif key == "last_epoch":
             state[key] = int(value)
-        elif isinstance(value, (list, tuple)) and key in ("base_lrs", "_last_lr"):
+        elif key == "_last_lr":
+            state[key] = last_lr(scheduler)
+        elif isinstance(value, (list, tuple)) and key == "base_lrs":
             state[key] = numbers(value)
         elif isinstance(value, (Parameter, int, float, str)):
             state[key] = number(value)
@@ -357,3 +365,5 @@ def load_scheduler_state(scheduler, state_dict):
             scheduler.base_lrs = [Tensor(rate, old.dtype) for rate, old in zip(value, kept)]
         elif key != "_last_lr" or not isinstance(kept[0], Tensor):
             setattr(scheduler, key, value)
+        elif "last_rates" in vars(scheduler):
+            scheduler.last_rates = numbers(value)

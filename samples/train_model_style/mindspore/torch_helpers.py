@@ -287,4 +287,5 @@ def numbers(values):
 
 def last_lr(scheduler):
     """Reproduces ``get_last_lr()`` of torch's schedules: a list of Python numbers."""
-    return numbers(scheduler.get_last_lr())
+    kept = vars(scheduler).get("last_rates")
+    return numbers(scheduler.get_last_lr()) if kept is None else list(kept)
