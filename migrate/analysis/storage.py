@@ -284,8 +284,9 @@ class State:
                 return None
         found: dict[str, Refs] = {}
         for key in self.keys:
-            held = (self.inside.get((holder.region, key), NO_REFS) for holder in holders)
-            found[key] = NO_REFS.union(*held)
+            held = [self.inside.get((holder.region, key), NO_REFS) for holder in holders]
+            if any(held):  # the others are keys of other dicts
+                found[key] = NO_REFS.union(*held)
         return found
 
     def held(self, modules: Refs, layers: bool) -> Refs:
