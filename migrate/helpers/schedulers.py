@@ -21,7 +21,8 @@ def last_lr(scheduler):
 def with_rates_kept(scheduler):
     """A schedule of MindSpore that knows the rates of its own last step, as torch's do.
 
-    MindSpore's own ``get_last_lr()`` gives those that the optimizer has by now, whoever set them.
+    MindSpore's own ``get_last_lr()`` returns the present rates of the optimizer's groups, also
+    where another schedule or the program set them.
     """
     make_step = scheduler.step
 
