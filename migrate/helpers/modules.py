@@ -105,6 +105,32 @@ def state_values(cell):
     ]
 
 
+def torch_names(cell):
+    """torch's names of what the state_dict of a Cell holds, by MindSpore's, in torch's order."""
+    found = {}
+    for path, one in named_modules(cell, remove_duplicate=False):
+        for buffers in (False, True):
+            for name in (n for n in one._params if is_buffer(one, n) == buffers):
+                start = path + "." if path else ""
+                found[start + name] = start + torch_name(one, name)
+    return found
+
+
+def state_dict(cell):
+    """torch.nn.Module.state_dict under torch's names: weight and running_mean, not gamma."""
+    state, names = cell.state_dict(), torch_names(cell)
+    named = {new: state.pop(old) for old, new in names.items() if old in state}
+    return type(state)({**named, **state})
+
+
+def load_state_dict(cell, state_dict, strict=True):
+    """torch.nn.Module.load_state_dict of Tensors under torch's names or MindSpore's."""
+    names = torch_names(cell)
+    own = {new: old for old, new in names.items()}
+    keys = cell.load_state_dict({own.get(k, k): v for k, v in state_dict.items()}, strict)
+    return keys._replace(missing_keys=[names.get(k, k) for k in keys.missing_keys])
+
+
 def get_parameter(cell, target):
     """torch.nn.Module.get_parameter: by torch's dotted name. Raises AttributeError."""
     found = dict(named_parameters(cell, remove_duplicate=False))

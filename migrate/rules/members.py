@@ -170,6 +170,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if isinstance(parent, ast.Call) and parent.func is node:
         if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
             return ordered
+        if state := checkpoints.named(scene, site, name, node):
+            return state
         if refused := data_attribute.lent(scene, site, parent, name):
             return refused
         if name == BUFFER and len(parent.args) > 1:

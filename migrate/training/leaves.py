@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Span
+from migrate.rules.torch_sharing import shares
 from migrate.syntax.lines import shares_line, whole
 from migrate.syntax.trees import dotted
 from migrate.training.lines import Parts, edit
@@ -102,6 +103,10 @@ def is_fresh(view: View, node: ast.expr) -> bool:
         return view.atoms(node) == {"Tensor"} and not last & {*_SHARING, "Parameter", "Variable"}
     if not isinstance(node.func, ast.Attribute):
         return False
+    inplace = node.func.attr.endswith("_")
+    made = not inplace and not shares(node.func.attr) and view.atoms(node) == {"Tensor"}
+    if made and view.atoms(node.func.value) == {"Tensor"}:
+        return True  # ``x.sum(0)``
     return node.func.attr == "clone" or is_fresh(view, node.func.value)
 
 

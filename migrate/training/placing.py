@@ -193,9 +193,19 @@ def _is_evaluated(view: View, module: str) -> bool:
 def hidden_modules(
     view: View, region: Region, function: Function | None, own: str
 ) -> list[str] | Unclear:
-    """The Modules and weights by which functions compute that the step calls: not of its Cell."""
+    """The Modules and weights that the Cell of a step does not hold though it computes by them.
+
+    Functions that are called compute by them, or the function sees them at the file's top level.
+    """
     nodes = [*region.again, *region.inside, *region.losses]
     found = dict(_hidden(view, nodes, own, own, set()))
+    if function is not None:
+        used = models(view, nodes, own)
+        for use in (u for n in nodes for u in uses(n, own) if u.name in used and not u.stored):
+            root = use.name.partition(".")[0]
+            called = view.atoms(use.node) & {"function", "method", "ref"}
+            if root != own and not called and _binder(root, function) is None:
+                found.setdefault(use.name, use.node)
     for name, place in found.items():
         if "." not in name and not _is_in_sight(view, name, place, function):
             return Unclear(region.group.backwards[0], f"{name} is out of its sight")

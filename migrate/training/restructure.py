@@ -297,7 +297,19 @@ def _build(view: View, item: _Ready) -> tuple[str, ...]:
     """The lines that build the step."""
     own = _own(item.function)
     more = placing.lines(view, item.region, item.cell.build, item.place, item.function, own)
-    return (f"{item.place.variable} = {item.step.build}", *more)
+    built = (f"{item.place.variable} = {item.step.build}", *more)
+    missing = sorted(filter(None, (_maybe_none(view, m) for m in item.region.group.steps)))
+    if item.region.condition is None or not missing:
+        return built
+    test = " and ".join(f"{name} is not None" for name in missing)
+    return (f"if {test}:", *(f"    {line}" for line in built))
+
+
+def _maybe_none(view: View, mark: Mark) -> str:
+    """The optimizer of an update where it may be None: ``run(model, batches)`` evaluates."""
+    owner = mark.call.func.value if isinstance(mark.call.func, ast.Attribute) else None
+    may = isinstance(owner, ast.Name) and any(a.kind == "None" for a in view.kind(owner))
+    return mark.who if may else ""
 
 
 def _made(view: View, item: _Ready, built: tuple[str, ...]) -> Iterator[Edit]:

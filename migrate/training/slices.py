@@ -182,7 +182,8 @@ class Region:
     """Where a training step stands in its block.
 
     ``inside`` compute the loss, ``moved`` come behind the step, ``condition`` is the ``if`` that
-    holds the backward when the loss is computed in front of it. ``captured`` maps a statement
+    holds the backward when the loss is computed in front of it, and what is inside of it may be
+    ``inside`` as well. ``captured`` maps a statement
     that moves and a name to the number of the binding that it reads. ``again`` stand in front of
     an earlier step and are made again inside.
     """
@@ -241,18 +242,20 @@ def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region
     if last.statement not in block:
         return Unclear(first, "its backward() calls stand in different blocks")
     losses = tuple(m.loss for m in group.backwards if m.loss is not None)
-    index, condition = block.index(last.statement), None
+    index, condition, ahead = block.index(last.statement), None, []
     computing = [*(s for s in block[:index] if not _switched(s)), *losses]
     if (
         isinstance(container, ast.If)
         and block is container.body
         and not models(view, computing, own)
     ):
-        condition = container
+        condition, ahead = container, block[: block.index(first.statement)]
+        if behind(group, every, ahead, len(ahead)):
+            return Unclear(first, "another step stands under its condition")
         block, _ = block_of(view, container)
         index = block.index(container)
     start = behind(group, every, block, index)
-    cut = cut_off(view, group, block[start:index], losses, own)
+    cut = cut_off(view, group, [*block[start:index], *ahead], losses, own)
     if isinstance(cut, str):
         return Unclear(first, cut)
     nodes = [*cut.inside, *losses]

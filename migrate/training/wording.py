@@ -34,11 +34,11 @@ def edits(
     """
     source = view.file.source
     dropped, here = _dropped(region, others)
+    before = built if place.late else ()
     if region.condition is None:
-        before = built if place.late else ()
         parts = _plain(source, region, here, dropped, cell, step, place, before)
     else:
-        parts = _conditional(source, region, here, dropped, cell, step, place)
+        parts = _conditional(source, region, here, dropped, cell, step, place, before)
     first, last = region.block[here.start], region.block[here.stop - 1]
     span = Span(whole(source, first).start, whole(source, last).end)
     yield edit(source, span, parts)
@@ -150,6 +150,7 @@ def _conditional(
     cell: LossCell,
     step: Step,
     place: Place,
+    before: tuple[str, ...] = (),
 ) -> Parts:
     """``if training: loss, out = step(x)``, ``else:`` the loss as it stood; then the rest."""
     held = region.condition
@@ -157,6 +158,10 @@ def _conditional(
     indent = indent_of(source, held)
     inner = indent_of(source, held.body[0])
     test = source.text_of(held.test)
+    first = region.group.backwards[0].statement
+    moved = {id(s) for s in region.moved}
+    # what the ``if`` does in front of the backward, as clearing gradients that stay with weights
+    ahead = {id(s) for s in held.body[: held.body.index(first)]} - dropped - moved
     stays: list[str | Piece] = []
     behind: list[str | Piece] = []
     other: list[str] = []
@@ -164,7 +169,7 @@ def _conditional(
         item = region.block[index]
         span = extent(source, region.block, index, here.start)
         if item is held:
-            behind += _rest(source, held, dropped, indent, test)
+            behind += _rest(source, held, dropped | ahead, indent, test)
         elif item in region.inside:
             other.append(_indented(source.text(whole(source, item)), inner[len(indent) :]))
         elif id(item) in dropped:
@@ -173,7 +178,15 @@ def _conditional(
             behind += ["\n", Piece(span)]
         else:
             stays += [Piece(span), "\n"]
-    head = (f"{indent}if {test}:\n{inner}", *_call(cell, step, place, inner), f"\n{indent}else:\n")
+    early = [Piece(whole(source, s)) for s in held.body if id(s) in ahead]
+    head = (
+        f"{indent}if {test}:\n",
+        *(part for one in early for part in (one, "\n")),
+        *(f"{inner}{line}\n" for line in before),
+        inner,
+        *_call(cell, step, place, inner),
+        f"\n{indent}else:\n",
+    )
     return (*stays, *head, "\n".join(other), *behind)
 
 
