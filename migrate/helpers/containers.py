@@ -1,6 +1,7 @@
 """In: Cells and Parameters. Out: containers that behave as torch.nn's, children named by path."""
 
 import sys
+from collections import OrderedDict
 
 import mindspore as ms
 from mindspore import nn
@@ -236,6 +237,8 @@ class ParameterDict(nn.Cell):
 
     def update(self, parameters):
         pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        if isinstance(parameters, dict) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs)  # as torch does, so that their order is the same in optimizers
         for key, value in pairs:
             self[key] = value
 

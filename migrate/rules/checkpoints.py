@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 
 from migrate.analysis.program import File
-from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
@@ -121,7 +120,7 @@ def named(scene: Scene, site: Site, name: str, node: ast.Attribute) -> Edit | No
     if not isinstance(call, ast.Call) or call.func is not node or not _meets_names(scene):
         return None
     owner = node.value
-    if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super":
+    if isinstance(owner, ast.Call) and last_name(owner.func) == "super":
         return None
     given = [*call.args, *(k.value for k in call.keywords)]
     words = [k.arg for k in call.keywords]
@@ -154,10 +153,9 @@ def _goes_on(scene: Scene, call: ast.Call) -> bool:
 
 
 @once
-def _meets_names(of: Inference | Scene) -> bool:
+def _meets_names(scene: Scene) -> bool:
     """Return whether names of weights, or words of torch's for them, may meet those of states."""
-    inference = of.inference if isinstance(of, Scene) else of
-    files = inference.program.files.values()
+    files = scene.inference.program.files.values()
     if not any("state_dict" in f.calls or "load_state_dict" in f.calls for f in files):
         return False
     return any(_keeps_names(f) or _asks_for_words(f) for f in files)
