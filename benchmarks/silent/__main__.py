@@ -104,6 +104,8 @@ def compared(what: str, expected: Any, found: Any) -> str:
     if what.endswith(" buffers"):
         there = dict(found)
         pairs = [(n, v, there[n]) for n, v in expected if n in there]
+    elif expected is None or found is None:
+        return "" if expected is found else f"{expected} / {found}"
     elif len(expected) != len(found):
         return f"{len(expected)} results / {len(found)}"
     else:

@@ -30,6 +30,7 @@ from migrate.rules.torch_sharing import (
     ASKING,
     EINOPS,
     FIRST_ALONE,
+    HOLDING,
     METADATA,
     is_apart,
     is_written,
@@ -320,6 +321,13 @@ class Calls(Writes):
             return self.state.get(args[0], _FIELDS[atom.name])
         if atom.name == "torch2ms.leaf":
             return self._torch("torch.nn.Parameter", node, receiver, handed)
+        if atom.name in HOLDING:  # an object of Python's that holds these, or what they hold
+            given = NO_REFS.union(*args)
+            given = self.contents(given) if HOLDING[atom.name] else given
+            made = self._holding(node, given.union(*named.values()))
+            for key, refs in named.items():
+                self.state.put(made, ELEMENTS if key == "**" else key, refs, anew=True)
+            return made
         if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
             made = self.made(node)
             self.state.put(made, ELEMENTS, given)
@@ -465,8 +473,8 @@ class Calls(Writes):
         if name == "setattr" and len(args) == 3:
             self._set(node, args)
             return NO_REFS
-        if name in ASKING:
-            return self.made(node)
+        if name in ASKING:  # the sum of nothing is the start itself
+            return self.made(node).union(*args[1:] if name == "sum" else ())
         if name in ("zip", "enumerate"):
             each = [self.contents(a) for a in args]
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)

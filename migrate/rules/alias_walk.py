@@ -49,7 +49,8 @@ from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, all_parameters
 
-_SUBJECT = "<subject>"  # of the match around; no name of Python's
+# no names of Python's: what the match around asks, and what is returned before ``finally`` runs
+_SUBJECT, _RESULT = "<subject>", "<result>"
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
 
 
@@ -358,6 +359,7 @@ class _Walk(Calls, Forward[State]):
     def _leave(self) -> None:
         """Read what outlives the function: its holders read it; importers read a module's names."""
         own = self._gathering()
+        self.read("what is returned", self.state.names.get(_RESULT, NO_REFS))
         self.read("what holds it after the function", self.state.escaping(own))
         self.found.kept |= kept_by(self.state, own)
         if self.function is None:
@@ -403,10 +405,20 @@ class _Walk(Calls, Forward[State]):
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self._leave_views(target)
                 self.bind(target.value, refs)
-        elif isinstance(target, (ast.Tuple, ast.List)) or self.operated(target) is None:
+        elif isinstance(target, (ast.Tuple, ast.List)) or self._is_bound(target):
             if unsure_item(self.scene, target):
                 self._may_set(target, target)
             self.bind(target, refs)
+
+    def _is_bound(self, target: ast.expr) -> bool:
+        """Return whether a store binds its target, beside what it runs: ``__setattr__`` as a rule
+        hands most of the names on."""
+        return self.operated(target) is None or self._sets_itself(target)
+
+    def _sets_itself(self, target: ast.expr) -> bool:
+        """Return whether the object may be of a class with a ``__setattr__`` of its own."""
+        ran = operators(self.scene.inference).get(id(target), ())
+        return any(function.name == "__setattr__" for *_, function in ran)
 
     def _leave_views(self, target: ast.Attribute) -> None:
         """``p.data = v`` gives p other memory; here v is written to the old, which views keep."""
@@ -462,6 +474,8 @@ class _Walk(Calls, Forward[State]):
             return
         if isinstance(target, ast.Attribute):
             self.operated(target)
+            if self._sets_itself(target):  # where it keeps the sum is not followed
+                self.found.seen.setdefault(id(item), f"what __setattr__ keeps of {target.attr}")
         added = self.value(item.value)
         array = target.value if isinstance(target, ast.Subscript) else target
         if is_shared_array(self.scene, array):
@@ -529,12 +543,14 @@ class _Walk(Calls, Forward[State]):
             return
         if not isinstance(item.value, (ast.Tuple, ast.List)):
             refs = self.value(item.value)
+            self.state.names[_RESULT] = refs
             self.found.returned |= self._given(refs)
             if not self._tensor(item.value):
                 self.found.tied |= any(r.region[0] != "param" for r in refs)
             self._returns([])
             return
         each = [self.value(e) for e in item.value.elts]  # once: one of them may write
+        self.state.names[_RESULT] = NO_REFS.union(*each)
         self.found.returned |= self._given(self.displayed(item.value, each))
         single = [not isinstance(e, ast.Starred) for e in item.value.elts]
         parts = [self.state.reach(r) for r, alone in zip(each, single, strict=True) if alone]
@@ -547,6 +563,9 @@ class _Walk(Calls, Forward[State]):
         follows.
         """
         reached = self.state.reach(refs)
+        inner = {n for r in reached for n in self.closures.get(r.region, ())}  # it reads these
+        held = (self.state.names.get(name, NO_REFS) for name in inner)
+        reached |= made_as(self.state.reach(NO_REFS.union(*held)), MAYBE)
         own = ("param", owner_parameter(self.function) if self.function is not None else "")
         if regions(refs) != {own}:
             return reached

@@ -165,9 +165,9 @@ class Writes(Values):
         same = bool(known) and not any(r.how for r in refs)
         held = same and all(self.state.is_object(r.region) for r in refs)
         held = held or (same and self.apart and any(is_held(r.region) for r in refs))
-        places = target.holder in (Holder.OUTER, Holder.PLACE)
+        placed = target.holder in (Holder.OUTER, Holder.PLACE)
         collected = target.holder is Holder.ELEMENT and self._keeps_no_gradient(by, refs)
-        if _changes_object(by, expr) and (places or collected or (held and mode != "item")):
+        if _changes_object(by, expr) and (placed or collected or (held and mode != "item")):
             self.found.assigned.add(key)
             self.change(key, frozenset(known))
             self._taken(by, expr, refs)
@@ -200,7 +200,14 @@ class Writes(Values):
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
             how = VIEW if repairs and target.name in self.state.views else SAME
-            self.state.names[target.name] = frozenset((new._replace(stale=again, how=how),))
+            named = frozenset((new._replace(stale=again, how=how),))
+            if target.holder is Holder.ITEM and mode == "bound":  # of a container, perhaps
+                before = self.state.names[target.name]
+                places = self.state.inside
+                holders = frozenset(r for r in before if (r.region, ELEMENTS) in places)
+                self.renew_elements(holders, key, named)
+                named |= holders
+            self.state.names[target.name] = named
         return frozenset((new,))
 
     def _unseen(self, key: int, expr: ast.expr, refs: Refs) -> None:

@@ -323,7 +323,7 @@ _RUNNING: dict[type[ast.AST], set[str]] = {
     ast.Subscript: {"__getitem__", "__setitem__", "__delitem__"},
     ast.withitem: {"__enter__", "__exit__"},
     ast.Call: {f"__{n}__" for n in (*_ASKING, *_GOING_THROUGH)},
-    ast.Attribute: {"__getattr__"},
+    ast.Attribute: {"__getattr__", "__setattr__"},
     ast.For: {f"__{n}__" for n in _GOING_THROUGH},
     ast.comprehension: {f"__{n}__" for n in _GOING_THROUGH},
 }
@@ -353,8 +353,13 @@ def _run_by(node: ast.AST, file: File) -> Iterator[tuple[ast.expr, str, list[ast
         elif name in _SEQUENCES:
             yield from ((a, f"__{n}__", []) for a in node.args for n in _GOING_THROUGH)
     elif isinstance(node, ast.Attribute):
-        if isinstance(node.ctx, ast.Load):
-            yield node.value, "__getattr__", [ast.Constant(node.attr)]
+        item, name = file.parents.get(id(node)), ast.Constant(node.attr)
+        if isinstance(node.ctx, ast.Load) or isinstance(item, ast.AugAssign):
+            yield node.value, "__getattr__", [name]
+        if isinstance(node.ctx, ast.Store):
+            value = getattr(item, "value", None)
+            given = [value] if isinstance(value, ast.expr) and value is not node else []
+            yield node.value, "__setattr__", [name, *given]
     elif isinstance(node, ast.For | ast.comprehension):
         yield from ((node.iter, f"__{n}__", []) for n in _GOING_THROUGH)
     elif isinstance(node, ast.withitem):

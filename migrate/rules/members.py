@@ -237,7 +237,7 @@ def _property(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit 
         needs, parts = frozenset((root,)), (f'{text}("cpu")',)
         return Edit(site, Outcome.HELPER, parts, row.key, needs, _ONE_DEVICE)
     if scene.table.kind(name) == "method":
-        if _same_name(scene, row, node.attr):
+        if not inplace.changes(name) and _same_name(scene, row, node.attr):
             return Edit(site, Outcome.KEPT, None, row.key)
         return Refusal(
             site, "API107", "the method is passed on as a value", "wrap it in a function"

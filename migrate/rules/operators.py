@@ -21,7 +21,7 @@ from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.calling import template_of
 from migrate.rules.registry import decides, rewrites
-from migrate.sites.operator_names import OPERATORS, times, wide_number
+from migrate.sites.operator_names import OPERATORS, WORDED, times, wide_number
 from migrate.sites.references import Form
 from migrate.sites.scene import Scene
 
@@ -50,6 +50,12 @@ def decide(scene: Scene, node: ast.expr, name: str) -> Edit | Refusal:
     """Rewrite operators whose operands MindSpore takes in another way: numpy, complex, places."""
     site = Site(name, scene.source.span(node), *_place(scene, node))
     short = name.removeprefix(OPERATORS)
+    if short.endswith(WORDED):
+        why = "it changes a Tensor in place, which MindSpore's method of that name does to none"
+        site = replace(site, name=name.removesuffix(WORDED))
+        return Refusal(
+            site, "INP201", why, "write the method or operator itself: x.add_(y), x += y"
+        )
     if short == "__is__":
         why = "torch gives the Tensor itself where nothing has to be converted"
         return Refusal(site, "INP106", why, "compare dtypes, shapes or values instead")

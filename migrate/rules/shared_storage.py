@@ -68,9 +68,8 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         if set_alone and is_shared_array(scene, place.value) and fate(scene, place).missed:
             yield place
             continue
-        stored = (
-            isinstance(item, ast.Assign) and item.targets == [place] and through_data(scene, place)
-        )
+        stored = isinstance(item, ast.Assign) and item.targets == [place]
+        stored = stored and (through_data(scene, place) or is_stopped(scene, scene.file, place))
         if set_alone and unsure_item(scene, place) and fate(scene, place, sure=False).missed:
             yield place
             continue
@@ -133,7 +132,8 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
     if not may_be_tensor(scene.kind_names(_owner(scene, node))):
         return False
     data = through_data(scene, node.target)
-    if data and data_attribute.keeps_gradient(scene, node.target):
+    quiet = data or is_stopped(scene, scene.file, node)
+    if quiet and data_attribute.keeps_gradient(scene, node.target):
         return True
     holder = target_of(scene, node.target).holder
     if not data and holder is not Holder.NAME and not isinstance(node.target, ast.Attribute):

@@ -49,6 +49,17 @@ ASKING = frozenset(
     "isinstance len range print int float bool str repr hasattr id type callable sum abs round "
     "issubclass any all ord chr hash format divmod pow".split()
 )
+# classes of Python's whose objects hold what they are made of, and whether that is its elements
+HOLDING = {
+    f"{module}.{name}": elements
+    for module, names, elements in (
+        ("collections", "deque UserDict UserList ChainMap defaultdict", True),
+        ("collections", "namedtuple", False),
+        ("types", "SimpleNamespace", False),
+        ("argparse", "Namespace", False),
+    )
+    for name in names.split()
+}
 # whether what a function of einops gives may be a view: packing and sums make new tensors
 EINOPS = {"einops.rearrange": True, "einops.repeat": True, "einops.reduce": True,
           "einops.unpack": True, "einops.pack": False, "einops.einsum": False}  # fmt: skip

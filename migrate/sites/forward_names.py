@@ -115,7 +115,8 @@ def calls_forward(scene: Scene, owner: Class) -> bool:
     """Return whether ``__call__`` of a Module is its ``construct``: graph mode passes over it.
 
     The class has a ``forward``, which keeps its name, and nothing but ``super().__call__(...)``
-    calls it; or it has none. No class that derives from it has either.
+    calls it; or it has none but that of its bases, which nothing asks for either. No class that
+    derives from it has one.
     """
     call, own = owner.methods.get("__call__"), owner.methods.get(NAME)
     if call is None or not call.parameters or not scene.is_module_class(owner):
@@ -136,7 +137,15 @@ def calls_forward(scene: Scene, owner: Class) -> bool:
     through = [n for n in call.nodes if isinstance(n, ast.Attribute) and is_super(n.value)]
     if len(supers) != len(through) or any(n.attr != "__call__" for n in through):
         return False
-    return own is None or (bool(supers) and not _is_asked_for(inference, {c.key for c in kin}))
+    bases = set(inference.torch_bases(owner.key)) - {"torch.nn.Module"}
+    if (
+        own is None
+        and not bases
+        and not any(NAME in inference.program.classes[key].methods for key in above)
+    ):
+        return True
+    called = own is None or bool(supers)
+    return called and not _is_asked_for(inference, {c.key for c in kin})
 
 
 def _is_asked_for(inference: Inference, classes: set[str]) -> bool:

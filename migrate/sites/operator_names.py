@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from string import Formatter
 
-from migrate.analysis.types.kinds import is_all, without_none
+from migrate.analysis.types.kinds import holds_no_tensor, is_all, without_none
 from migrate.sites.origins import is_complex, is_negative, may_be_complex
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, last_name, values_of, within
@@ -54,6 +54,8 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
             found.append((node, "__add__:number"))
         if isinstance(node, ast.Call) and _is_complex_size(scene, node):
             found.append((node, "__abs__"))
+        if isinstance(node, ast.Call):
+            found += [(one, f"{name}{WORDED}") for one, name in _worded(scene, node)]
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "id" and node.args:
             found.append((node, "__is__" if _is_recast(scene, node.args[0]) else ""))
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -62,6 +64,75 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         recast = asked and any(_is_recast(scene, one) for one in sides)
         found.append((node, "__is__" if recast else ""))
     return [(one, OPERATORS + name) for one, name in found if name]
+
+
+WORDED = ":worded"  # a method that is named by a text, a class or a function of Python's
+_AUGMENTED = frozenset(
+    f"__i{name}__"
+    for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
+)
+_SETTING = _AUGMENTED | {"__setitem__", "__delitem__"}
+_WRITING = {f"operator.{name.strip('_')}": name for name in _SETTING}
+_WRITING |= {"operator.iconcat": "__iadd__"}
+
+
+def _worded(scene: Scene, node: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+    """Yield what runs a Tensor's method that changes it, and names it by other means than
+    ``x.name``: ``operator.iadd(x, y)``, ``getattr(x, "mul_")``, ``type(x).mul_``,
+    ``x.__iadd__(y)``.
+
+    So does a function that is handed on: ``reduce(operator.iadd, parts)``.
+    """
+    func = node.func
+    given = [*node.args, *(k.value for k in node.keywords)]
+    if name := _writing(scene, func):
+        if given and _may_be_tensor(scene, given[0]):
+            yield node, name
+        return
+    handed = [one for one in given if isinstance(one, (ast.Name, ast.Attribute))]
+    for one in handed:
+        name = _writing(scene, one)
+        if name and not all(holds_no_tensor(scene.kind(g)) for g in given if g is not one):
+            yield one, name
+    named = {a.name for a in scene.kind(func) if a.kind in ("builtin", "foreign")}
+    text = node.args[named == {"getattr"}] if len(node.args) > (named == {"getattr"}) else None
+    said = text.value if isinstance(text, ast.Constant) else None
+    if named == {"operator.methodcaller"} and isinstance(said, str) and is_inplace(scene, said):
+        yield node, said
+    elif named == {"getattr"} and isinstance(said, str) and is_inplace(scene, said):
+        if _may_be_tensor(scene, node.args[0]):
+            yield node, said
+    elif isinstance(func, ast.Attribute) and func.attr in _SETTING:
+        if _may_be_tensor(scene, func.value) or _is_class_of_tensor(scene, func.value):
+            yield node, func.attr
+    elif isinstance(func, ast.Attribute) and is_inplace(scene, func.attr):
+        yield from [(node, func.attr)] if _is_class_of_tensor(scene, func.value) else []
+
+
+def _writing(scene: Scene, node: ast.expr) -> str:
+    """Return the operator in place that a function of Python's runs; "" for others."""
+    atoms = scene.kind(node)
+    return next((_WRITING[a.name] for a in atoms if a.kind == "foreign" and a.name in _WRITING), "")
+
+
+def is_inplace(scene: Scene, name: str) -> bool:
+    """Return whether only Tensors have such a method, and it changes them."""
+    writes = name.endswith("_") and not name.startswith("_") and not name.endswith("__")
+    return writes and scene.table.kind(OPERATORS + name) == "method"
+
+
+def _may_be_tensor(scene: Scene, node: ast.expr) -> bool:
+    unknown = scene.mentions(b"torch") and "unknown" in scene.kind_names(node)
+    return unknown or "Tensor" in scene.kind_names(node)
+
+
+def _is_class_of_tensor(scene: Scene, node: ast.expr) -> bool:
+    """``torch.Tensor``, ``type(x)``, ``x.__class__``."""
+    if isinstance(node, ast.Attribute) and node.attr == "__class__":
+        return _may_be_tensor(scene, node.value)
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type" and node.args:
+        return _may_be_tensor(scene, node.args[0])
+    return any(a.direct and a.name == "torch.Tensor" for a in scene.kind(node))
 
 
 _RECASTING = frozenset(

@@ -9,6 +9,7 @@ from migrate.analysis.program import Class, Function
 from migrate.analysis.types.elimination import tensor_signatures
 from migrate.analysis.types.kinds import Atom, is_all
 from migrate.mapping import calls
+from migrate.sites.operator_names import is_inplace
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names
 
@@ -93,7 +94,8 @@ def method(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str:
     call = scene.parent(node)
     full = f"torch.Tensor.{node.attr}"
     if not isinstance(call, ast.Call) or call.func is not node:
-        return ""
+        named = isinstance(node.ctx, ast.Load) and scene.mentions(b"torch")
+        return full if named and is_inplace(scene, node.attr) else ""
     if scene.table.kind(full) != "method" or node.attr.startswith("__"):
         return ""  # no property of a Tensor can be called
     if node.attr in ("values", "indices") and not scene.mentions(b"sparse"):

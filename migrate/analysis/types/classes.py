@@ -174,6 +174,8 @@ class Classes:
         loose = self._put_by_any_name(owner, name, join(found, *stored))
         if not own and found == UNKNOWN and (loose or any(stored)) and self._is_whole(above, owner):
             found = NOTHING  # torch's base has no such attribute
+        if not own and any("__getattr__" in c.methods for c in (owner, *above)):
+            found = join(found, UNKNOWN)  # what nothing but a store from outside binds
         joined = join(found, loose, *stored)
         if joined >= UNKNOWN:
             declared = self._declared((owner, *above), name)

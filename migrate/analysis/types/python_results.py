@@ -99,12 +99,14 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name == "zip":
         return sequence("iterator", _tuple(*map(element, args)))
     if name == "next":
-        return element(first)
+        return join(element(first), *args[1:])
     if name == "dict":
         return _dict(node, kinds)
     if name in ("sum", "max", "min"):
         many = len(args) > 1 and name != "sum"
-        found = join(*args) if many else element(first)
+        named = (k.value for k in node.keywords if k.arg in ("start", "default"))
+        other = (kinds.get(id(value), UNKNOWN) for value in named)
+        found = join(*args) if many else join(element(first), *args[1:], *other)
         return found - BOOL | INT if name == "sum" and found >= BOOL else found
     if name == "round" and len(args) == 1 and is_all(first, "int", "float", "bool"):
         return INT
@@ -176,7 +178,7 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
     if name.startswith("numpy.random.") and _draws_one(name, args):
         return SCALAR
     if name == "collections.namedtuple":
-        return frozenset((Atom("callable", items=(UNKNOWN,)),))
+        return frozenset((Atom("callable", name, items=(UNKNOWN,)),))
     if name.startswith(_HANDING_ON):
         return UNKNOWN
     if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):

@@ -11,9 +11,10 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.program import Function
+from migrate.analysis.types.kinds import ARRAY
 from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
-from migrate.rules.graph.scope import Findings, Silent, compiled_here, nodes
+from migrate.rules.graph.scope import Findings, Found, Silent, compiled_here, nodes
 from migrate.rules.record_classes import records
 from migrate.sites import module_members
 from migrate.sites.scene import Scene
@@ -431,4 +432,16 @@ def _inside(scene: Scene, node: ast.AST, whole: ast.AST) -> bool:
     return node is whole or whole in scene.around(node)
 
 
-FINDINGS: Findings = {ast.Attribute: (members,), ast.Assign: (used_up, one_item)}
+def array(scene: Scene, node: ast.AugAssign) -> Found | None:
+    """``n *= 4`` of an array of NumPy: graph mode binds the name anew, and what else holds the
+    array keeps the old numbers."""
+    held = node.target.value if isinstance(node.target, ast.Subscript) else node.target
+    if not isinstance(held, ast.Name) or scene.kind(held) != ARRAY:
+        return None
+    why = "graph mode binds the array anew: another name and a Tensor of it keep the old numbers"
+    return "GRF609", held.id, why, "compute with Tensors"
+
+
+FINDINGS: Findings = {
+    ast.Attribute: (members,), ast.Assign: (used_up, one_item), ast.AugAssign: (array,),
+}  # fmt: skip

@@ -19,6 +19,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Part
+from migrate.rules.called_from import sites_of
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Checks, Found, Rewriting, Silent
@@ -275,14 +276,32 @@ def _ignored(scene: Scene) -> Iterator[Silent]:
         for item in function.node.decorator_list:
             if leaves(scene.inference, item):
                 continue
-            if local or wrappers_of(scene.inference, function, item) is not None:
+            if wrappers_of(scene.inference, function, item) is not None:
                 continue
+            called = item.func if isinstance(item, ast.Call) else item
+            if local and not is_all(scene.kind(called), "foreign"):
+                continue  # the compiler runs it
             why = "graph mode may compile the function without its decorator"
             name = f"@{ast.unparse(item.func if isinstance(item, ast.Call) else item)}"
             found = ("GRF610", name, why, "call it in the function")
             yield Silent(item, found, _first(function.node))
     for owner in scene.file.classes.values():
         yield from _calls(scene, owner)
+    for owner in scene.inference.program.classes.values():
+        method = owner.methods.get("__call__")
+        if method is None or "forward" in owner.methods or not scene.is_module_class(owner):
+            continue  # else its forward says so
+        for file, call, caller in sites_of(scene.inference, method):
+            known = scope.compiled(scene.inference)
+            here = file is scene.file and caller is not None and caller.key in known
+            if here and not calls_forward(scene, owner):
+                yield Silent(call, _passed_over(owner), scene.statement(call))
+
+
+def _passed_over(owner: Class) -> Found:
+    """Return what is said of a ``__call__`` that graph mode does not run."""
+    why = "graph mode passes over it and calls construct"
+    return "GRF611", f"{owner.name}.__call__", why, "write what it does into forward"
 
 
 def _is_local(scene: Scene, function: Function) -> bool:
@@ -396,9 +415,7 @@ def _calls(scene: Scene, owner: Class) -> Iterator[Silent]:
     for key in sorted(line(scene.inference, owner.key)):
         other = scene.inference.program.classes[key]
         if "__call__" in other.methods and not calls_forward(scene, other):
-            why = "graph mode passes over it and calls construct"
-            found = ("GRF611", f"{other.name}.__call__", why, "write what it does into forward")
-            yield Silent(forward.node, found, _first(forward.node))
+            yield Silent(forward.node, _passed_over(other), _first(forward.node))
             return
 
 

@@ -17,6 +17,7 @@ from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
+from migrate.rules.torch_sharing import is_written
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_names, all_parameters
@@ -143,20 +144,26 @@ def _is_mapped(scene: Scene, node: ast.Lambda) -> bool:
 
 def _late(scene: Scene, own: list[ast.AST]) -> Iterator[Silent]:
     """Yield inner functions that read a variable which is bound anew before they are called."""
-    inner = [n for n in own if isinstance(n, _FUNCTIONS)]
+    inner = [n for n in own if isinstance(n, (*_FUNCTIONS, ast.GeneratorExp))]
     for node in inner:
         made = scene.file.functions.get(id(node))
-        if made is None:
+        if isinstance(node, ast.GeneratorExp):  # what it goes through first is evaluated at once
+            later = [node.elt, *node.generators[0].ifs, *node.generators[1:]]
+            free = set().union(*map(all_names, later))
+            free -= set().union(*(all_names(g.target) for g in node.generators))
+        elif made is not None:
+            mine = made.locals | made.inner | {a.arg for a in all_parameters(node.args)}
+            body = node.body if isinstance(node, ast.Lambda) else node
+            free = all_names(body) - mine - {made.name}
+        else:
             continue
-        mine = made.locals | made.inner | {a.arg for a in all_parameters(node.args)}
-        body = node.body if isinstance(node, ast.Lambda) else node
-        free = all_names(body) - mine - {made.name}
         looped = _of_comprehension(scene, node)
         late = sorted(free & looped)
         if not late:
             late = [v for v in sorted(free) if _bound_anew(scene, own, node, v)]
         if late:
-            name = getattr(node, "name", "lambda")
+            other = "generator" if isinstance(node, ast.GeneratorExp) else "lambda"
+            name = getattr(node, "name", other)
             why = f"it reads {late[0]}, which is bound anew later: graph mode keeps the first value"
             yield Silent(node, ("GRF614", name, why, f"pass {late[0]} as an argument"))
 
@@ -184,11 +191,21 @@ def _bound_anew(scene: Scene, own: list[ast.AST], node: ast.AST, variable: str) 
     return any(
         isinstance(n, ast.Name)
         and n.id == variable
-        and not isinstance(n.ctx, ast.Load)
+        and (not isinstance(n.ctx, ast.Load) or _is_changed(scene, n))
         and scene.facts.may_follow(node, n)
         and (not name or any(scene.facts.carries(name, n, use) for use in uses))
         for n in own
     )
+
+
+def _is_changed(scene: Scene, node: ast.Name) -> bool:
+    """``y`` of ``y.mul_(2)`` and ``y[i] = v``, for which a graph binds it anew."""
+    parent = scene.parent(node)
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node and not isinstance(parent.ctx, ast.Load)
+    call = scene.parent(parent) if isinstance(parent, ast.Attribute) else None
+    called = isinstance(call, ast.Call) and call.func is parent
+    return called and isinstance(parent, ast.Attribute) and is_written(parent.attr)
 
 
 def _target(scene: Scene, node: ast.AST) -> str:
