@@ -1,5 +1,7 @@
 """In: Cells. Out: torch.nn.Module's view of their parameters, buffers and children."""
 
+from collections import namedtuple
+
 import mindspore as ms
 from mindspore import nn
 
@@ -123,12 +125,40 @@ def state_dict(cell):
     return type(state)({**named, **state})
 
 
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What torch.nn.Module.load_state_dict gives back: names that lack a value or a place."""
+
+    def __repr__(self):
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
 def load_state_dict(cell, state_dict, strict=True):
-    """torch.nn.Module.load_state_dict of Tensors under torch's names or MindSpore's."""
-    names = torch_names(cell)
+    """torch.nn.Module.load_state_dict of Tensors under torch's names or MindSpore's.
+
+    The numbers go into the weights' own memory: MindSpore's own way, and ``set_data``, give a
+    weight other memory, and an optimizer that has made a step goes on with the old one.
+    """
+    hooks = ("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+    hooked = any(getattr(one, h, None) for _, one in cell.cells_and_names() for h in hooks)
+    if hooked or type(cell).load_state_dict is not nn.Cell.load_state_dict:
+        return cell.load_state_dict(state_dict, strict)
+    names, kept = torch_names(cell), cell.state_dict()
     own = {new: old for old, new in names.items()}
-    keys = cell.load_state_dict({own.get(k, k): v for k, v in state_dict.items()}, strict)
-    return keys._replace(missing_keys=[names.get(k, k) for k in keys.missing_keys])
+    given = {own.get(key, key): value for key, value in state_dict.items()}
+    missing = [names.get(key, key) for key in kept if key not in given]
+    unexpected = [names.get(key, key) for key in given if key not in kept]
+    fitting = {key: kept[key] for key in given if key in kept}
+    odd = [names.get(k, k) for k, tensor in fitting.items() if tensor.shape != given[k].shape]
+    if odd or (strict and (missing or unexpected)):
+        raise RuntimeError(
+            f"Error(s) in loading state_dict for {type(cell).__name__}: missing {missing}, "
+            f"unexpected {unexpected}, of another shape {odd}"
+        )
+    for key, tensor in fitting.items():
+        tensor.copy_(given[key].astype(tensor.dtype))
+    return IncompatibleKeys(missing, unexpected)
 
 
 def get_parameter(cell, target):

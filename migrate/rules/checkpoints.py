@@ -115,9 +115,12 @@ def named(scene: Scene, site: Site, name: str, node: ast.Attribute) -> Edit | No
     """State dicts have torch's names where the program compares these with names of its own.
 
     MindSpore names the weights of a BatchNorm otherwise: ``if name in state`` would leave them out.
+    Where a program trains, what is loaded goes into the memory that its optimizers know.
     """
-    call = scene.parent(node)
-    if not isinstance(call, ast.Call) or call.func is not node or not _meets_names(scene):
+    call, meets = scene.parent(node), _meets_names(scene)
+    if not isinstance(call, ast.Call) or call.func is not node:
+        return None
+    if not meets and not (name == _LOADING and _trains(scene)):
         return None
     owner = node.value
     if isinstance(owner, ast.Call) and last_name(owner.func) == "super":
@@ -131,7 +134,9 @@ def named(scene: Scene, site: Site, name: str, node: ast.Attribute) -> Edit | No
     elif name == _LOADING:
         if len(given) not in (1, 2) or not {*words} <= {"state_dict", "strict"}:
             return None
-        if any(isinstance(a, ast.Starred) for a in given) or _gives_state(scene, given[0]):
+        if any(isinstance(a, ast.Starred) for a in given):
+            return None
+        if not _trains(scene) and _gives_state(scene, given[0]):
             return None
         text, root = scene.spelling.local("helpers.load_state_dict")
     else:
@@ -150,6 +155,19 @@ def _goes_on(scene: Scene, call: ast.Call) -> bool:
         around = scene.parent(around)
     func = around.func if isinstance(around, ast.Call) else None
     return isinstance(func, ast.Attribute) and func.attr in ("save", "load_state_dict")
+
+
+@once
+def _trains(scene: Scene) -> bool:
+    """Return whether a program has something of torch.optim."""
+    for file in scene.inference.program.files.values():
+        modules = [f"{i.module}." for i in file.imports if isinstance(i, ast.ImportFrom)]
+        names = [a.name for i in file.imports for a in i.names]
+        if "optim" in ".".join((*modules, *names)).split("."):
+            return True
+        if any(n.attr == "optim" for n in file.of(ast.Attribute)):
+            return True
+    return False
 
 
 @once

@@ -7,10 +7,11 @@ import math
 import shutil
 import tempfile
 from argparse import Namespace
+from collections import namedtuple
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, Tensor, ops
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.experimental.optim.optimizer import Optimizer
 
 
@@ -143,6 +144,82 @@ def load(f):
         if structure is None
         else from_json(json.loads(structure), tensors)
     )
+
+
+def named_modules(cell, prefix="", remove_duplicate=True):
+    """torch.nn.Module.named_modules with shared Cells as often as they occur."""
+    if remove_duplicate:
+        yield from cell.cells_and_names(name_prefix=prefix)
+        return
+    yield prefix, cell
+    for name, child in cell._cells.items():
+        if child is not None:
+            inner = ".".join([prefix] * bool(prefix) + [name])
+            yield from named_modules(child, inner, remove_duplicate=False)
+
+
+def is_buffer(cell, name):
+    """Whether a Parameter of a Cell stands for one of torch's buffers."""
+    statistics = ("moving_mean", "moving_variance", "num_batches_tracked")
+    return name in statistics or name in cell.__dict__.get("registered_buffers", ())
+
+
+def torch_name(cell, name):
+    """torch's name for a parameter or buffer of a normalisation or embedding Cell."""
+    names = {"moving_mean": "running_mean", "moving_variance": "running_var"}
+    if isinstance(cell, nn.Embedding):
+        names["embedding_table"] = "weight"
+    is_norm = isinstance(cell, (nn.LayerNorm, nn.GroupNorm)) or "moving_mean" in cell._params
+    if is_norm or type(cell).__name__.startswith(("BatchNorm", "InstanceNorm")):
+        names["gamma"], names["beta"] = "weight", "bias"
+    return names.get(name, name)
+
+
+def torch_names(cell):
+    """torch's names of what the state_dict of a Cell holds, by MindSpore's, in torch's order."""
+    found = {}
+    for path, one in named_modules(cell, remove_duplicate=False):
+        for buffers in (False, True):
+            for name in (n for n in one._params if is_buffer(one, n) == buffers):
+                start = path + "." if path else ""
+                found[start + name] = start + torch_name(one, name)
+    return found
+
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What torch.nn.Module.load_state_dict gives back: names that lack a value or a place."""
+
+    def __repr__(self):
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+def load_state_dict(cell, state_dict, strict=True):
+    """torch.nn.Module.load_state_dict of Tensors under torch's names or MindSpore's.
+
+    The numbers go into the weights' own memory: MindSpore's own way, and ``set_data``, give a
+    weight other memory, and an optimizer that has made a step goes on with the old one.
+    """
+    hooks = ("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+    hooked = any(getattr(one, h, None) for _, one in cell.cells_and_names() for h in hooks)
+    if hooked or type(cell).load_state_dict is not nn.Cell.load_state_dict:
+        return cell.load_state_dict(state_dict, strict)
+    names, kept = torch_names(cell), cell.state_dict()
+    own = {new: old for old, new in names.items()}
+    given = {own.get(key, key): value for key, value in state_dict.items()}
+    missing = [names.get(key, key) for key in kept if key not in given]
+    unexpected = [names.get(key, key) for key in given if key not in kept]
+    fitting = {key: kept[key] for key in given if key in kept}
+    odd = [names.get(k, k) for k, tensor in fitting.items() if tensor.shape != given[k].shape]
+    if odd or (strict and (missing or unexpected)):
+        raise RuntimeError(
+            f"Error(s) in loading state_dict for {type(cell).__name__}: missing {missing}, "
+            f"unexpected {unexpected}, of another shape {odd}"
+        )
+    for key, tensor in fitting.items():
+        tensor.copy_(given[key].astype(tensor.dtype))
+    return IncompatibleKeys(missing, unexpected)
 
 
 def undifferentiable(differentiable):

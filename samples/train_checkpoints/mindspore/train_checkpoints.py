@@ -4,7 +4,7 @@ import os
 import mindspore as ms
 from mindspore import nn, ops
 from mindspore.experimental import optim
-from torch_helpers import Adam, load, load_optimizer_state, load_scheduler_state, optimizer_state, save, scheduler_state
+from torch_helpers import Adam, load, load_optimizer_state, load_scheduler_state, load_state_dict, optimizer_state, save, scheduler_state
 import tempfile
 
 import numpy as np
@@ -43,7 +43,7 @@ def save_checkpoint(path, model, optimizer, scheduler, epoch, best):
 
 def load_checkpoint(path, model, optimizer, scheduler):
     checkpoint = load(path)
-    model.load_state_dict(checkpoint["model"])
+    load_state_dict(model, checkpoint["model"])
     load_optimizer_state(optimizer, checkpoint["optimizer"])
     load_scheduler_state(scheduler, checkpoint["scheduler"])
     return checkpoint["epoch"] + 1, checkpoint["best"]

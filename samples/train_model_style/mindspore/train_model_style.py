@@ -4,7 +4,7 @@ import numpy as np
 import mindspore as ms
 from mindspore import dataset, nn, ops
 from mindspore.experimental import optim
-from torch_helpers import CrossEntropyLoss, DataLoader, TensorDataset, last_lr
+from torch_helpers import CrossEntropyLoss, DataLoader, TensorDataset, last_lr, load_state_dict
 
 
 class Net(nn.Cell):
@@ -104,7 +104,7 @@ def run(model, epochs=20, patience=3):
     training = ms.train.Model(train_net)
     callbacks = [TrainingLog(), Evaluation(), LearningRate(), BestCheckpoint(), EarlyStopping()]
     training.train(epochs, train_data, callbacks=callbacks, dataset_sink_mode=False)
-    model.load_state_dict(weights)
+    load_state_dict(model, weights)
     return {"history": history, "best": best, "epochs": epoch + 1}
 
 

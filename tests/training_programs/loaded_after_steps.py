@@ -1,0 +1,34 @@
+"""In: a model. Out: losses of steps, of steps after its weights were loaded, and of those behind.
+
+An optimizer that has made a step goes on with the weights that are loaded.
+"""
+
+import copy
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def build():
+    return nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 1))
+
+
+def run(model):
+    rng = np.random.RandomState(0)
+    x, y = (torch.from_numpy(rng.randn(4, n).astype(np.float32)) for n in (3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    best = copy.deepcopy(model.state_dict())
+    losses = []
+    for step in range(9):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step == 2:
+            model.load_state_dict(best)
+        elif step == 5:
+            model.load_state_dict(model.state_dict(), strict=False)
+    return losses
