@@ -63,6 +63,24 @@ def assign(tensor, value):
     return tensor.copy_(value)
 
 
+def change_given(tensor, value):
+    """Writes ``value`` into the Tensor that a caller passed, in PyNative; returns it.
+
+    For the object that MindSpore's caller has, this is what torch's in-place methods do. A view of
+    another tensor is refused: that one would not get the value, or its gradient.
+    """
+    if isinstance(tensor, ms.Tensor) and not isinstance(tensor, ms.Parameter):
+        whole = tensor.is_contiguous() and tensor.untyped_storage().nbytes() == tensor.nbytes
+        whole = whole and getattr(tensor, "parent_tensor_", None) is None  # no index made it
+        made = getattr(tensor, "_grad_node", None)
+        shapes = ("Reshape", "View", "ExpandDims", "Squeeze", "Flatten", "Unflatten", "Real")
+        if not whole or (made is not None and made.name() in shapes):
+            raise NotImplementedError(
+                "torch2ms INP206 a view is passed to what changes it in place"
+            )
+    return assign(tensor, value)
+
+
 def shaped_as(value, out):
     """What torch writes into ``out``, in its dtype; raises where torch would reshape ``out``."""
     if tuple(value.shape) != tuple(out.shape):

@@ -28,10 +28,12 @@ from migrate.rules.called_from import (
 )
 from migrate.rules.kept_memory import passes_buffer
 from migrate.rules.torch_sharing import METADATA, is_written
-from migrate.rules.written import Holder, first_argument, target_of
+from migrate.rules.written import Holder, first_argument, is_chain, target_of
 from migrate.sites.scene import Scene
+from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_parameters, is_none
 
+UNSEEN = "the caller's tensor, and nothing shows who calls it"
 _ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
@@ -50,6 +52,7 @@ class Fate:
     ``missed``: it has to be flagged; ``assigned``: the very object must change; ``renewed``: the
     variable must be bound to the result as well; ``unseen``: nothing else holds the tensor.
     ``entered``: loops that have to go round once for that; where one does not, the program stops.
+    ``lent``: the object is that of callers who are not seen; graph mode has no objects.
     """
 
     missed: Missed | None = None
@@ -57,6 +60,7 @@ class Fate:
     renewed: bool = False
     unseen: bool = False
     entered: tuple[ast.For, ...] = ()
+    lent: bool = False
 
 
 def fate(scene: Scene, node: ast.AST, sure: bool = True) -> Fate:
@@ -151,6 +155,11 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
     else:
         assigned_too = assigned
     problem = lent(scene, function, frozenset(given), how, assigned_too)
+    if problem is not None and problem.by == UNSEEN and how == SAME:
+        alone = not _all_sites(scene, function) and not isinstance(function.node, ast.Lambda)
+        asks = isinstance(node, ast.AugAssign) and _may_be_left_out(function, {*given})
+        if alone and not asks and can_change_object(scene, node):
+            return Fate(None, True, key in found.renewed, lent=True)
     if problem is not None:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
@@ -181,9 +190,13 @@ def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
     plain = why.code == "INP206" and isinstance(node.target, ast.Name)
     if not plain or id(node) in found.assigned or is_unfolded(scene, node):
         return ()
-    given = function.defaults.items()
-    left_out = {name for name, d in given if is_none(d)}
-    return tuple(sorted(names)) if names and names <= left_out else ()
+    return tuple(sorted(names)) if _may_be_left_out(function, names) else ()
+
+
+def _may_be_left_out(function: Function, names: set[str]) -> bool:
+    """Return whether parameters are None where nothing is passed."""
+    left_out = {name for name, d in function.defaults.items() if is_none(d)}
+    return bool(names) and names <= left_out
 
 
 def _sets_item(scene: Scene, node: ast.AST) -> bool:
@@ -322,7 +335,24 @@ def lent(
                 return more
     if sites or nothing or assigned:
         return None
-    return Missed("INP206", "the caller's tensor, and nothing shows who calls it")
+    return Missed("INP206", UNSEEN)
+
+
+def can_change_object(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a write by a method or an operator has a statement that graph mode can be
+    stopped at, and writes what a name holds."""
+    target: ast.expr | None = None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        full = f"torch.Tensor.{node.func.attr}"
+        rows = scene.table.rows(full) or scene.table.rows(full[:-1])
+        method = is_all(scene.kind(node.func), "method") and is_written(node.func.attr)
+        target = node.func.value if method and rows and not rows[0].flag else None
+        while isinstance(target, ast.Call) and is_chain(scene, target):
+            assert isinstance(target.func, ast.Attribute)
+            target = target.func.value
+    elif isinstance(node, ast.AugAssign) and is_all(scene.kind(node.target), "Tensor"):
+        target = node.target
+    return isinstance(target, ast.Name) and begins_line(scene.source, scene.statement(node))
 
 
 def _stopped_calls(scene: Scene) -> defaultdict[str, set[int]]:

@@ -45,6 +45,12 @@ logical_or_ logical_xor_ logical_not_
 )
 
 
+# whose gradient asks for no number of the tensor that they change
+_WITHOUT_INPUT = frozenset(
+    "add sub mul div zero fill copy masked_fill sigmoid tanh relu exp neg".split()
+)
+
+
 def changes(name: str) -> bool:
     """Whether a Tensor method changes the values of its receiver."""
     return name.startswith("torch.Tensor.") and is_written(name.rpartition(".")[2])
@@ -171,12 +177,31 @@ def _decided(
     quiet = cut or is_stopped(scene, scene.file, call)
     if quiet and data_attribute.keeps_gradient(scene, receiver):
         return data_attribute.straight_through(site, receiver)
-    if own and (cut or not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER))):
+    if own and (
+        cut or found.lent or not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER))
+    ):
         edit = _pure(scene, call, receiver, edit)
-    elif row.rpartition(".")[2].rstrip("_") + "_" in _TO_BOOL and not found.assigned:
+    elif last_of(row) + "_" in _TO_BOOL and not found.assigned:
         cast = (".astype(", piece(scene.source, receiver), ".dtype)")
         edit = _with(edit, ("(", *edit.parts, ")", *cast))  # type: ignore[misc]
+    if found.lent and isinstance(receiver, ast.Name) and last_of(row) not in _WITHOUT_INPUT:
+        edit = _from_copy(scene, receiver, edit)
     return _placed(scene, call, receiver, target, found, edit, own)
+
+
+def last_of(row: str) -> str:
+    return row.rpartition(".")[2].rstrip("_")
+
+
+def _from_copy(scene: Scene, receiver: ast.Name, edit: Edit) -> Edit:
+    """The gradient needs the numbers that are overwritten: torch keeps a copy as well."""
+    span = scene.source.span(receiver)
+    parts = tuple(
+        part
+        for old in edit.parts or ()
+        for part in ((old, ".copy()") if isinstance(old, Piece) and old.span == span else (old,))
+    )
+    return _with(edit, parts)
 
 
 def _placed(
@@ -211,8 +236,8 @@ def _placed(
         site, value = edit.site, edit.parts
         return views.changed(scene, site, target.expr, value, edit.needs, found.assigned)
     if found.assigned:
-        whole = own and not is_chain(scene, receiver)
-        return edit if whole else _assigned(scene, target.expr, edit)
+        whole = own and not is_chain(scene, receiver) and not found.lent
+        return edit if whole else _assigned(scene, target.expr, edit, found.lent)
     if statement or found.renewed:
         return bind_anew(scene, call, (piece(scene.source, target.expr),), edit)
     return _with(edit, edit.parts)
@@ -232,10 +257,10 @@ def _with(edit: Edit, parts: Parts) -> Edit:
     return Edit(edit.site, outcome, parts, edit.row, edit.needs, edit.note)
 
 
-def _assigned(scene: Scene, holder: ast.expr, edit: Edit) -> Edit:
+def _assigned(scene: Scene, holder: ast.expr, edit: Edit, lent: bool = False) -> Edit:
     """The tensor itself gets the new value, for everyone who holds it."""
     assert edit.parts is not None
-    text, root = scene.spelling.local("helpers.assign")
+    text, root = scene.spelling.local("helpers.change_given" if lent else "helpers.assign")
     parts = (f"{text}(", piece(scene.source, holder), ", ", *edit.parts, ")")
     return Edit(edit.site, Outcome.HELPER, parts, edit.row, edit.needs | {root}, edit.note)
 

@@ -253,7 +253,9 @@ def decide(
                 why = Missed("INP203", "its index would be computed twice")
                 return missed(site, expr, why)
             return _augmented(scene, site, node)
-        return _augmented(scene, site, node) if found.assigned and whole else _kept(site)
+        if not (found.assigned and whole):
+            return _kept(site)
+        return _augmented(scene, site, node, found.lent)
     if found.assigned:
         return missed(site, expr, Missed("INP206", "the caller's tensor"))
     if written_by(scene, node) is None:  # the first layer of a Sequential
@@ -291,12 +293,12 @@ def _kept(site: Site) -> Edit:
     return Edit(site, Outcome.KEPT, None)
 
 
-def _augmented(scene: Scene, site: Site, node: ast.AugAssign) -> Edit:
+def _augmented(scene: Scene, site: Site, node: ast.AugAssign, lent: bool = False) -> Edit:
     """Somebody else holds the object: ``assign(p, p + y)`` changes it for everyone.
 
     So does ``p.data += y``, which binds no name.
     """
-    text, root = scene.spelling.local("helpers.assign")
+    text, root = scene.spelling.local("helpers.change_given" if lent else "helpers.assign")
     held = piece(scene.source, node.target)
     if is_data(scene, node.target):
         assert isinstance(node.target, ast.Attribute)

@@ -15,16 +15,18 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import ordered
 from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
+from migrate.rules.callers import can_change_object, fate
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.rules.torch_sharing import is_written
+from migrate.rules.written import is_chain
 from migrate.sites.scene import Scene
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_names, all_parameters
 
 CODES = frozenset(
     "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
-    " GRF620 GRF621".split()
+    " GRF620 GRF621 GRF622".split()
 )
 _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -38,6 +40,7 @@ _DRAWN = ("random.", "numpy.random.", "secrets.", "uuid.", "time.time", "time.pe
 def flags(scene: Scene) -> Iterator[Silent]:
     """Yield what compiled code of the file says that graph mode passes over."""
     own = scope.nodes(scene)
+    yield from _lent(scene)
     if not own:
         return
     yield from methods.silent(scene)
@@ -48,6 +51,18 @@ def flags(scene: Scene) -> Iterator[Silent]:
     for _, inside in containers.own_nodes(scene):
         yield from _late(scene, inside)
     yield from containers.flags(scene)
+
+
+def _lent(scene: Scene) -> Iterator[Silent]:
+    """Yield writes into what callers pass that are not seen: right for the object in PyNative."""
+    for node in (*scene.file.of(ast.Call), *scene.file.of(ast.AugAssign)):
+        above = scene.parent(scene.parent(node) or node)
+        if isinstance(above, ast.Call) and is_chain(scene, above):
+            continue  # one statement, which is said once
+        if can_change_object(scene, node) and fate(scene, node).lent:
+            why = "a graph changes a value of its own, and the caller's tensor stays as it was"
+            text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+            yield Silent(node, ("GRF622", text, why, "return the new tensor"))
 
 
 def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
