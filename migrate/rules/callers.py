@@ -156,7 +156,7 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
         assigned_too = assigned
     problem = lent(scene, function, frozenset(given), how, assigned_too)
     if problem is not None and problem.by == UNSEEN and how == SAME:
-        alone = not _all_sites(scene, function) and not isinstance(function.node, ast.Lambda)
+        alone = not isinstance(function.node, ast.Lambda)
         asks = isinstance(node, ast.AugAssign) and _may_be_left_out(function, {*given})
         if alone and not asks and can_change_object(scene, node):
             return Fate(None, True, key in found.renewed, lent=True)
@@ -306,7 +306,7 @@ def lent(
     if asked in seen:
         return None
     seen.add(asked)
-    sites = call_sites(scene, function)
+    sites, unseen = call_sites(scene, function), False
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
         return Missed("INP206", "a part of the caller's tensor, which the caller may read")
@@ -331,9 +331,10 @@ def lent(
         again.pop(owner_parameter(caller), None)
         if again:
             more = lent(there, caller, frozenset(again), max(again.values()), nothing, seen)
-            if more is not None:
+            if more is not None and more.by != UNSEEN:
                 return more
-    if sites or nothing or assigned:
+            unseen |= more is not None
+    if not unseen and (sites or nothing or assigned):
         return None
     return Missed("INP206", UNSEEN)
 
