@@ -29,5 +29,5 @@ def vector_to_parameters(vec, parameters):
     """torch.nn.utils.vector_to_parameters: assigns parts of a row to Parameters, in order."""
     start = 0
     for one in parameters:
-        one.set_data(vec[start : start + one.size].reshape(one.shape).astype(one.dtype))
+        ops.assign(one, vec[start : start + one.size].reshape(one.shape).astype(one.dtype))
         start += one.size
