@@ -56,7 +56,7 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
             missed = fate(scene, node).missed is not None
         else:
             missed = _may_be_missed(scene, node)
-        if missed:
+        if missed or _is_sum(scene, node):
             yield node
     for call in scene.file.of(ast.Call):
         array = written_array(scene, call) is not None
@@ -76,6 +76,32 @@ def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
         unknown = stored and may_be_tensor(scene.kind_names(place.value))
         if unknown and data_attribute.keeps_gradient(scene, place):
             yield place
+
+
+def _is_sum(scene: Scene, node: ast.AugAssign) -> bool:
+    """Return whether what may be Tensors is added to a number where graph mode may compile it.
+
+    What begins as 0 is the first Tensor itself for the compiler, and the second is added into it.
+    """
+    if not isinstance(node.target, ast.Name) or not _may_compile(scene, node):
+        return False
+    kinds = scene.kind_names(node.target)
+    reach = scene.facts.reach_before(node.target.id, node)
+    if not kinds & {"int", "float"} or not may_be_tensor(kinds) or reach.outside:
+        return False
+    around = [(scene.parent(b.place), b.place) for b in reach.bindings]
+    return all(
+        isinstance(item, ast.AugAssign)
+        or (isinstance(place, ast.Name) and is_all(scene.kind(place), "int", "float"))
+        for item, place in around
+    )
+
+
+def _may_compile(scene: Scene, node: ast.AST) -> bool:
+    function = scene.function(node)
+    return function is not None and (
+        data_attribute.compiled(scene, node) or may_be_compiled(scene, function)
+    )
 
 
 def _changes_lent(scene: Scene, call: ast.Call) -> bool:
@@ -321,10 +347,7 @@ def _adds_apart(scene: Scene, node: ast.AugAssign, assigned: bool) -> bool:
 
     It forgets in the gradient what is set in the tensor later; the memory may be another's.
     """
-    function = scene.function(node)
-    if function is None or not (
-        data_attribute.compiled(scene, node) or may_be_compiled(scene, function)
-    ):
+    if not _may_compile(scene, node):
         return False
     if is_unfolded(scene, node):
         return True

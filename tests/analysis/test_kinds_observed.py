@@ -77,6 +77,9 @@ SIMPLE = (
     "{x} = {y}.copy()", "{x} = {y} + {z}", "[{x} := e for e in {y}]", "{x} = {y}.pop()",
     "add = {x}.append; add({v})", "{x} = (lambda: {y})()", "{x} = dict(k={y})",
     "{x} = {y}.get('k')",
+    "{x} -= {y}", "{x} *= {y}", "{x} += {z}", "{x} = {y} - {z}", "{x} = {y} * {z}", "{x} = -{y}",
+    "{x} = 2 ** {y}", "{x} = {y} < {z}", "{x} = abs({y})", "{x} = max({y}, {z})", "{x} = 1 - {y}",
+    "for {z} in [{v}, {y}]: {x} -= {z}", "{x} = sum([{y}, {z}])", "{x} = pow({y}, 2)",
     "assert {x} is not None", "raise ValueError", "{x} = tuple([{y}, {z}])", "{x}.insert(0, {y})",
 )  # fmt: skip
 JUMPS = ("if callable(0): break", "if callable(0): continue", "break", "continue")
@@ -90,7 +93,7 @@ BLOCKS = (
 # what is asked before most statements that would fail for other values
 _FITTING = (
     ("{x}.append", "isinstance({x}, list)"), ("{x}.extend", "isinstance({x}, list)"),
-    ("{x}[0] =", "isinstance({x}, list) and {x}"), ("{x} +=", "isinstance({x}, list)"),
+    ("{x}[0] =", "isinstance({x}, list) and {x}"), ("{x} += [", "isinstance({x}, list)"),
     ("{x}['k']", "isinstance({x}, dict)"), ("{y}.setdefault", "isinstance({y}, dict)"),
     ("{x}.update", "isinstance({x}, dict)"), ("put({x}", "isinstance({x}, list)"),
     ("{x}[:]", "isinstance({x}, list)"), ("{x}.insert", "isinstance({x}, list)"),
@@ -104,6 +107,12 @@ _FITTING = (
     ("list({y})", "isinstance({y}, list)"), (".extend({y})", "isinstance({y}, list)"),
     ("clear({x})", "isinstance({x}, Box)"), ("{x}.items", "isinstance({x}, Box)"),
     ("{y} + {z}", "isinstance({y}, list) and isinstance({z}, list)"),
+    ("{x} -= {y}", "hash(({x}, {y}))"), ("{x} *= {y}", "hash(({x}, {y}))"),
+    ("{x} += {z}", "hash(({x}, {z}))"), ("{y} - {z}", "hash(({y}, {z}))"),
+    ("{y} * {z}", "hash(({y}, {z}))"), ("= -{y}", "hash({y})"), ("** {y}", "hash({y})"),
+    ("{y} < {z}", "hash(({y}, {z}))"), ("abs({y})", "hash({y})"), ("1 - {y}", "hash({y})"),
+    ("max({y}", "hash(({y}, {z}))"), ("sum([{y}", "hash(({y}, {z}))"), ("pow({y}", "hash({y})"),
+    ("[{v}, {y}]", "hash(({x}, {v}, {y}))"),
 )  # fmt: skip
 
 
@@ -166,12 +175,28 @@ def programs(draw: st.DrawFn) -> str:
     return HEAD + "\n".join(body) + f"\n\n\nmain(Box(), {', '.join(given)})\n"
 
 
-class Tensor:
+class Number:
+    """Computes as torch's and numpy's objects do: with numbers, and with its own kind."""
+
+    def _with(self, *_: object) -> Any:
+        return type(self)()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __pow__ = __rpow__ = _with
+    __neg__ = __abs__ = __lt__ = __gt__ = _with
+
+
+class Tensor(Number):
     """Stands for torch's."""
 
 
-class Array:
+class Array(Number):
     """Stands for numpy's."""
+
+
+def computes(values: Any) -> bool:
+    """Whether an operator takes all of some values."""
+    kinds = {type(v) for v in (values if isinstance(values, tuple) else (values,))}
+    return kinds <= {int, bool, Tensor} or kinds <= {int, bool, Array}
 
 
 class Over(BaseException):
@@ -244,7 +269,8 @@ def observe(text: str, choices: list[bool], look: Callable[[int, Any], None]) ->
         "numpy": types.SimpleNamespace(zeros=lambda n: Array()),
     }
     known = dict(vars(builtins)) | {
-        "id": seen, "callable": lambda _: ask(), "__import__": lambda name, *_: modules[name]
+        "id": seen, "hash": computes, "callable": lambda _: ask(),
+        "__import__": lambda name, *_: modules[name]
     }  # fmt: skip
     space = {"__builtins__": known, "__name__": "program"}
     try:

@@ -456,7 +456,8 @@ class Flow(Evaluator):
             value = join(kept, binary(node.op, load - shared, other) if load - shared else NOTHING)
         else:
             value = contents.made_at(self.operated(node.op, load, other, False), id(node))
-        self.bind(node.target, value if value != UNKNOWN else load)
+        stays = value == UNKNOWN and not is_all(load, "int", "float", "bool")
+        self.bind(node.target, load if stays else value)  # 0 += x is a Tensor if x is one
 
     def _Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
