@@ -138,32 +138,45 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
     for (region, name), refs in state.inside.items():
         places.setdefault(region, []).append((name, refs))
     reached: dict[Region, frozenset[str]] = {}
+    known: dict[Refs, frozenset[tuple[str, int]]] = {}
+    entries: dict[Region, frozenset[tuple[str, str, int]]] = {}
 
-    def given(refs: Refs, outermost: Region) -> Iterator[tuple[str, int]]:
-        for ref in refs:
-            one, first = ref.region, root(ref.region)
-            if first[0] == "param" and first != outermost:
+    def each(refs: Refs) -> Iterator[tuple[str, int]]:
+        for one, _, how in refs:
+            first = root(one)
+            if first[0] == "param":
                 whole = one == first or (one[0] == "field" and one[1] in own and one[2] == ELEMENTS)
-                yield str(first[1]), ref.how if whole else VIEW
+                yield str(first[1]), how if whole else VIEW
             elif first == one and one in places:
                 if one not in reached:
                     held = (root(r.region) for r in state.reach(frozenset((Ref(one),))))
                     reached[one] = frozenset(str(r[1]) for r in held if r[0] == "param")
-                yield from ((name, VIEW) for name in reached[one] - {str(outermost[1])})
+                yield from ((name, VIEW) for name in reached[one])
+
+    def given(refs: Refs) -> frozenset[tuple[str, int]]:
+        if refs not in known:
+            known[refs] = frozenset(each(refs))
+        return known[refs]
+
+    def held_in(made: Region) -> frozenset[tuple[str, str, int]]:
+        if made not in entries:
+            entries[made] = frozenset((n, *g) for n, refs in places[made] for g in given(refs))
+        return entries[made]
 
     found: set[tuple[Path, str, str, int]] = set()
     for region, held in places.items():
         if not (holder := path_of(region) or outer_path(region)):
             continue
-        outermost = root(region)
+        kind, itself, *_ = root(region)
+        itself = itself if kind == "param" else None
         for name, refs in held:
             made = [r for r in refs if root(r.region) == r.region and r.region in places]
-            for ref in made if len(holder) < DEEPEST else ():
-                inner = places[ref.region]
-                entries = {((*holder, name), n, *g) for n, r in inner for g in given(r, outermost)}
-                found |= entries | ({(holder, name, MADE, SAME)} if entries else set())
-            rest = refs.difference(made) if len(holder) < DEEPEST else refs
-            found |= {(holder, name, *one) for one in given(rest, outermost)}
+            made = made if len(holder) < DEEPEST else []
+            inner = frozenset().union(*map(held_in, {r.region for r in made}))
+            deeper = {((*holder, name), *one) for one in inner if one[1] != itself}
+            found |= deeper | ({(holder, name, MADE, SAME)} if deeper else set())
+            rest = refs.difference(made) if made else refs
+            found |= {(holder, name, *one) for one in given(rest) if one[0] != itself}
     return found
 
 
