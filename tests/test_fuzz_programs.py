@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from migrate.evidence.variants import draw
+from migrate.workspace import project
 
 # tomllib is part of Python from 3.11 on; tomli is the same before
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -38,6 +40,12 @@ def kit() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
     finally:
         sys.path[:] = kept
+
+
+def test_the_benchmark_leaves_the_tool_as_it_is(kit: dict[str, Any]) -> None:
+    """Rows that it remembered for its own folders were taken for those of later tests."""
+    assert inspect.getsourcefile(project.load) == project.__file__
+    assert not hasattr(project.load, "cache_info")
 
 
 def written(kit: dict[str, Any]) -> list[Any]:

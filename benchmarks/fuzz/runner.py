@@ -19,6 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from programs import Program, apart, files_of
@@ -27,8 +28,7 @@ from torch_side import Oracle
 from migrate.records.outcomes import Problem
 from migrate.workspace import project
 
-# the rows are the same for every folder
-project.load = functools.cache(project.load)  # type: ignore[assignment]
+_loaded = functools.cache(project.load)  # the rows are the same for every folder
 
 FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
 ORDER = ("RIGHT", "FLAGGED", "LOUD", "INTERNAL", "RUNS_ON", "SILENT")
@@ -69,7 +69,8 @@ def convert(programs: Sequence[Program], scratch: Path) -> Converted:
     for name, text in files.items():
         (source / name).write_text(text, encoding="utf-8")
     try:
-        done = project.convert(project.Request(source, output, jobs=1))
+        with mock.patch.object(project, "load", _loaded):
+            done = project.convert(project.Request(source, output, jobs=1))
     except Problem as error:
         return Converted(output, {}, str(error))
     except Exception as error:
