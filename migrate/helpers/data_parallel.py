@@ -49,7 +49,7 @@ class DistributedDataParallel(nn.Cell):
         alone = communication.get_group_size() == 1
         parameters = list(module.get_parameters())
         for parameter in parameters if init_sync and not alone else []:
-            parameter.set_data(value_of_rank(parameter.value(), 0))
+            ops.assign(parameter, value_of_rank(parameter.value(), 0))
         sent = [] if alone or broadcast_buffers is False else parameters
         self.buffers_of_rank_0 = tuple(p for p in sent if not p.requires_grad)
 

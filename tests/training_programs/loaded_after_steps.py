@@ -1,4 +1,4 @@
-"""In: a model. Out: losses of steps, of steps after its weights were loaded, and of those behind.
+"""In: a model. Out: losses of steps, of steps after its weights were loaded or set anew, and of those behind.
 
 An optimizer that has made a step goes on with the weights that are loaded.
 """
@@ -21,7 +21,7 @@ def run(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     best = copy.deepcopy(model.state_dict())
     losses = []
-    for step in range(9):
+    for step in range(10):
         optimizer.zero_grad()
         loss = F.mse_loss(model(x), y)
         loss.backward()
@@ -34,4 +34,7 @@ def run(model):
         elif step == 6:
             flat = torch.nn.utils.parameters_to_vector(model.parameters()).detach() * 0.5
             torch.nn.utils.vector_to_parameters(flat, model.parameters())
+        elif step == 7:
+            nn.init.constant_(model[0].weight, 0.1)
+            nn.init.zeros_(model[3].bias)
     return losses
