@@ -11,8 +11,8 @@ from mindspore.nn.layer.normalization import _BatchNorm
 
 def overwrite(tensor, value):
     """Puts ``value`` into a Parameter or Tensor of the same shape, in place; returns it."""
-    if isinstance(tensor, ms.Parameter):
-        tensor.set_data(value.astype(tensor.dtype))
+    if isinstance(tensor, ms.Parameter):  # set_data would leave its memory to the optimizer
+        ops.assign(tensor, value.astype(tensor.dtype))
         return tensor
     value = value.astype(tensor.dtype)
     if tensor.parent_tensor_ is not None:  # an element, row or slice: MindSpore's copy_ misses it
