@@ -1,6 +1,6 @@
-"""In: a model. Out: losses of steps, of steps after its weights were loaded or set anew, and of those behind.
+"""In: a model. Out: losses of steps, of steps after its weights were set anew, and of those behind.
 
-An optimizer that has made a step goes on with the weights that are loaded.
+An optimizer that has made a step goes on with the weights that are loaded, or initialised again.
 """
 
 import copy
