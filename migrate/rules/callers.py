@@ -29,7 +29,7 @@ from migrate.rules.called_from import (
 from migrate.rules.kept_memory import passes_buffer
 from migrate.rules.torch_sharing import METADATA, is_written
 from migrate.rules.written import Holder, first_argument, is_chain, target_of
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_parameters, is_none
 
@@ -370,16 +370,19 @@ def lent_parts(scene: Scene) -> list[ast.Call]:
     They are flagged, not the function: its other callers go on. Every write to a parameter in the
     program is decided for that, as the calls may stand in any file.
     """
-    notes = scene.inference.program.notes
-    if "lent parts" not in notes:
-        _stopped_calls(scene)
-        for file in scene.inference.program.files.values():
-            there = scene_of(scene, file)
-            for function in file.functions.values():
-                for node in _parameter_writes(function) if changes_object(there, function) else ():
-                    fate(there, node)
+    _decide_writes(scene)
     found = _stopped_calls(scene)[scene.file.path]
     return [call for call in scene.file.of(ast.Call) if id(call) in found] if found else []
+
+
+@once
+def _decide_writes(scene: Scene) -> None:
+    """Decide every write to a parameter: some were asked about before, for other reasons."""
+    for file in scene.inference.program.files.values():
+        there = scene_of(scene, file)
+        for function in file.functions.values():
+            for node in _parameter_writes(function) if changes_object(there, function) else ():
+                fate(there, node)
 
 
 def _parameter_writes(function: Function) -> list[ast.AST]:

@@ -83,11 +83,12 @@ def _is_sum(scene: Scene, node: ast.AugAssign) -> bool:
 
     What begins as 0 is the first Tensor itself for the compiler, and the second is added into it.
     """
-    if not isinstance(node.target, ast.Name) or not _may_compile(scene, node):
-        return False
     kinds = scene.kind_names(node.target)
+    counts = bool(kinds & {"int", "float"}) and may_be_tensor(kinds)
+    if not counts or not isinstance(node.target, ast.Name) or not _may_compile(scene, node):
+        return False
     reach = scene.facts.reach_before(node.target.id, node)
-    if not kinds & {"int", "float"} or not may_be_tensor(kinds) or reach.outside:
+    if reach.outside:
         return False
     around = [(scene.parent(b.place), b.place) for b in reach.bindings]
     return all(
