@@ -435,7 +435,8 @@ class Values:
 
     def entries(self, node: ast.expr, found: Iterable[tuple[str, Refs]]) -> Refs:
         """Return a dict that is written out, of its entries."""
-        held = [(key, refs) for key, refs in found if refs]
+        # a number is kept as well: what else lies under its key came from elsewhere
+        held = [(key, refs) for key, refs in found if refs or key.startswith("['")]
         made = self.displayed(node, ())
         for key, refs in held:
             self.state.put(made, key, refs, anew=True)

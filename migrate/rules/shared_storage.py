@@ -16,6 +16,7 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
+from migrate.rules.alias_values import GATHERING
 from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
@@ -83,9 +84,15 @@ def _is_sum(scene: Scene, node: ast.AugAssign) -> bool:
 
     What begins as 0 is the first Tensor itself for the compiler, and the second is added into it.
     """
-    kinds = scene.kind_names(node.target)
+    kinds = scene.kind_names(node)
     counts = bool(kinds & {"int", "float"}) and may_be_tensor(kinds)
-    if not counts or not isinstance(node.target, ast.Name) or not _may_compile(scene, node):
+    if not counts or not _may_compile(scene, node):
+        return False
+    if isinstance(node.target, ast.Subscript):
+        twice = any(isinstance(n, _TWICE) for n in ast.walk(node.target))
+        plain = is_all(scene.kind(node.target.value), "list", "dict") and not kinds & GATHERING
+        return plain and not twice
+    if not isinstance(node.target, ast.Name):
         return False
     reach = scene.facts.reach_before(node.target.id, node)
     if reach.outside:
@@ -336,8 +343,10 @@ def _augmented(scene: Scene, site: Site, node: ast.AugAssign, lent: bool = False
         return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
     added = piece(scene.source, node.value)
     # a sum that starts as the number 0 is bound to the first Tensor that is added
-    element = isinstance(node.target, ast.Subscript)
-    sure = element or _is_always_tensor(scene, node.target)
+    if isinstance(node.target, ast.Subscript):
+        sure = is_all(scene.kind(node), "Tensor")  # what it holds before
+    else:
+        sure = _is_always_tensor(scene, node.target)
     again: tuple[str | Piece, ...] = () if sure else (held, " = ")
     parts = (*again, f"{text}(", held, ", ", held, f" {SIGNS[type(node.op)]} ", added, ")")
     return Edit(site, Outcome.HELPER, parts, site.name, frozenset((root,)))
@@ -353,7 +362,7 @@ def _adds_apart(scene: Scene, node: ast.AugAssign, assigned: bool) -> bool:
     if is_unfolded(scene, node):
         return True
     whole = isinstance(node.target, ast.Name) or is_element(scene, node.target)
-    kinds = scene.kind_names(node.target)
+    kinds = scene.kind_names(node) | scene.kind_names(node.target)
     counts = bool(kinds & {"int", "float"}) and may_be_tensor(kinds)  # a sum that starts as 0
     tensor = whole and (counts or "Tensor" in scene.kind_names(node))
     return tensor and not assigned and not is_own(scene, node.target)
