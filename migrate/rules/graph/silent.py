@@ -18,6 +18,7 @@ from migrate.rules import items
 from migrate.rules.callers import can_change_object, fate
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
+from migrate.rules.kept_memory import receives_buffer
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import is_chain
 from migrate.sites.scene import Scene
@@ -63,6 +64,16 @@ def _lent(scene: Scene) -> Iterator[Silent]:
             why = "a graph changes a value of its own, and the caller's tensor stays as it was"
             text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
             yield Silent(node, ("GRF622", text, why, "return the new tensor"))
+    for place in scene.file.of(ast.Subscript):
+        function, held = scene.function(place), place.value
+        if not isinstance(place.ctx, ast.Store) or not isinstance(held, ast.Name):
+            continue
+        if function is None or held.id in function.stores:
+            continue
+        if receives_buffer(scene, function, held.id):
+            why = "a graph sets the part in a value of its own, and the buffer stays as it was"
+            step = "set the part in the module that holds the buffer"
+            yield Silent(place, ("GRF622", ast.unparse(place), why, step))
 
 
 def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
