@@ -11,7 +11,8 @@ weights, buffers and every printed number are compared, in PyNative and in Graph
 Classes, worst first: TOOL_ERROR (no output), SILENT (other numbers, no flag), RUNS_ON (flagged, yet
 other numbers come out), LOUD (raises without a flag), FLAGGED (stops where it is flagged, right
 elsewhere), RIGHT. Exit status 1 for the first four, but for those that ``--allow`` names.
-All programs share one process for each framework and mode; one that dies costs its own program.
+Programs share processes, two of which run at a time: torch's first, then one for PyNative and
+two for Graph mode, which takes four times as long. One that dies costs its own program.
 """
 
 from __future__ import annotations
@@ -166,14 +167,14 @@ def converted(source: Path, folder: Path) -> Program:
 
 
 def answers(side: str, programs: Sequence[Program], folder: Path, seconds: float) -> dict[str, Any]:
-    """Run all programs on one side; a process that dies is begun anew behind its program."""
+    """Run programs on one side; a process that dies is begun anew behind its program."""
     found: dict[str, Any] = {}
     todo = [p for p in programs if not p.trouble]
+    listed = folder / f"{todo[0].name}.{side}_jobs" if todo else folder
     while todo:
         jobs = [
             (p.name, str(p.source), str(p.source if side == "torch" else p.target)) for p in todo
         ]
-        listed = folder / f"{side}.jobs"
         listed.write_bytes(pickle.dumps(jobs))
         for program in todo:
             (folder / f"{program.name}.{side}").unlink(missing_ok=True)
@@ -198,17 +199,18 @@ def answers(side: str, programs: Sequence[Program], folder: Path, seconds: float
 def _run(side: str, listed: Path, folder: Path, seconds: float) -> str:
     """Run the worker until it ends, or until one program takes too long; return why it died."""
     env = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "GLOG_v": "4", "OMP_NUM_THREADS": "1"}
-    log = folder / f"{side}.log"
+    log = listed.with_suffix(f".{side}_log")
     with log.open("wb") as out:
         worker = subprocess.Popen(
             [sys.executable, str(HERE / "side.py"), side, str(listed), str(folder)],
             env=env, stdout=out, stderr=subprocess.STDOUT,
         )  # fmt: skip
         last = time.monotonic()
+        mine = [folder / f"{name}.{side}" for name, _, _ in pickle.loads(listed.read_bytes())]
         newest = 0
         while worker.poll() is None:
             time.sleep(0.2)
-            done = len(list(folder.glob(f"*.{side}")))
+            done = sum(answer.exists() for answer in mine)
             if done != newest:
                 newest, last = done, time.monotonic()
             if time.monotonic() - last > seconds:
@@ -220,15 +222,18 @@ def _run(side: str, listed: Path, folder: Path, seconds: float) -> str:
 
 
 def rows_of(sources: Sequence[Path], folder: Path, seconds: float = 180.0) -> list[Row]:
-    """Convert and run the programs, two sides at a time, and class each."""
+    """Convert and run the programs, two processes at a time, and class each."""
     programs = [converted(source, folder / "converted") for source in sources]
     work = folder / "answers"
     work.mkdir(parents=True, exist_ok=True)
     expected = answers("torch", programs, work, seconds)
+    pynative, graph = MODES
+    parts = [(graph, programs[::2]), (pynative, programs), (graph, programs[1::2])]
+    sides: dict[str, dict[str, Any]] = {mode: {} for mode in MODES}
     with ThreadPoolExecutor(2) as pool:
-        sides = dict(
-            zip(MODES, pool.map(lambda m: answers(m, programs, work, seconds), MODES), strict=True)
-        )
+        ran = pool.map(lambda part: (part[0], answers(*part, work, seconds)), parts)
+        for mode, found in ran:
+            sides[mode].update(found)
     return [
         judged(p, expected.get(p.name, {}), {m: sides[m].get(p.name, {}) for m in MODES})
         for p in programs

@@ -35,6 +35,7 @@ if SIDE == "torch":
     torch.set_num_threads(1)
 else:
     import mindspore as ms
+    from mindspore.common.api import _pynative_executor
 
     MODE = ms.GRAPH_MODE if SIDE == "graph" else ms.PYNATIVE_MODE
 
@@ -194,6 +195,7 @@ class Run:
                 try:
                     check(key, body.strip(), "nograd" not in kind)
                 except Exception as error:
+                    recover()
                     self.answers[f"{key} setup"] = ("error", f"{type(error).__name__}: {error}")
         if "import" in self.answers and self.answers["import"][0] == "ok":
             self.answers["import"] = ("ok", [])
@@ -212,6 +214,7 @@ class Run:
             self.answers[key] = ("ok", ask())
         except (Exception, SystemExit) as error:
             self.answers[key] = ("error", f"{type(error).__name__}: {error}")
+            recover()
         if key != "import":
             self.save(False)
         return self.answers[key][0] == "ok"
@@ -391,6 +394,12 @@ class Run:
 
 def _cotangent(size: int, phase: int) -> np.ndarray:
     return np.cos(np.arange(size) + phase).astype(np.float32)
+
+
+def recover() -> None:
+    """Forget a gradient that an exception left unfinished: PyNative refuses ``x[0]`` behind one."""
+    if SIDE != "torch":
+        _pynative_executor.clear_res()
 
 
 def prepare() -> None:

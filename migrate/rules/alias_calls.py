@@ -23,7 +23,7 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Back, Summary, key_of
+from migrate.rules.alias_values import MODULE_ONLY, Back, Summary, entry_of, key_of
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
 from migrate.rules.torch_sharing import (
@@ -230,7 +230,7 @@ class Calls(Writes):
             refs = self.holders(target.expr)
         elif target.holder is Holder.ELEMENT and isinstance(target.expr, ast.Subscript):
             self.value(target.expr.slice)
-            held, key = self.holders(target.expr.value), key_of(target.expr.slice)
+            held, key = self.holders(target.expr.value), entry_of(target.expr)
             refs = self.state.get(held, key) if key else self.elements(held)
         else:
             return self.value(target.expr)
@@ -324,6 +324,8 @@ class Calls(Writes):
         if atom.name in HOLDING:  # an object of Python's that holds these, or what they hold
             given = NO_REFS.union(*args)
             given = self.contents(given) if HOLDING[atom.name] else given
+            for function in handed_to(self.scene.inference, node):  # a factory, which gives these
+                given |= self._given_back(function, NO_REFS, self.summary(function).back, {})
             made = self._holding(node, given.union(*named.values()))
             for key, refs in named.items():
                 self.state.put(made, ELEMENTS if key == "**" else key, refs, anew=True)
@@ -342,7 +344,7 @@ class Calls(Writes):
         if atom.name == "copy.deepcopy" or makes_array(atom.name, node):  # shares nothing with it
             return self.made(node)
         if atom.kind == "foreign" and self.scene.table.needs_torch(atom.name):
-            return NO_REFS  # its import is flagged: what stands for it raises
+            return NO_REFS  # its import is flagged
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_memory(asked)
         if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):

@@ -180,6 +180,16 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
     return found
 
 
+def twice(held: Iterable[Refs]) -> Refs:
+    """Return what more than one place of a container holds: a write by one leaves the others."""
+    seen: set[Region] = set()
+    again: set[Ref] = set()
+    for refs in held:
+        again |= {r._replace(how=MAYBE) for r in refs if r.how < MAYBE and r.region in seen}
+        seen |= {r.region for r in refs}
+    return frozenset(again)
+
+
 GATHERING = frozenset("list tuple dict set".split())  # operators join what they hold
 
 
@@ -275,6 +285,8 @@ class Values:
         """Return the objects whose attribute or element is read: not all of their contents are."""
         if isinstance(node, ast.Name):
             return self.look(node.id)
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            return self.holders(node.value)  # its entries are the attributes
         if isinstance(node, ast.Attribute) and not self._tensor(node.value):
             found = self.operated(node)
             return self.state.get(self.holders(node.value), node.attr) if found is None else found
@@ -359,15 +371,22 @@ class Values:
             return made
         holders = self.holders(node.value)
         self.value(node.slice)
-        refs = (
-            self.elements(holders)
-            if not key_of(node.slice)
-            else (self.state.get(holders, key_of(node.slice)))
-        )
-        if isinstance(node.slice, ast.Slice) or self._maybe_memory(node.value):
-            refs |= made_as(holders, VIEW if getattr(node.value, "attr", "") == "data" else SAME)
+        entry = entry_of(node)
+        refs = self.state.get(holders, entry) if entry else self.elements(holders)
         self.read(ast.unparse(node.value), refs)
+        maybe = self._maybe_memory(node.value)
+        if isinstance(node.slice, ast.Slice) and (not maybe or self._is_sequence(holders)):
+            made = self.made(node)  # a list of its own, of the same elements
+            self.state.put(made, ELEMENTS, refs)
+            refs = made
+        if maybe:
+            refs |= made_as(holders, VIEW if getattr(node.value, "attr", "") == "data" else SAME)
+            self.read(ast.unparse(node.value), refs)
         return refs
+
+    def _is_sequence(self, holders: Refs) -> bool:
+        """Return whether it is seen that some value is a container."""
+        return any((r.region, ELEMENTS) in self.state.inside for r in holders)
 
     def _copies(self, index: ast.expr) -> bool:
         """Return whether an index surely copies: a list of numbers, alone or beside others, or a
@@ -410,8 +429,9 @@ class Values:
 
     def displayed(self, node: ast.expr, found: Iterable[Refs]) -> Refs:
         """Return a container that is written out, of what its parts hold."""
-        made = self.made(node)
-        self.state.put(made, ELEMENTS, NO_REFS.union(*found))  # none is known of an empty one, too
+        made, found = self.made(node), list(found)
+        held = NO_REFS.union(*found)
+        self.state.put(made, ELEMENTS, held | twice(found))  # none is known of an empty one, too
         return made
 
     def _Tuple(self, node: ast.Tuple) -> Refs:
@@ -452,7 +472,12 @@ class Values:
         made = self.made(node)
         if GATHERING & self.scene.kind_names(node):
             surely = is_all(self.scene.kind(node), *GATHERING)
-            self.state.put(made, ELEMENTS, made_as(self.elements(both), SAME if surely else MAYBE))
+            held = made_as(self.elements(both), SAME if surely else MAYBE)
+            if isinstance(node.op, ast.Mult):  # each of them more than once
+                held |= made_as(held, MAYBE)
+            else:
+                held |= twice([self.elements(refs) for refs in sides.values()])
+            self.state.put(made, ELEMENTS, held)
         elif not self._tensor(node):
             arrays = (s for s in sides if is_all(self.scene.kind(s), "instance"))
             some = both.difference(*(sides[side] for side in arrays))
@@ -502,7 +527,7 @@ class Values:
     def _comprehension(self, node: ast.expr) -> Refs:
         before = dict(self.state.names)
         bound: set[str] = set()
-        refs = NO_REFS
+        rounds: list[Refs] = []
         for _ in range(2):
             for clause in getattr(node, "generators", ()):
                 self.bind(
@@ -513,13 +538,15 @@ class Values:
                     self.value(test)
             if isinstance(node, ast.DictComp):
                 self.value(node.key)
-            refs |= self.value(getattr(node, "elt", None) or node.value)  # type: ignore[attr-defined]
+            rounds.append(self.value(getattr(node, "elt", None) or node.value))  # type: ignore[attr-defined]
         for name in bound:
             self.state.names.pop(name, None)
             if name in before:
                 self.state.names[name] = before[name]
         made = self.made(node)
-        self.state.put(made, ELEMENTS, refs)
+        own = {id(n) for n in ast.walk(node)}  # each round makes another of these
+        same = (frozenset(r for r in refs if root(r.region)[1] not in own) for refs in rounds)
+        self.state.put(made, ELEMENTS, NO_REFS.union(*rounds, twice(same)))
         return made
 
     _ListComp = _SetComp = _DictComp = _comprehension
@@ -554,6 +581,12 @@ class Values:
 
     def bind(self, target: ast.expr, refs: Refs) -> None:
         raise NotImplementedError  # in alias_writes
+
+
+def entry_of(place: ast.Subscript) -> str:
+    """Return the name under which an element lies: ``x.__dict__["a"]`` is the attribute."""
+    key = key_of(place.slice)
+    return key[2:-2] if key and getattr(place.value, "attr", "") == "__dict__" else key
 
 
 @lru_cache(maxsize=1 << 14)

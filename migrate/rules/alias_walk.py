@@ -24,7 +24,6 @@ from migrate.analysis.storage import (
     Refs,
     Region,
     State,
-    is_held,
     joined,
     made_as,
     regions,
@@ -45,7 +44,6 @@ from migrate.rules.written import (
     unsure_target,
 )
 from migrate.sites.buffer_gradients import is_buffer, is_data, registered
-from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, all_parameters
 
@@ -463,7 +461,10 @@ class _Walk(Calls, Forward[State]):
             args = [self.value(a) for a in call.args]
             del self.flight[mark:]  # they are passed, and not read again
             self._asked, self._one, self._alone = None, NO_REFS, False
-            made = self._project(function, call, receiver, args, {}, True)
+            asks = function.name == "__getattr__" and isinstance(node, ast.Attribute)
+            made = self.state.get(receiver, node.attr) if asks else NO_REFS  # type: ignore[attr-defined]
+            if not asks or function.node is not self._unit():  # there the object has it itself
+                made |= self._project(function, call, receiver, args, {}, True)
             found = made if found is None else found | made
         return found
 
@@ -497,8 +498,7 @@ class _Walk(Calls, Forward[State]):
                 self._may_add(item, target, refs)
             elif may_be_tensor(kinds) and isinstance(target, ast.Attribute):
                 self.state.unsure.add(id(item))
-                new = self.add_to(id(item), item, refs, id(item)) | refs
-                self.state.put(self.holders(target.value), target.attr, new, anew=True)
+                self.add_to_attribute(item, target, refs, refs)
             return
         self.flight.clear()
         if isinstance(target, ast.Attribute) and is_buffer(self.scene, target):
@@ -508,28 +508,10 @@ class _Walk(Calls, Forward[State]):
             return
         bare = isinstance(target, ast.Attribute) and not is_data(self.scene, target)
         if isinstance(target, ast.Attribute) and bare and not moves_weight(self.scene, item):
-            bound = bool(refs) and not any(is_held(r.region) for r in refs)
-            if not bound and self._is_of_class(target):
-                self.found.seen.setdefault(id(item), f"{target.attr} of the class")
-            new = self.add_to(id(item), item, refs, id(item))
-            self.state.put(self.holders(target.value), target.attr, new, anew=True)
+            self.add_to_attribute(item, target, refs, NO_REFS)
             return
         self.found.added.add(id(item))
         self.write(item, target, refs, "bound")
-
-    def _is_of_class(self, node: ast.Attribute) -> bool:
-        """Return whether an attribute of an object may be that of its class, which all share."""
-        for atom in self.scene.kind(node.value):
-            owner = self.scene.inference.class_of(atom.name) if "::" in atom.name else None
-            for one in family(self.scene, owner.key) if owner is not None else ():
-                built = one.methods.get("__init__")
-                if built is not None and built in one.stores.get(node.attr, ()):
-                    return False
-                for item in one.node.body:
-                    targets = item.targets if isinstance(item, ast.Assign) else ()
-                    if any(getattr(t, "id", "") == node.attr for t in targets):
-                        return True
-        return False
 
     def _may_add(self, item: ast.AugAssign, target: ast.expr, refs: Refs) -> None:
         """``x += y`` of what may be a number, a list or a tensor: the name holds either."""

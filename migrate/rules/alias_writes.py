@@ -25,12 +25,13 @@ from migrate.analysis.storage import (
     regions,
     root,
 )  # fmt: skip
-from migrate.rules.alias_values import MADE, Path, Summary, Values, key_of
+from migrate.rules.alias_values import MADE, Path, Summary, Values, entry_of
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
 from migrate.rules.written import Holder, Target, leading, target_of
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
+from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import FUNCTIONS, all_parameters
 
@@ -66,7 +67,7 @@ class Writes(Values):
             self.state.put(holders, target.attr, refs, anew=True)
         elif isinstance(target, ast.Subscript) and not self._tensor(target.value):
             self.value(target.slice)
-            key = key_of(target.slice)
+            key = entry_of(target)
             self.state.put(self.holders(target.value), key or ELEMENTS, refs, anew=bool(key))
 
     def _buffer(self, target: ast.Attribute, holders: Refs, refs: Refs) -> Refs:
@@ -100,6 +101,30 @@ class Writes(Values):
         self.note_given(at, frozenset(r for r in old if r.region[0] == "param"))
         self.state.write(old, by)
         return frozenset((self.state.make(place),))
+
+    def add_to_attribute(
+        self, item: ast.AugAssign, target: ast.Attribute, refs: Refs, kept: Refs
+    ) -> None:
+        """``self.x += y`` binds the attribute to a sum; ``kept`` is what it may hold as before."""
+        bound = bool(refs) and not any(is_held(r.region) for r in refs)
+        if not bound and self._is_of_class(target):
+            self.found.seen.setdefault(id(item), f"{target.attr} of the class")
+        new = self.add_to(id(item), item, refs, id(item)) | kept
+        self.state.put(self.holders(target.value), target.attr, new, anew=True)
+
+    def _is_of_class(self, node: ast.Attribute) -> bool:
+        """Return whether an attribute of an object may be that of its class, which all share."""
+        for atom in self.scene.kind(node.value):
+            owner = self.scene.inference.class_of(atom.name) if "::" in atom.name else None
+            for one in family(self.scene, owner.key) if owner is not None else ():
+                built = one.methods.get("__init__")
+                if built is not None and built in one.stores.get(node.attr, ()):
+                    return False
+                for item in one.node.body:
+                    targets = item.targets if isinstance(item, ast.Assign) else ()
+                    if any(getattr(t, "id", "") == node.attr for t in targets):
+                        return True
+        return False
 
     def change(self, by: int, refs: Refs) -> None:
         """Note that very tensors change, which objects hold: views of them go stale."""
@@ -195,7 +220,7 @@ class Writes(Values):
             for ref in refs:
                 if ref.how < MAYBE and len(path := path_of(ref.region)) > 2:
                     self.found.added_to.setdefault(path, set()).add(key)
-            name = key_of(target.expr.slice) or ELEMENTS
+            name = entry_of(target.expr) or ELEMENTS
             self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)), name)
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0

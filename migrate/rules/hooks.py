@@ -55,6 +55,19 @@ def holds(classes: frozenset[str], atom: Atom) -> bool:
     return atom.kind == "Module" and atom.name in classes
 
 
+def may_have(inference: Inference, layers: Iterable[str]) -> bool:
+    """Return whether Modules of some of these classes may have hooks."""
+    hooked = _hooked(inference)
+    return _ANY in hooked or not hooked.isdisjoint(layers)
+
+
+@once
+def _hooked(inference: Inference) -> frozenset[str]:
+    """Return the classes that hooks are registered for."""
+    calls = (c for name in REGISTERING for _, c, _ in inference.program.calls.get(name, ()))
+    return frozenset(name for call in calls for name in _modules(inference, call))
+
+
 def overwritten(inference: Inference, site: Site, call: ast.Call, name: str) -> Refusal | None:
     """Return the flag of a hook that keeps what a layer of a Sequential changes in place."""
     places = REGISTERING.get(name.rpartition(".")[2], ())

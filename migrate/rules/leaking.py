@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from migrate.analysis.program import File, Function
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.kinds import holds_no_tensor, is_all
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import data_attribute
 from migrate.rules.always_stopped import keeps_recorded
@@ -16,7 +16,7 @@ from migrate.rules.called_from import call_sites, callers, running, scene_of
 from migrate.rules.function_blueprint import FUNCTION
 from migrate.rules.hooks import REGISTERING
 from migrate.rules.own_values import CASTS, CHOOSING, HANDING, evaluated, is_computed
-from migrate.rules.stopped import QUIET, STOPPING, is_stopped, meant, mode
+from migrate.rules.stopped import QUIET, RECORDING, STOPPING, is_stopped, meant, mode, switches
 from migrate.sites.buffer_gradients import NUMBERS, carries
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene, once, once_a_file
@@ -186,12 +186,18 @@ def switched_function(
     if function is None:
         return None
     handed = handed_through(scene, function) if name in STOPPING else ""
-    if not handed and not is_asked(scene, name, function):
+    made = scene.file.functions.get(id(function))
+    given = made.returned if made is not None else []
+    numbers = all(v is None or holds_no_tensor(scene.kind(v)) for v in given)
+    again = name in RECORDING and switches(scene) and not numbers
+    if not handed and not again and not is_asked(scene, name, function):
         return None
     compiled = data_attribute.compiled(scene, function.body[0])  # type: ignore[attr-defined]
     lost = loses_itself(scene, function) if handed or not compiled else ""
     if lost or (compiled and handed):
         return refused(site, lost or handed)
+    if again and compiled:
+        return None  # what a graph records is told where it is called
     return switched(scene, site, decorator)
 
 
@@ -263,7 +269,10 @@ def _records_again(scene: Scene, call: ast.Call, seen: frozenset[str]) -> bool:
         function = program.functions.get(key)
         if function is not None and key not in seen:
             there = scene_of(scene, program.files[function.path])
-            for node in function.nodes:
+            decorators = getattr(function.node, "decorator_list", [])
+            if any(direct_name(there, d) in RECORDING for d in decorators):
+                return True
+            for node in (*function.nodes, *decorators):
                 if isinstance(node, ast.Call) and (
                     direct_name(there, node.func) in QUIET[4:8]
                     or _records_again(there, node, seen | {key})

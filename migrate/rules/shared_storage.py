@@ -169,8 +169,7 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
     quiet = data or is_stopped(scene, scene.file, node)
     if quiet and data_attribute.keeps_gradient(scene, node.target):
         return True
-    holder = target_of(scene, node.target).holder
-    if not data and holder is not Holder.NAME and not isinstance(node.target, ast.Attribute):
+    if not data and not isinstance(node.target, (ast.Name, ast.Attribute)):
         if unsure_item(scene, node.target):
             return fate(scene, node, sure=False).missed is not None
         return is_element(scene, node.target) and fate(scene, node).missed is not None

@@ -9,7 +9,7 @@ from itertools import islice
 
 from migrate.analysis.program import File, Program
 from migrate.analysis.types.calling import bound_to
-from migrate.analysis.types.kinds import Atom, is_all
+from migrate.analysis.types.kinds import ARRAY, Atom, is_all
 from migrate.rules.torch_sharing import is_moved, is_written, layer_shares
 from migrate.rules.views import changed_alone, viewed
 from migrate.sites.buffer_gradients import is_data
@@ -273,10 +273,11 @@ def may_be_tensor(kinds: frozenset[str]) -> bool:
 
 
 def is_element(scene: Scene, node: ast.expr) -> bool:
-    """Return whether a node is an element of what is surely a list or dict, read by a plain key."""
+    """Return whether a node is an element of what is surely a container, read by a plain key."""
     if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice):
         return False
-    return is_all(scene.kind(node.value), "list", "dict")
+    kind = scene.kind(node.value)
+    return is_all(kind, "list", "dict") or (is_all(kind, "instance") and not kind & ARRAY)
 
 
 def unsure_item(scene: Scene, target: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from migrate.syntax.source import Source
 from migrate.training.cells import LossCell
 from migrate.training.clips import Clip, clip
 from migrate.training.effects import uses
+from migrate.training.groups import Group
 from migrate.training.lines import Parts, edit
 from migrate.training.marks import Act, Mark, View, block_of
 from migrate.training.placing import Place
@@ -46,7 +47,11 @@ def edits(
     for other in others:
         block, (_, there) = other.block, _dropped(other, (region,))
         covered |= {id(s) for s in block[there.start : there.stop]} & _cleared(region)
-    elsewhere = [m for m in region.group.marks if id(m.statement) not in covered]
+    inside = {id(n) for s in region.inside for n in ast.walk(s)}
+    stays = [m for m in region.group.marks if m not in _gone(region.group)]
+    elsewhere = [
+        m for m in region.group.marks if id(m.statement) not in (inside if m in stays else covered)
+    ]
     yield from _elsewhere(view, region, elsewhere, place)
     yield from cell.renames
     yield from _captures(source, region)
@@ -57,9 +62,17 @@ def _cleared(region: Region) -> set[int]:
     return {id(z.statement) for z in region.group.zeros} if region.group.fused else set()
 
 
+def _gone(group: Group) -> tuple[Mark, ...]:
+    """The marks that the call of a step stands for; each of the others becomes a call in its place.
+
+    What applies or clears gradients that are added up is one of the others, wherever it stands.
+    """
+    return group.marks if group.fused or group.apart else group.backwards
+
+
 def _dropped(region: Region, others: Sequence[Region]) -> tuple[set[int], range]:
     """The statements of a region that are not needed any more, and how far it goes."""
-    own = {id(s) for s in region.inside} | {id(m.statement) for m in region.group.marks}
+    own = {id(s) for s in region.inside} | {id(m.statement) for m in _gone(region.group)}
     return own.union(*map(_cleared, others)), _range(region, own)
 
 

@@ -766,7 +766,7 @@ CASES = {
             id(v)  # Tensor | instance
             args = argparse.Namespace(size=t)
             v = t if flag else args.size
-            id(v)  # Tensor | instance
+            id(v)  # Tensor | unknown
     """,
     "options whose dict is handed to a function": """
         import argparse

@@ -1,4 +1,5 @@
 # Objects of Python's own classes hold a tensor and a view of it; a class keeps what is set by itself.
+from argparse import Namespace
 from collections import UserList, deque, namedtuple
 from types import SimpleNamespace
 
@@ -89,3 +90,11 @@ def s14(x):
     p = SimpleNamespace(a=y, b=y)
     p.a += 1
     return p.b + 1
+
+
+#: call s15(A(3, 4))
+def s15(x):
+    y = x * 1.5
+    p = Namespace(a=y, b=1)
+    p.a += 1
+    return y

@@ -110,6 +110,9 @@ class Calling(Given):
         if atom.kind == "partial":
             parts = [self._called_through(a, node, args) for i in atom.items for a in ordered(i)]
             return join(*parts) or UNKNOWN
+        if len(args) == len(node.args):  # Python's own take what a star unpacks one by one
+            pairs = zip(args, node.args, strict=True)
+            args = tuple(element(a) if isinstance(n, ast.Starred) else a for a, n in pairs)
         if atom.kind == "builtin":
             return self._builtin(atom.name, node, args)
         if atom.name in ("typing.cast", "typing_extensions.cast") and len(node.args) == 2:

@@ -87,6 +87,7 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name in _BUILTIN_RESULTS:
         return _BUILTIN_RESULTS[name]
     first = args[0] if args else NOTHING
+    starred = any(isinstance(a, ast.Starred) for a in node.args)
     if name in ("list", "sorted", "set", "frozenset"):
         return sequence("list", element(first)) if args else sequence("list", NOTHING)
     if name in ("tuple", "reversed", "iter", "filter"):
@@ -96,6 +97,8 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
         return sequence("tuple" if name == "tuple" else "iterator", of)
     if name == "enumerate":
         return sequence("iterator", _tuple(INT, element(first)))
+    if name == "zip" and starred:
+        return sequence("iterator", sequence("tuple", join(*map(element, args))))
     if name == "zip":
         return sequence("iterator", _tuple(*map(element, args)))
     if name == "next":
@@ -103,7 +106,7 @@ def builtin(name: str, args: tuple[Kind, ...], node: ast.Call, kinds: Mapping[in
     if name == "dict":
         return _dict(node, kinds)
     if name in ("sum", "max", "min"):
-        many = len(args) > 1 and name != "sum"
+        many = (starred or len(args) > 1) and name != "sum"
         named = (k.value for k in node.keywords if k.arg in ("start", "default"))
         other = (kinds.get(id(value), UNKNOWN) for value in named)
         found = join(*args) if many else join(element(first), *args[1:], *other)

@@ -76,6 +76,9 @@ _DTYPES = frozenset(
 ) | {"mindspore.bool_"}
 
 
+_NAMESPACE = "argparse.Namespace"  # one that a program makes holds what it likes
+
+
 def attribute(value: Kind, name: str, world: World) -> Kind:
     """The kind of ``value.name``."""
     if name in ("__module__", "__name__", "__qualname__") and value == UNKNOWN:
@@ -113,7 +116,7 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         return kind("method", full) if is_method else world.results.of_call(full)
     if what == "instance" and atom.name == options.NAMESPACE:
         return options.option(world.program, name)
-    if what == "instance" and atom.name and hands_on(atom.name):
+    if what == "instance" and atom.name and (hands_on(atom.name) or atom.name == _NAMESPACE):
         return UNKNOWN  # it may hold something of torch's
     if what in ("instance", "torch", "Optimizer"):
         return kind("instance", f"{atom.name}.{name}" if atom.name else "")

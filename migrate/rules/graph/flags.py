@@ -36,6 +36,7 @@ from migrate.rules.graph.scope import Findings, Found, Rewriting, Silent
 from migrate.rules.leaking import leaks
 from migrate.rules.registry import EVERY, decides, rewrites
 from migrate.rules.stopped import quiet, switches
+from migrate.sites.buffer_gradients import is_buffer
 from migrate.sites.references import Form, Reference
 from migrate.sites.scene import Scene, once_a_file
 from migrate.syntax.trees import last_name
@@ -176,7 +177,8 @@ def _found(scene: Scene) -> Iterator[Silent]:
         for name, _, uses in state.kept(scene):
             for use in uses:
                 if isinstance(use.ctx, ast.Store) and not state.is_parameter(scene, use):
-                    yield Silent(use, _state(name))
+                    passed_over = is_buffer(scene, use, persistent=False)
+                    yield Silent(use, _state(name, "GRF616" if passed_over else "GRF604"))
 
 
 def _unread(scene: Scene) -> Iterator[Silent]:
@@ -395,9 +397,10 @@ def _kept_item(scene: Scene, node: ast.Subscript) -> Found | None:
     return _state(held.attr) if is_all(scene.kind(held), "dict", "list") else None
 
 
-def _state(name: str) -> Found:
+def _state(name: str, code: str = "GRF604") -> Found:
+    """Return what is said of a store; of a buffer that is not saved (GRF616) no graph says it."""
     why = "graph mode keeps nothing but Parameters on self"
-    return "GRF604", f"self.{name}", why, "return it beside the result"
+    return code, f"self.{name}", why, "return it beside the result"
 
 
 def _context(scene: Scene, node: ast.With) -> Found | None:

@@ -16,9 +16,10 @@ from functools import partial
 
 from migrate.analysis.program import Class, Function, method_of
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import is_all, without_none
+from migrate.analysis.types.kinds import holds_no_tensor, is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Part
+from migrate.rules import hooks
 from migrate.rules.called_from import sites_of
 from migrate.rules.decorators import DEFINITIONS, leaves, wrappers_of
 from migrate.rules.graph import scope, state
@@ -50,11 +51,24 @@ def rewrites(scene: Scene) -> Iterator[Rewriting]:
 
 
 def silent(scene: Scene) -> Iterator[Silent]:
-    """Yield decorators and ``__call__`` that graph mode ignores, and ``super()`` that differs."""
+    """Yield what graph mode ignores: decorators, ``__call__``; and calls that are others there."""
     yield from _ignored(scene)
     for node in scope.nodes(scene, ast.Call):
         if is_super(node) and _differs(scene, node) and not _spelled(scene, node):
             yield Silent(node, ("GRF620", "super()", _WHY, "define the class at the head"))
+        yield from _by_name(scene, node)
+
+
+def _by_name(scene: Scene, node: ast.AST) -> Iterator[Silent]:
+    """Yield ``layer.forward(x)`` of what may have hooks: a graph runs them there, too, if it calls
+    the layer itself anywhere."""
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(func, ast.Attribute) or func.attr != "forward":
+        return
+    layers = {a.name for a in scene.kind(func.value) if a.kind == "Module"}
+    if layers and hooks.may_have(scene.inference, layers):
+        why = "graph mode runs the hooks of a Cell whose construct is called by name"
+        yield Silent(node, ("GRF611", ast.unparse(func), why, "call the module itself"))
 
 
 def stays(scene: Scene, node: ast.Call) -> Found | None:
@@ -320,20 +334,50 @@ def _first(node: ast.AST) -> ast.stmt:
 
 @once
 def _wrappers(inference: Inference) -> dict[int, Wrapper]:
-    """Return the wrappers of all compiled functions, by their nodes."""
+    """Return the wrappers of all compiled functions, by their nodes.
+
+    Any other function may be compiled by who imports it: there it counts what a wrapper does to
+    values.
+    """
     found: dict[int, Wrapper] = {}
-    for function in scope.compiled(inference).values():
+    compiled = scope.compiled(inference)
+    for function in inference.program.functions.values():
         if not isinstance(function.node, DEFINITIONS):
+            continue
+        given = [inference.kind(value) for value in function.returned if value is not None]
+        known = function.key in compiled
+        if not known and all(map(holds_no_tensor, given)):
             continue
         method = function.owner is not None and not function.decorated("staticmethod")
         forward = method and function.name == "forward"
         for item in function.node.decorator_list:
             for inner, argument in wrappers_of(inference, function, item) or ():
+                if not known and _hands_on(inner, argument):
+                    continue
                 old = found.get(id(inner.node), Wrapper(inner, argument, False, False))
                 found[id(inner.node)] = Wrapper(
                     inner, argument, method or old.on_methods, forward or old.on_forward
                 )
     return found
+
+
+def _hands_on(wrapper: Function, argument: str) -> bool:
+    """Return whether a wrapper passes on what it is given, and gives what the function gives."""
+    rest = (wrapper.node.args.vararg, wrapper.node.args.kwarg)
+    names = {a.arg for a in rest if a is not None}
+    spread = (ast.Starred, ast.keyword)
+    uses = [n for n in wrapper.of(ast.Name) if isinstance(n, ast.Name) and n.id in names]
+    parents = {id(n.value) for n in wrapper.nodes if isinstance(n, spread)}
+
+    def gives(value: ast.expr | None) -> bool:
+        if isinstance(value, ast.Name):
+            bound = wrapper.assigned.get(value.id, ())
+            once = len(wrapper.stores.get(value.id, ())) == len(bound)
+            return bool(bound) and once and all(gives(b.value) for b in bound)
+        return value is None or getattr(getattr(value, "func", None), "id", "") == argument
+
+    alone = not wrapper.parameters and all(id(n) in parents for n in uses)
+    return alone and all(map(gives, wrapper.returned))
 
 
 def _wrapped(scene: Scene) -> Iterator[Rewriting]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import ordered
 from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
+from migrate.rules.alias_walk import findings
 from migrate.rules.callers import can_change_object, fate
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
@@ -42,6 +43,7 @@ def flags(scene: Scene) -> Iterator[Silent]:
     """Yield what compiled code of the file says that graph mode passes over."""
     own = scope.nodes(scene)
     yield from _lent(scene)
+    yield from _kept_results(scene)
     if not own:
         return
     yield from methods.silent(scene)
@@ -74,6 +76,20 @@ def _lent(scene: Scene) -> Iterator[Silent]:
             why = "a graph sets the part in a value of its own, and the buffer stays as it was"
             step = "set the part in the module that holds the buffer"
             yield Silent(place, ("GRF622", ast.unparse(place), why, step))
+
+
+def _kept_results(scene: Scene) -> Iterator[Silent]:
+    """Yield writes into what a function with ``lru_cache`` gave: a graph makes it anew."""
+    functions = scene.inference.program.functions
+    keys = {k for k, f in functions.items() if any(map(f.decorated, ("lru_cache", "cache")))}
+    for function in (None, *scene.file.functions.values()) if keys else ():
+        found = findings(scene, function)
+        writes = [by for path, some in found.outside.items() if path[0] in keys for by in some]
+        for node in scene.file.nodes if writes else ():
+            if id(node) in writes:
+                why = "a graph calls the function anew, and what it gave stays as it was"
+                step = "change a clone() of it"
+                yield Silent(node, ("GRF622", ast.unparse(node), why, step))
 
 
 def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
