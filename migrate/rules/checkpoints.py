@@ -5,22 +5,26 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from migrate.analysis.facts import Facts
 from migrate.analysis.program import File
-from migrate.analysis.types.kinds import is_all
+from migrate.analysis.types.inference import Inference
+from migrate.analysis.types.kinds import MODULE_STATE, UNKNOWN, Atom, is_all, without_none
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.sites.scene import Scene, once
-from migrate.syntax.trees import last_name
 
 _SUFFIX = ".ckpt"
 _NATIVE = ":checkpoint"
 STATE = "torch.nn.Module.state_dict"
 _LOADING = "torch.nn.Module.load_state_dict"
-# parts of names that MindSpore has other words for, and methods that ask for such parts
-_TORCH_WORDS = ("running_mean", "running_var", "num_batches_tracked", ".weight", ".bias")
-_PASSING_ON = frozenset(("zip", "enumerate", "list", "sorted"))
-_ASKING = frozenset("endswith startswith split rsplit find count".split())
+_OPTIMIZERS = "torch.optim."
+_GRADIENTS = ("torch.autograd.grad", "torch.autograd.backward", "torch.func.")
+# expressions whose value may be a state dict; what keeps one, or asks only whether it is there
+_HOLDING = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
+_KEEPING = (ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Tuple, ast.List,
+            ast.Dict, ast.If, ast.IfExp, ast.BoolOp, ast.arguments)  # fmt: skip
+_CARRYING = frozenset(("torch.save", "copy.deepcopy", "copy.copy"))
 
 
 def chosen_for(
@@ -123,20 +127,16 @@ def named(scene: Scene, site: Site, name: str, node: ast.Attribute) -> Edit | No
     if not meets and not (name == _LOADING and _trains(scene)):
         return None
     owner = node.value
-    if isinstance(owner, ast.Call) and last_name(owner.func) == "super":
-        return None
     given = [*call.args, *(k.value for k in call.keywords)]
     words = [k.arg for k in call.keywords]
     if name == STATE:
-        if given or _goes_on(scene, call):
+        if given or any(a.kind == "super" for a in scene.kind(owner)):
             return None
         text, root = scene.spelling.local("helpers.state_dict")
     elif name == _LOADING:
         if len(given) not in (1, 2) or not {*words} <= {"state_dict", "strict"}:
             return None
         if any(isinstance(a, ast.Starred) for a in given):
-            return None
-        if not _trains(scene) and _gives_state(scene, given[0]):
             return None
         text, root = scene.spelling.local("helpers.load_state_dict")
     else:
@@ -148,91 +148,92 @@ def named(scene: Scene, site: Site, name: str, node: ast.Attribute) -> Edit | No
     return Edit(place, Outcome.HELPER, (*parts, ")"), name, frozenset((root,)))
 
 
-def _goes_on(scene: Scene, call: ast.Call) -> bool:
-    """Return whether a state dict is only saved or loaded again, whatever its names are."""
-    around = scene.parent(call)
-    while isinstance(around, ast.Dict | ast.keyword):
-        around = scene.parent(around)
-    func = around.func if isinstance(around, ast.Call) else None
-    return isinstance(func, ast.Attribute) and func.attr in ("save", "load_state_dict")
-
-
 @once
 def _trains(scene: Scene) -> bool:
-    """Return whether a program has something of torch.optim."""
-    for file in scene.inference.program.files.values():
-        modules = [f"{i.module}." for i in file.imports if isinstance(i, ast.ImportFrom)]
-        names = [a.name for i in file.imports for a in i.names]
-        if "optim" in ".".join((*modules, *names)).split("."):
-            return True
-        if any(n.attr == "optim" for n in file.of(ast.Attribute)):
-            return True
-    return False
+    """Return whether a program has optimizers, steps, or anything that computes gradients."""
+    world = scene.inference
+    if any("backward" in file.calls for file in world.program.files.values()):
+        return True
+    atoms = {a for value in set(world.kinds.values()) for a in value}
+    return any(a.kind in ("Optimizer", "Step") or _is_of_training(world, a) for a in atoms)
+
+
+def _is_of_training(world: Inference, atom: Atom) -> bool:
+    """Return whether a value is a class of optimizers, their module, or a gradient's function."""
+    if atom.kind in ("class", "Object") and "::" in atom.name:
+        return any(b.startswith(_OPTIMIZERS) for b in world.torch_bases(atom.name))
+    return atom.kind == "ref" and (atom.name + ".").startswith((_OPTIMIZERS, *_GRADIENTS))
 
 
 @once
 def _meets_names(scene: Scene) -> bool:
-    """Return whether names of weights, or words of torch's for them, may meet those of states."""
-    files = scene.inference.program.files.values()
-    if not any("state_dict" in f.calls or "load_state_dict" in f.calls for f in files):
+    """Return whether anything but saving and loading may see the names in a state dict.
+
+    Others may compare them with names of parameters, which are torch's, or with texts.
+    """
+    world = scene.inference
+    for file in world.program.files.values():
+        facts = world.facts(file.path)
+        for call, _ in file.calls.get("load_state_dict", ()):
+            func, given = call.func, [*call.args, *(k.value for k in call.keywords)]
+            kinds = {a.kind for a in world.kind(getattr(func, "value", call))}
+            if kinds & {"Module", "super", "unknown"} and not (
+                given and _is_handed_on(world, facts, given[0])
+            ):
+                return True
+        nodes = (n for kind in _HOLDING for n in file.of(kind))
+        if any(_is_state(world, n) and not _hands_on(world, file, n) for n in nodes):
+            return True
+    return False
+
+
+def _is_state(world: Inference, node: ast.AST) -> bool:
+    """Return whether the value of an expression may be a state dict of a Module."""
+    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return False
-    return any(_keeps_names(f) or _asks_for_words(f) for f in files)
+    return any(a.kind == "dict" and a.name == MODULE_STATE for a in world.kind(node))
 
 
-def _keeps_names(file: File) -> bool:
-    """Return whether a name of a weight or buffer is used as a key, or as more than a text."""
-    calls = [c for n in ("named_parameters", "named_buffers") for c, _ in file.calls.get(n, ())]
-    for call in calls:
-        node: ast.AST = call
-        around = file.parents.get(id(node))
-        while isinstance(around, ast.Call) and last_name(around.func) in _PASSING_ON:
-            node, around = around, file.parents.get(id(around))
-        if not isinstance(around, ast.For | ast.comprehension) or around.iter is not node:
-            return True
-        inside = around if isinstance(around, ast.For) else file.parents[id(around)]
-        firsts = {
-            t.elts[0].id
-            for t in ast.walk(around.target)
-            if isinstance(t, ast.Tuple) and t.elts and isinstance(t.elts[0], ast.Name)
-        }
-        uses = [n for n in ast.walk(inside) if isinstance(n, ast.Name) and n.id in firsts]
-        if any(isinstance(n.ctx, ast.Load) and not _is_read(file, n) for n in uses):
-            return True
-    return False
-
-
-def _is_read(file: File, name: ast.Name) -> bool:
-    """Return whether a text is only looked at or printed: ``"bias" in name``."""
-    around = file.parents.get(id(name))
-    if isinstance(around, ast.Compare):
-        return around.left is not name or not isinstance(around.ops[0], ast.In | ast.NotIn)
-    if isinstance(around, ast.Attribute):
-        return around.attr in _ASKING
-    printed = isinstance(around, ast.Call) and isinstance(around.func, ast.Name)
-    return isinstance(around, ast.FormattedValue) or (printed and around.func.id == "print")  # type: ignore[union-attr]
-
-
-def _asks_for_words(file: File) -> bool:
-    """Return whether a text is asked for a word that MindSpore's names of states lack."""
-    for node in file.of(ast.Constant):
-        if not isinstance(node.value, str) or not any(w in node.value for w in _TORCH_WORDS):
-            continue
-        around = file.parents.get(id(node))
-        asked = isinstance(around, ast.Compare | ast.Subscript)
-        if isinstance(around, ast.Call) and isinstance(around.func, ast.Attribute):
-            asked = around.func.attr in _ASKING | {"replace"}
-        if asked and not _is_of_weights(file, node):
-            return True
-    return False
-
-
-def _is_of_weights(file: File, node: ast.AST) -> bool:
-    """Return whether a loop around a node runs over named weights, whose names are torch's."""
+def _hands_on(world: Inference, file: File, node: ast.AST) -> bool:
+    """Return whether what is around an expression keeps its value, or passes it on, unseen."""
     around = file.parents.get(id(node))
-    while around is not None and not isinstance(around, ast.FunctionDef):
-        loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
-        iters = [n for loop in loops for n in ast.walk(loop.iter)]
-        if any(isinstance(n, ast.Attribute) and n.attr.startswith("named_") for n in iters):
+    if isinstance(around, ast.keyword):
+        node, around = around, file.parents.get(id(around))
+    match around:
+        case ast.Call(func=func) if func is not node:
+            if isinstance(func, ast.Attribute) and func.attr in ("load_state_dict", "append"):
+                return True
+            return all(_carries(a) for a in world.kind(func) or UNKNOWN)
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
+    return isinstance(around, _KEEPING)
+
+
+def _carries(callee: Atom) -> bool:
+    """Return whether a call passes a value on to the program's own code, or saves or copies it."""
+    own = callee.kind in ("function", "class", "method") and "::" in callee.name
+    return own or callee.name in _CARRYING
+
+
+def _is_handed_on(
+    world: Inference, facts: Facts, node: ast.expr, seen: frozenset[int] = frozenset()
+) -> bool:
+    """Return whether a value is a state dict as a Module of the program, or a file, gave it."""
+    atoms = without_none(world.kind(node))
+    if atoms and all(a.kind == "dict" and a.name == MODULE_STATE for a in atoms):
+        return True
+    parts: tuple[ast.expr | None, ...] = ()
+    match node:
+        case ast.Call(func=func):
+            return {a.name for a in world.kind(func)} == {"torch.load"}
+        case ast.Subscript(value=whole):
+            parts = (whole,)
+        case ast.IfExp(body=first, orelse=second):
+            parts = (first, second)
+        case ast.Name() if id(node) not in seen:
+            parts = facts.values(node)
+        case ast.Name():
             return True
-        around = file.parents.get(id(around))
-    return False
+    return bool(parts) and all(
+        part is not None and _is_handed_on(world, facts, part, seen | {id(node)}) for part in parts
+    )

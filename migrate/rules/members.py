@@ -168,12 +168,12 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     site = scene.site(name, node)
     parent = scene.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
+        if refused := data_attribute.lent(scene, site, parent, name):
+            return refused
         if name == checkpoints.STATE and (ordered := checkpoints.values(scene, site, node)):
             return ordered
         if state := checkpoints.named(scene, site, name, node):
             return state
-        if refused := data_attribute.lent(scene, site, parent, name):
-            return refused
         if name == BUFFER and len(parent.args) > 1:
             value, function = parent.args[1], scene.function(node)
             built = function is None or function.name == "__init__"

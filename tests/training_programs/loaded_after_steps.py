@@ -1,6 +1,7 @@
 """In: a model. Out: losses of steps, of steps after its weights were set anew, and of those behind.
 
-An optimizer that has made a step goes on with the weights that are loaded, or initialised again.
+An optimizer that has made a step goes on with the weights that are loaded, or initialised again,
+also where the class of the model, or a hook, has a say in what is loaded.
 """
 
 import copy
@@ -11,8 +12,20 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
+class Net(nn.Sequential):
+    def load_state_dict(self, state_dict, strict=True):
+        state = {k.replace("module.", ""): v for k, v in state_dict.items()}
+        return super().load_state_dict(state, strict)
+
+
+def check(module, state_dict, prefix, *args):
+    assert prefix + "weight" in state_dict
+
+
 def build():
-    return nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 1))
+    first = nn.Linear(3, 5)
+    first.register_load_state_dict_pre_hook(check)
+    return Net(first, nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 1))
 
 
 def run(model):
@@ -28,7 +41,7 @@ def run(model):
         optimizer.step()
         losses.append(loss.item())
         if step == 2:
-            model.load_state_dict(best)
+            model.load_state_dict({"module." + name: value for name, value in best.items()})
         elif step == 5:
             model.load_state_dict(model.state_dict(), strict=False)
         elif step == 6:

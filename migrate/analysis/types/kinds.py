@@ -61,6 +61,7 @@ MODULE: Kind = kind("Module")
 ARRAY: Kind = kind("instance", "numpy.ndarray")  # holds numbers
 PACKED: Kind = kind("torch", "torch.nn.utils.rnn.PackedSequence")
 SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
+MODULE_STATE = "torch.nn.Module.state_dict"  # the name of a dict that is the state of a Module
 KEYED = "keyed"  # a dict whose keys may be other than texts
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: a receiver of one is a Module

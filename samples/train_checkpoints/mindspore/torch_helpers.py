@@ -199,15 +199,28 @@ def load_state_dict(cell, state_dict, strict=True):
     """torch.nn.Module.load_state_dict of Tensors under torch's names or MindSpore's.
 
     The numbers go into the weights' own memory: MindSpore's own way, and ``set_data``, give a
-    weight other memory, and an optimizer that has made a step goes on with the old one.
+    weight other memory, and an optimizer that has made a step goes on with the old one. ``cell``
+    may be ``super()``. Where classes or hooks have a say, MindSpore's own way comes first.
     """
+    load, cell = cell.load_state_dict, getattr(cell, "__self__", cell)
+    overridden = getattr(load, "__func__", load) is not nn.Cell.load_state_dict
     hooks = ("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
-    hooked = any(getattr(one, h, None) for _, one in cell.cells_and_names() for h in hooks)
-    if hooked or type(cell).load_state_dict is not nn.Cell.load_state_dict:
-        return cell.load_state_dict(state_dict, strict)
+    hooked = any(
+        any(getattr(one, h, None) for h in hooks)
+        or type(one)._load_from_state_dict is not nn.Cell._load_from_state_dict
+        for _, one in cell.cells_and_names()
+    )
     names, kept = torch_names(cell), cell.state_dict()
     own = {new: old for old, new in names.items()}
     given = {own.get(key, key): value for key, value in state_dict.items()}
+    if hooked or overridden:
+        held = [(weight, ops.stop_gradient(weight)) for weight in kept.values()]
+        result = load(state_dict if overridden else given, strict)
+        for weight, memory in held:
+            loaded = weight.copy()
+            weight.assign_value(memory)
+            weight.copy_(loaded)
+        return result
     missing = [names.get(key, key) for key in kept if key not in given]
     unexpected = [names.get(key, key) for key in given if key not in kept]
     fitting = {key: kept[key] for key in given if key in kept}

@@ -4,7 +4,7 @@ import numpy as np
 import mindspore as ms
 from mindspore import dataset, nn, ops
 from mindspore.experimental import optim
-from torch_helpers import CrossEntropyLoss, DataLoader, TensorDataset, last_lr, load_state_dict
+from torch_helpers import CrossEntropyLoss, DataLoader, TensorDataset, last_lr, load_state_dict, state_dict
 
 
 class Net(nn.Cell):
@@ -89,7 +89,7 @@ def run(model, epochs=20, patience=3):
             nonlocal best, waited, weights
             if accuracy > best:
                 best, waited = accuracy, 0
-                weights = {name: ops.deepcopy(value) for name, value in model.state_dict().items()}
+                weights = {name: ops.deepcopy(value) for name, value in state_dict(model).items()}
             else:
                 waited += 1
 
