@@ -77,7 +77,7 @@ def _by_place(args: Sequence[ast.expr], signature: Signature) -> Values | Unboun
             continue
         left = slots[index:]
         if rest is None and isinstance(arg, ast.Starred):
-            if arg is not args[-1] or not left or any(p.default is not None for p in left):
+            if arg is not args[-1] or not left:
                 return Unbound(SPREAD, dynamic=True)
             values |= {p.name: arg for p in left}  # as many as torch wants, or it fails
             break

@@ -10,6 +10,7 @@ from migrate.mapping import calls
 from migrate.mapping.calls import BoundCall
 from migrate.mapping.table import POLICY_DROP, Row, Table
 from migrate.mapping.templates import names, parse
+from migrate.syntax.trees import dotted
 
 # kinds that a `when` condition may name
 _WHEN = {
@@ -223,7 +224,9 @@ def _hands_on(row: Row, bound: BoundCall, target: str) -> bool:
     if row.rule or not isinstance(template, ast.Call) or template.keywords:
         return False
     last = tuple(getattr(a, "id", "") for a in template.args[-len(bound.spread) :])
-    return last == bound.spread
+    preset = any(p.default is not None for p in bound.signature.params if p.name in bound.spread)
+    ours = dotted(template.func).startswith("helpers.")  # their defaults are torch's
+    return last == bound.spread and (ours or not preset)
 
 
 def _refused(row: Row, bound: BoundCall, target: str) -> str | None:

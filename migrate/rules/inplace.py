@@ -175,7 +175,8 @@ def _decided(
         edit = _with(edit, (piece(scene.source, call),))
     cut = isinstance(receiver, ast.Call) and cuts_off(scene, receiver)
     quiet = cut or is_stopped(scene, scene.file, call)
-    if quiet and data_attribute.keeps_gradient(scene, receiver):
+    valued = row != "torch.Tensor.detach_"  # which writes no value
+    if quiet and valued and data_attribute.keeps_gradient(scene, receiver):
         return data_attribute.straight_through(site, receiver)
     if own and (
         cut or found.lent or not (found.assigned or target.holder in (Holder.PLACE, Holder.OUTER))
