@@ -44,6 +44,9 @@ def edits(
     span = Span(whole(source, first).start, whole(source, last).end)
     yield edit(source, span, parts)
     covered = {id(n) for s in region.block[here.start : here.stop] for n in ast.walk(s)}
+    if region.condition is not None:  # what else it does keeps its place, updates in it too
+        rest = [s for s in region.condition.body if id(s) not in dropped]
+        covered -= {id(n) for s in (*rest, *region.condition.orelse) for n in ast.walk(s)}
     for other in others:
         block, (_, there) = other.block, _dropped(other, (region,))
         covered |= {id(s) for s in block[there.start : there.stop]} & _cleared(region)
