@@ -1,4 +1,4 @@
-"""In: a model. Out: losses of a method that runs a batch and, if it trains, updates now and then."""
+"""In: a model. Out: losses of a method that runs a batch and, if it trains, updates at times."""
 
 import numpy as np
 import torch
