@@ -34,6 +34,16 @@ def set_buffer(cell, name, tensor):
         setattr(cell, name, tensor)
 
 
+def asked_for(kind, own):
+    """A class, or those in a tuple, with MindSpore's own in the place of the helpers in ``own``.
+
+    A helper derives from that, so objects of both are instances of it.
+    """
+    if isinstance(kind, tuple):
+        return tuple(asked_for(one, own) for one in kind)
+    return own.get(kind, kind)
+
+
 def is_buffer(cell, name):
     """Whether a Parameter of a Cell stands for one of torch's buffers."""
     statistics = ("moving_mean", "moving_variance", "num_batches_tracked")

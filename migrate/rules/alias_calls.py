@@ -168,9 +168,7 @@ class Calls(Writes):
         return self.value(node)
 
     def _unknown(self, node: ast.Call, given: Refs) -> Refs:
-        """Return the result of an unknown callee: it may share storage with the arguments, and
-        writes none.
-        """
+        """Return what an unknown callee gives: it may share storage with arguments, writes none."""
         return made_as(self.state.reach(given), MAYBE) | self.made(node)
 
     def set_array(self, by: ast.AST, array: ast.expr) -> None:
@@ -406,9 +404,7 @@ class Calls(Writes):
     def _stepped(
         self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]
     ) -> Refs:
-        """Return the result of a training step: that of its network; torch's loss of a network is
-        new.
-        """
+        """Return the result of a training step: that of its network; torch's losses are new."""
         if atom.name.endswith("WithLossCell"):  # the loss is new; the network may change its input
             for one in (a for k in atom.items[:1] for a in k):
                 self._called(one, node, NO_REFS, args[:1], {})
@@ -525,6 +521,8 @@ class Calls(Writes):
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._acted(function, node, summary, passed, whole, loose)
         made = self.made(node)
+        if function.decorated("cached_property"):
+            return self.state.get(receiver, function.name)  # what the object holds from then on
         if any(function.decorated(name) for name in ("lru_cache", "cache")):
             made = frozenset((Ref(("outer", function.key)),))  # the very object of an earlier call
         elif self._alone and summary.places and not own - self._fields(receiver, summary.back):

@@ -19,6 +19,7 @@ from migrate.mapping.row import Row
 from migrate.mapping.table_lint import argument_uses, torch_arguments
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Site
 from migrate.rules.calling import class_name, same_signature
+from migrate.rules.exact_types import helpers_of
 from migrate.rules.registry import decides
 from migrate.sites.forward_names import renamed
 from migrate.sites.references import Form
@@ -254,13 +255,23 @@ def _beside(
         return ()
     for test in (n for n in around if isinstance(n, (ast.Compare, ast.Call))):
         for subject, text, how in class_texts.comparisons(test):
-            if text is question.text and how != "is" and isinstance(subject, ast.Name):
+            listed = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.In, ast.NotIn))
+            if text is question.text and not (listed and how == "is") and _is_plain(subject):
                 no = class_texts.is_negative(test)
                 names = repr(sorted(missed)[0]) if len(missed) == 1 else repr(tuple(sorted(missed)))
                 how = ("!=" if no else "==") if len(missed) == 1 else "not in" if no else "in"
-                beside = f" {'and' if no else 'or'} {subject.id} {how} {names}"
+                beside = f" {'and' if no else 'or'} {ast.unparse(subject)} {how} {names}"
                 return Piece(scene.source.span(test)), beside
     return ()
+
+
+def _is_plain(subject: ast.expr) -> bool:
+    """``name``, ``m.__class__.__name__``, ``type(m).__name__``: what may be asked for twice."""
+    while isinstance(subject, ast.Attribute):
+        subject = subject.value
+    if isinstance(subject, ast.Call) and getattr(subject.func, "id", "") == "type":
+        subject = subject.args[0] if len(subject.args) == 1 else subject
+    return isinstance(subject, ast.Name)
 
 
 def _pairs(scene: Scene, question: Asked) -> tuple[tuple[str, str], ...]:
@@ -274,6 +285,8 @@ def _pairs(scene: Scene, question: Asked) -> tuple[tuple[str, str], ...]:
     found = [(c.name, c.name) for c in program.classes.values()]
     for short in spelled if spelled & meant else spelled | meant:
         target = class_name(scene, f"torch.nn.{short}")
+        made = helpers_of(scene, f"torch.nn.{short}")  # such an object has the helper's name
+        found += [(short, helper.rpartition(".")[2]) for helper, _ in made]
         if target is not None and target[1].to:
             found.append((short, target[0].rpartition(".")[2]))
     return tuple(found)

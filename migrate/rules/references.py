@@ -23,14 +23,13 @@ from migrate.rules.calling import (
     same_signature,
     template_of,
 )
+from migrate.rules.exact_types import is_type_use
 from migrate.rules.registry import decides
 from migrate.rules.written import UNPADDING, told_out, told_outs, transposes
 from migrate.sites.module_members import family
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import dotted, is_none
-
-_CLASS_USES = ("isinstance", "issubclass")
 
 
 @decides(Form.NAME)
@@ -70,7 +69,7 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return answered
     if scene.in_annotation(node):
         return _annotation(scene, site, name, node)
-    if _is_type_use(scene, node):
+    if is_type_use(scene, node):
         return _type_use(scene, site, name, node)
     if isinstance(parent, ast.ClassDef) and node in parent.bases:
         return _base(scene, site, name, node)
@@ -162,43 +161,6 @@ def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | R
         place = Site(name, scene.source.span(whole), site.line, site.column)
         return Edit(place, Outcome.CONVERTED, (text,), note=f"annotation {name} is now {text}")
     return _renamed(scene, site, node, found[0], found[1])
-
-
-def _is_type_use(scene: Scene, node: ast.expr, named: bool = True) -> bool:
-    """``isinstance(x, T)``, ``issubclass``, ``except T``, ``type(x) is T`` or ``==``."""
-    child: ast.AST = node
-    parent = scene.parent(node)
-    while isinstance(parent, (ast.Tuple, ast.List, ast.Set, ast.BinOp)):
-        child, parent = parent, scene.parent(parent)
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
-        return parent.func.id in _CLASS_USES and len(parent.args) > 1 and parent.args[1] is child
-    if isinstance(parent, ast.Compare):
-        sides = [parent.left, *parent.comparators]
-        return any(_is_type(scene, side) for side in sides)
-    if isinstance(parent, ast.Assign) and child is not node and named:
-        return _names_types(scene, parent)
-    return isinstance(parent, (ast.ExceptHandler, ast.MatchClass))
-
-
-def _is_type(scene: Scene, node: ast.expr) -> bool:
-    """``type(x)``, or a variable of the function that holds nothing else."""
-    if isinstance(node, ast.Name) and (function := scene.function(node)):
-        assigned = (n for n in function.nodes if isinstance(n, ast.Assign))
-        given = [a.value for a in assigned for t in a.targets if getattr(t, "id", "") == node.id]
-        return bool(given) and all(isinstance(g, ast.Call) and _is_type(scene, g) for g in given)
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "type"
-
-
-def _names_types(scene: Scene, node: ast.Assign) -> bool:
-    """``NORMS = (T, U)`` that the file only tests with: what is made of T otherwise is no helper.
-
-    A helper that takes torch's arguments derives from the native class, which is what others are.
-    """
-    target = node.targets[0]
-    if len(node.targets) != 1 or not isinstance(target, ast.Name):
-        return False
-    uses = scene.file.loads.get(target.id, ())
-    return bool(uses) and all(_is_type_use(scene, use, named=False) for use in uses)
 
 
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:

@@ -1,7 +1,7 @@
 # What a function keeps for the next call, and gradients that are recorded again inside of no_grad.
 #: model Counted() <- A(2,3)
 #: model Anew() <- A(2,3)
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 import torch.nn as nn
@@ -68,3 +68,33 @@ class Held:
 @torch.no_grad()
 def method(x):
     return Held().run(x) + x
+
+
+class Kept:
+    def __init__(self, x):
+        self.x = x
+
+    @cached_property
+    def twice(self):
+        return self.x * 2
+
+    @property
+    def thrice(self):
+        return self.x * 3
+
+
+#: call kept(A(3))
+def kept(x):
+    one = Kept(x)
+    a = one.twice
+    b = one.twice
+    a += 1
+    return b + one.twice
+
+
+#: call anew(A(3))
+def anew(x):
+    one = Kept(x)
+    a = one.thrice
+    a += 1
+    return a + one.thrice
