@@ -16,6 +16,7 @@ from migrate.rules.calling import class_name
 from migrate.rules.registry import rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene, once
+from migrate.syntax.trees import last_name
 
 _CLASS_USES = ("isinstance", "issubclass")
 _LISTED = (ast.Tuple, ast.List, ast.Set)
@@ -166,6 +167,8 @@ def passed_on(scene: Scene) -> frozenset[str]:
     for file in scene.inference.program.files.values():
         there = scene_of(scene, file)
         for node in (*file.of(ast.Name), *file.of(ast.Attribute)):
+            if not last_name(node)[:1].isupper():
+                continue
             name = direct_name(there, node) or ""
             parent = there.parent(node)
             called = isinstance(parent, ast.Call) and parent.func is node
