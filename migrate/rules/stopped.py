@@ -51,10 +51,10 @@ _KERNELS = QUIET[-2:]
 
 
 def lowers(call: ast.Call) -> bool:
-    """``autocast("cpu")``: a lower precision on CPUs too, unless it is switched off."""
+    """``autocast("cpu")``: a lower precision on CPUs too, unless it is, or may be, switched off."""
     device, enabled = cast_settings(call)
-    off = isinstance(enabled, ast.Constant) and enabled.value is False
-    return isinstance(device, ast.Constant) and device.value == "cpu" and not off
+    on = enabled is None or (isinstance(enabled, ast.Constant) and enabled.value is not False)
+    return isinstance(device, ast.Constant) and device.value == "cpu" and on
 
 
 def cast_settings(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
@@ -69,6 +69,8 @@ def asks_device(name: str, call: ast.Call) -> bool:
     device, enabled = cast_settings(call)
     off = isinstance(enabled, ast.Constant) and enabled.value is False
     known = device is None or isinstance(device, ast.Constant)
+    if isinstance(device, ast.Constant) and device.value == "cpu":
+        known = enabled is None or isinstance(enabled, ast.Constant)
     return name.endswith("autocast") and "cuda" not in name and not known and not off
 
 

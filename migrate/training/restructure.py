@@ -29,6 +29,7 @@ from migrate.training.model_style import evaluated_by_model, run_by_model
 from migrate.training.modules import models
 from migrate.training.placing import Place, place
 from migrate.training.remade import remade
+from migrate.training.scalers import asked_in_front
 from migrate.training.sinking import sunk
 from migrate.training.slices import Region, region
 from migrate.training.staged import Staged
@@ -130,7 +131,8 @@ def _together(inference: Inference, again: bool = False) -> dict[str, Staged]:
             continue
         view = View(file, inference)
         made = [] if again else made_parameters(view, OWN)
-        others = [*made, *([] if again else [*weighted(view), *remade(view), *sunk(view)])]
+        first = [] if again else [*weighted(view), *remade(view), *sunk(view)]
+        others = [*made, *first, *([] if again else asked_in_front(view))]
         changes = [*([_import(view)] if made else []), *others, *inlined(view, others)]
         if changes:
             found[path] = _rewritten(file.source, changes)

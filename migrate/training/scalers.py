@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from migrate.codegen.rewriter import emit
 from migrate.codegen.substitution import added, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Site, Span
+from migrate.rules.stopped import asks_device
 from migrate.syntax.lines import (
     above,
     comments,
@@ -28,12 +29,40 @@ from migrate.syntax.lines import (
 from migrate.syntax.source import Source, read
 from migrate.syntax.trees import all_names, last_name
 from migrate.training.effects import free
-from migrate.training.lines import separated
+from migrate.training.lines import edit, separated
+from migrate.training.marks import Act, View, marks
 from migrate.training.staged import Staged
 
+_CAST_NAMES = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast")
 _WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(", b"nullcontext(")
 _CASTS = ("autocast", "set_grad_enabled")
 _Scope = ast.FunctionDef | ast.ClassDef
+
+
+def asked_in_front(view: View) -> Iterator[Edit]:
+    """Put the question that ``with autocast(device): ...`` asks in front of what it holds.
+
+    What the device is, and whether it is enabled, is found out before the block is entered; here
+    nothing in it depends on that, and a Cell that graph mode compiles enters no contexts.
+    """
+    source = view.file.source
+    for item in view.file.of(ast.With):
+        contexts = [i.context_expr for i in item.items if i.optional_vars is None]
+        asked = all(
+            isinstance(c, ast.Call)
+            and (names := view.torch_names(c.func))
+            and names <= set(_CAST_NAMES)
+            and all(asks_device(n, c) for n in names)
+            for c in contexts
+        )
+        function = view.file.function_at(item)
+        body = function.node.body if function is not None else source.tree.body
+        if not asked or len(contexts) != len(item.items) or not isinstance(body, list):
+            continue
+        if any(m.act is Act.BACKWARD for m in marks(view, body)):
+            indent = indent_of(source, item)
+            checks = "".join(f"{source.text_of(c)}\n{indent}" for c in contexts)
+            yield edit(source, source.span(item), (checks, statements(source, item.body)))
 
 
 def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
