@@ -72,6 +72,13 @@ def of_epoch(function):
     return lambda epoch: function(int(epoch))
 
 
+class LambdaLR(lr_scheduler.LambdaLR):
+    """torch.optim.lr_scheduler.LambdaLR as a base class or value: factors are given an int."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        super().__init__(optimizer, of_epoch(lr_lambda), last_epoch)
+
+
 class LRScheduler(lr_scheduler.LRScheduler):
     """Reproduces torch.optim.lr_scheduler.LRScheduler: the base of schedules with a ``get_lr``.
 
