@@ -8,7 +8,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,7 +17,9 @@ from migrate.syntax.trees import all_names
 Region = tuple[Hashable, ...]
 SAME, VIEW, MAYBE = 0, 1, 2
 ELEMENTS = "[]"
+REST = "*"  # what a region holds at any depth, not told apart
 DEEPEST = 6
+MANY_FIELDS, SHALLOW = 200, 2  # with so many attributes in sight fewer are told apart
 
 
 class Ref(NamedTuple):
@@ -66,8 +68,14 @@ def _path(region: Region, kind: str) -> tuple[str, ...]:
 
 def method_owners(refs: Refs, method: str) -> Refs:
     """Return the objects whose bound method is among some values."""
-    found = (r.region[1] for r in refs if r.region[0] == "field" and r.region[2] == method)
+    fields = (r.region for r in refs if r.region[0] == "field")
+    found = [r if is_rest(r) else r[1] for r in fields if r[2] in (method, REST)]
     return frozenset(Ref(r[1] if r[0] == "maybe" else r) for r in found)  # type: ignore[index,arg-type]
+
+
+def is_rest(region: Region) -> bool:
+    """Whether a region stands for all that another one holds."""
+    return region[0] == "field" and region[2] == REST
 
 
 def root(region: Region) -> Region:
@@ -91,8 +99,25 @@ def is_held(region: Region) -> bool:
     return region[0] in ("field", "outer")
 
 
-def _depth(region: Region) -> int:
-    return 1 + _depth(region[1]) if region[0] in ("field", "item") else 0  # type: ignore[arg-type]
+def _is_deep(region: Region, name: str, most: int) -> bool:
+    """Return whether an attribute of a region is not told apart from others that it holds.
+
+    The path is long, or the attribute is on it already, as in a tree of nodes of one class.
+    """
+    depth = 0
+    while region[0] in ("field", "item"):
+        depth += 1
+        if depth >= most or (region[2] == name and not _is_element(name)):
+            return True
+        region = region[1]  # type: ignore[assignment]
+    return region[0] == "maybe" and depth > 0  # of what an unknown function made
+
+
+def _holding(region: Region) -> Iterator[Region]:
+    """Give what holds a region, what holds that, and so on."""
+    while region[0] in ("field", "item"):
+        region = region[1]  # type: ignore[assignment]
+        yield region
 
 
 def _above(region: Region) -> tuple[Region, ...]:
@@ -124,7 +149,9 @@ class State:
     ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
     the references that were gone through in the whole walk, ``made`` holds the regions made
     anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys that are written
-    out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references.
+    out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references,
+    ``fields`` the attributes that were there before the walk, ``rests`` those of which something
+    was put into the rest.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
@@ -136,6 +163,8 @@ class State:
     leaves: set[Hashable] = field(default_factory=set, compare=False)
     keys: dict[str, None] = field(default_factory=dict, compare=False)
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
+    fields: set[Region] = field(default_factory=set, compare=False)
+    rests: set[Region] = field(default_factory=set, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
 
     def copy(self) -> State:
@@ -152,7 +181,7 @@ class State:
     ) -> State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
-        return State(names, inside, cut, *shared, views)
+        return State(names, inside, cut, *shared, self.fields, self.rests, views)
 
     def bound(self, name: str) -> None:
         """Forget the views of a name, and through it, that is bound to another value."""
@@ -200,10 +229,14 @@ class State:
         own = regions(target)
         sure = regions(frozenset(r for r in target if r.how == SAME))
         sure -= regions(frozenset(r for r in target if r.how != SAME))
+        rests = {r[1] for r in own if is_rest(r)}
+        under = {("field", r, REST) for one in own for r in _holding(one)}
 
         def change(ref: Ref) -> Ref:
             touched = ref.region in hit or not own.isdisjoint(_above(ref.region))
-            whole = assigned and ref.how == SAME and ref.region in sure
+            among = ref.region in under or not rests.isdisjoint(_holding(ref.region))
+            touched = touched or among
+            whole = assigned and ref.how == SAME and (among or ref.region in sure)
             seen = (ref.stale > 0 and ref.stale not in self.unsure) or not touched or whole
             return ref if seen else ref._replace(stale=by)
 
@@ -242,7 +275,17 @@ class State:
         """What an attribute or the elements of these hold."""
         found: set[Ref] = set()
         self._mention(name)
+        self._step(len(holders))
+        most = DEEPEST if len(self.fields) < MANY_FIELDS else SHALLOW
+        name = REST if name == "__dict__" else name
+        if name == REST:
+            found |= self.reach(holders) - holders
         for holder in _in_order(holders):
+            if self.rests:
+                found |= self._put_into_rest(holder.region)
+            if is_rest(holder.region):
+                found.add(holder)
+                continue
             known = self.inside.get((holder.region, name))
             if name == ELEMENTS:
                 self._step(len(self.keys))
@@ -257,7 +300,7 @@ class State:
             found |= given
             if name == ELEMENTS and made:
                 continue
-            first = self._first_seen(holder, name)
+            first = self._first_seen(holder, name, most)
             found |= first
             if given:  # both are found again
                 self.inside[(holder.region, name)] = first | given
@@ -295,13 +338,16 @@ class State:
         made = {r for r in found if r.region[0] in ("new", "old")}
         return found if layers else found - {r for r in made if not self.is_object(r.region)}
 
-    def _first_seen(self, holder: Ref, name: str) -> Refs:
+    def _first_seen(self, holder: Ref, name: str, most: int = DEEPEST) -> Refs:
         """What an object that was not made here holds from the beginning."""
-        if _depth(holder.region) >= DEEPEST or (_is_element(name) and _stands_for_inner(holder)):
+        if _is_element(name) and _stands_for_inner(holder):
             return frozenset((holder,))
-        unsure = holder.how == MAYBE and name != ELEMENTS
+        if _is_deep(holder.region, name, most):
+            name = REST
+        unsure = _is_unsure(holder) and name != ELEMENTS
         owner: Region = ("maybe", holder.region) if unsure else holder.region
         ref = Ref(("field", owner, name), holder.stale)
+        self.fields.add(ref.region)
         self.inside.setdefault((owner, name), frozenset((ref,)))
         if name == ELEMENTS:
             ref = ref._replace(how=holder.how)
@@ -314,6 +360,9 @@ class State:
         """
         self._mention(name)
         for holder in _in_order(holders):
+            if name == REST or is_rest(holder.region):
+                self._put_rest(holder, value)
+                continue
             key = (holder.region, name)
             for place in self.places(holder, name)[1:]:
                 self.inside[place] |= value
@@ -323,8 +372,28 @@ class State:
                 continue
             before = self.get(frozenset((holder,)), name)
             again = {r.region for r in before if r.region[0] not in ("old", "field")}
+            self._step(len(before) + len(value))
             twice = frozenset(r._replace(how=MAYBE) for r in value if r.region in again)
             self.inside[key] = before | value | twice
+
+    def _put_rest(self, holder: Ref, value: Refs) -> None:
+        """Store a value somewhere in what an object holds."""
+        inner = holder.region
+        if not is_rest(inner):
+            self._first_seen(holder, REST)
+            inner = ("maybe", inner) if _is_unsure(holder) else inner
+            inner = ("field", inner, REST)
+        self.rests.add(inner)
+        self.inside[(inner, ELEMENTS)] = self.inside.get((inner, ELEMENTS), NO_REFS) | value
+
+    def _put_into_rest(self, region: Region) -> Refs:
+        """Return what was stored somewhere in an object, or in one that holds it."""
+        found = NO_REFS
+        for one in (region, *_holding(region)):
+            rest = one if is_rest(one) else ("field", one, REST)
+            if rest in self.rests:
+                found |= self.inside.get((rest, ELEMENTS), NO_REFS)
+        return found
 
     def reach(self, refs: Refs) -> Refs:
         """These and all that they hold."""
@@ -336,7 +405,10 @@ class State:
         for (region, _), held in self.inside.items():
             holders.setdefault(region, []).append(held)
         while todo:
-            for held in holders.get(todo.pop().region, ()):
+            region = todo.pop().region
+            put = (self._put_into_rest(region),) if self.rests else ()
+            for held in (*holders.get(region, ()), *put):
+                self._step(len(held) // 8)
                 todo += held - found
                 found |= held
         return frozenset(found)
@@ -346,6 +418,10 @@ class State:
         holders = ((region, refs) for (region, _), refs in self.inside.items())
         held = (refs for region, refs in holders if _outlives(region) and region not in own)
         return self.reach(NO_REFS.union(*held))
+
+
+def _is_unsure(holder: Ref) -> bool:
+    return holder.how == MAYBE and root(holder.region)[0] != "maybe"
 
 
 def _is_element(name: str) -> bool:

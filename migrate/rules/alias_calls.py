@@ -11,6 +11,7 @@ from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
+    REST,
     SAME,
     VIEW,
     Ref,
@@ -25,7 +26,14 @@ from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
 from migrate.rules.alias_values import MODULE_ONLY, Back, Summary, entry_of, key_of
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
-from migrate.rules.called_from import functions_of, handed_to, is_exact, may_write
+from migrate.rules.called_from import (
+    functions_of,
+    handed_to,
+    is_exact,
+    is_told,
+    makes_anew,
+    may_write,
+)
 from migrate.rules.torch_sharing import (
     ASKING,
     EINOPS,
@@ -330,8 +338,10 @@ class Calls(Writes):
             return made
         if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
             made = self.made(node)
-            self.state.put(made, ELEMENTS, given)
-            for function in functions if may_write(self.scene.inference, node, functions) else ():
+            acts = may_write(self.scene.inference, node, functions)
+            if not (acts and is_told(self.scene.inference, atom.name, functions)):
+                self.state.put(made, ELEMENTS, given)
+            for function in functions if acts else ():
                 if function.name == "__post_init__":
                     self._handed(function, node, given)
                 else:
@@ -348,7 +358,7 @@ class Calls(Writes):
         if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):
             viewed = made_as(receiver, VIEW)  # if it is a Tensor, this is a view of it
             return viewed | self._unknown(node, handed)
-        given = handed | receiver if maybe and not self._makes_anew(node.func) else handed
+        given = handed | receiver if maybe and not makes_anew(self.scene, node.func) else handed
         return self._unknown(node, given)
 
     def _closures(self, node: ast.expr) -> list[Function]:
@@ -357,17 +367,6 @@ class Calls(Writes):
         found = [functions_of(self.scene.inference, atom) for atom in ordered(atoms)]
         known = is_all(atoms, "function") and all(found)
         return [function for some in found for function in some] if known else []
-
-    def _makes_anew(self, func: ast.expr) -> bool:
-        """Return whether a method is torch's, gives a new tensor, and no class in sight has it."""
-        name = func.attr if isinstance(func, ast.Attribute) else ""
-        if not self.scene.table.rows(f"torch.Tensor.{name}"):
-            return False
-        program = self.scene.inference.program
-        if not (owners := program.holders.get(name, ())):
-            return True
-        near = {file.path for file in program.in_sight(self.scene.file.path)}
-        return not any(owner.path in near for owner in owners)
 
     def _layers(self, atom: Atom, node: ast.Call, args: list[Refs], named: dict[str, Refs]) -> Refs:
         """Return what the result of a torch layer shares; of a Sequential, what each layer shares.
@@ -467,7 +466,7 @@ class Calls(Writes):
         given = NO_REFS.union(*args)
         if name == "getattr" and args:
             named = node.args[1] if len(node.args) > 1 else None
-            return self.state.get(args[0], str(getattr(named, "value", "?")))
+            return self.state.get(args[0], str(getattr(named, "value", REST)))
         if name == "setattr" and len(args) == 3:
             self._set(node, args)
             return NO_REFS
@@ -490,21 +489,19 @@ class Calls(Writes):
         """``setattr(m, "name", value)`` binds an attribute; a buffer takes the numbers alone."""
         if len(node.args) != 3:
             return
-        attribute = str(getattr(node.args[1], "value", "?"))
+        attribute = str(getattr(node.args[1], "value", REST))
         holders, refs = args[0], args[2]
         if attribute in registered(self.scene):
             own = self.rebind(id(node), self.state.get(holders, attribute))
             self.lose(id(node), node, own, [node.args[2]])
             refs = own | made_as(refs, VIEW)
-        self.state.put(holders, attribute, refs, anew=attribute != "?")
+        self.state.put(holders, attribute, refs, anew=True)
 
     def _project(
         self, function: Function, node: ast.Call, receiver: Refs, args: list[Refs],
         named: dict[str, Refs], bound: bool,
     ) -> Refs:  # fmt: skip
-        """Apply the summary of a function of the project: its writes are writes here, for all
-        aliases.
-        """
+        """Apply the summary of a function of the project: its writes are writes here."""
         summary = self.summary(function)
         bound = bound and not function.decorated("staticmethod")
         names = [p.arg for p in function.parameters][1 if bound else 0 :]
@@ -545,7 +542,12 @@ class Calls(Writes):
         own = {p.arg for p in all_parameters(function.node.args)}
         outer = {path[0] for path, *_ in summary.kept} - own
         known = {name: self._outside(function, name) for name in outer} | passed
-        self.effects(node, summary, {**known, **whole}, function.name == "__init__")
+        arguments = function.node.args
+        gathering = {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}
+        for name in sorted(gathering & known.keys()):  # each call makes these anew
+            held, known[name] = known[name], frozenset((self.state.make((id(node), name)),))
+            self.state.put(known[name], ELEMENTS, held)
+        self.effects(node, summary, {**known, **whole}, gathering, function.name == "__init__")
         for path in sorted(summary.outside):
             held = self._at(path, {path[0]: self._outside(function, path[0])}, {})
             self.change(id(node), held)

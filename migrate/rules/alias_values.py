@@ -12,6 +12,7 @@ from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
+    REST,
     SAME,
     VIEW,
     Ref,
@@ -34,6 +35,7 @@ from migrate.syntax.trees import all_names, children
 
 Path = tuple[str, ...]
 MADE = ""  # no name of a parameter
+MOST_KEPT = 200
 MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
                         "named_modules children named_children".split())  # fmt: skip
 
@@ -177,6 +179,9 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
             found |= deeper | ({(holder, name, MADE, SAME)} if deeper else set())
             rest = refs.difference(made) if made else refs
             found |= {(holder, name, *one) for one in given(rest) if one[0] != itself}
+    for told in (2, 1):
+        if len(found) > MOST_KEPT:
+            found = {_shortened(entry, told) for entry in found}
     return found
 
 
@@ -188,6 +193,12 @@ def twice(held: Iterable[Refs]) -> Refs:
         again |= {r._replace(how=MAYBE) for r in refs if r.how < MAYBE and r.region in seen}
         seen |= {r.region for r in refs}
     return frozenset(again)
+
+
+def _shortened(kept: tuple[Path, str, str, int], told: int) -> tuple[Path, str, str, int]:
+    """Tell an entry of a long list no further apart than some steps from what is passed."""
+    path, _, given, how = kept
+    return (path[:told], REST, given, how) if len(path) > told else kept
 
 
 GATHERING = frozenset("list tuple dict set".split())  # operators join what they hold

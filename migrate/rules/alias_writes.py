@@ -12,6 +12,7 @@ from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
+    REST,
     SAME,
     VIEW,
     Ref,
@@ -316,7 +317,7 @@ class Writes(Values):
 
     def _is_parameter(self, region: Region) -> bool:
         name = str(region[2])
-        return name in registered(self.scene) or name in parameters(self.scene)
+        return name == REST or name in registered(self.scene) or name in parameters(self.scene)
 
     def set_items(self, refs: Refs) -> None:
         """Note the augmented assignments to a tensor of which an element is set now."""
@@ -372,9 +373,13 @@ class Writes(Values):
         return known[path]
 
     def effects(
-        self, node: ast.Call, summary: Summary, passed: dict[str, Refs], builds: bool
-    ) -> None:
-        """Apply the reads and stores of a callee on its arguments; ``builds``: on a new object."""
+        self, node: ast.Call, summary: Summary, passed: dict[str, Refs],
+        gathering: set[str], builds: bool,
+    ) -> None:  # fmt: skip
+        """Apply the reads and stores of a callee on its arguments; ``builds``: on a new object.
+
+        ``gathering``: ``*args`` and ``**options``, whose elements are what a call passes.
+        """
         for path in sorted(summary.asked):
             self.touch(node, ".".join(path), self._at(path, passed, {}))
         quiet = is_stopped(self.scene, self.scene.file, node)
@@ -403,6 +408,8 @@ class Writes(Values):
         put: dict[tuple[Path, str], Refs] = {}
         for path, name, kept, how in sorted(summary.kept):
             given = made_as(passed.get(kept, NO_REFS), how)
+            if kept in gathering:
+                given |= made_as(self.state.get(passed.get(kept, NO_REFS), ELEMENTS), how)
             one = (self.state.make((id(node), path, name)),) if kept == MADE else given
             put[path, name] = put.get((path, name), NO_REFS).union(one)
         for (path, name), refs in put.items():

@@ -431,6 +431,36 @@ def may_write(inference: Inference, call: ast.Call, makers: Collection[Function]
     return any(maker.key in _outside_writers(inference) for maker in makers)
 
 
+def makes_anew(scene: Scene, func: ast.expr) -> bool:
+    """Return whether a method is torch's, gives a new tensor, and no class in sight has it."""
+    name = func.attr if isinstance(func, ast.Attribute) else ""
+    if not scene.table.rows(f"torch.Tensor.{name}"):
+        return False
+    program = scene.inference.program
+    if not (owners := program.holders.get(name, ())):
+        return True
+    near = {file.path for file in program.in_sight(scene.file.path)}
+    return not any(owner.path in near for owner in owners)
+
+
+def is_told(inference: Inference, key: str, makers: Collection[Function]) -> bool:
+    """Return whether what an object of a class holds at first is what its ``__init__`` puts there:
+    no class above it has code that is not seen."""
+    todo = [key]
+    for one in todo:
+        if one not in inference.program.classes:
+            return False
+        above = [base for kind in inference.bases(one) for base in kind]
+        todo += [a.name for a in above if a.kind == "class" and a.name not in todo]
+        if any(a.kind != "class" and a.name not in _PLAIN_BASES for a in above):
+            return False
+        if not inference.program.classes[one].methods.keys().isdisjoint(_BUILDING):
+            return False
+    return bool(makers) and all(maker.name == "__init__" for maker in makers)
+
+
+_PLAIN_BASES = frozenset(("torch.nn.Module", "object", "abc.ABC"))
+_BUILDING = frozenset(("__new__", "__init_subclass__", "__setattr__", "__getattribute__"))
 _HOLDING_NONE = frozenset("int float bool str Size dtype device torch class function ref builtin "
                           "None foreign project".split())  # fmt: skip
 
