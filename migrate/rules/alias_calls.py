@@ -128,6 +128,9 @@ class Calls(Writes):
         atoms = [a for a in ordered(self.scene.kind(func)) if a.kind != "None"]
         if isinstance(func, ast.Attribute) and atoms and {a.name for a in atoms} == {_FORWARD}:
             atoms = [a for a in ordered(self.scene.kind(func.value)) if a.kind != "None"]
+        if isinstance(func, ast.Attribute) and func.attr == "__setattr__":
+            owners = receiver if len(node.args) == 2 else args[0] if args else NO_REFS
+            return self._set(node, [owners, *args[-2:]])
         if isinstance(func, ast.Attribute) and func.attr in MODULE_ONLY:  # only a Module has these
             atoms = [a for a in atoms if a.kind != "unknown"]
             if not atoms:
@@ -145,7 +148,7 @@ class Calls(Writes):
         layers = [layer_shares(a) for a in atoms if a.kind == "Module"]
         if len(layers) == len(atoms) and any(layers) and not all(layers):
             results = [made_as(r, MAYBE) if any(x.how for x in r) else r for r in results]
-        found = NO_REFS.union(*results)
+        found = NO_REFS.union(*results, self.held_by_callee(node, receiver))
         seen = hooks.kept(self.scene.inference)
         for classes, refs in ((seen.inputs, NO_REFS.union(*args)), (seen.outputs, found)):
             if classes and any(hooks.holds(classes, a) for a in atoms):
@@ -467,9 +470,8 @@ class Calls(Writes):
         if name == "getattr" and args:
             named = node.args[1] if len(node.args) > 1 else None
             return self.state.get(args[0], str(getattr(named, "value", REST)))
-        if name == "setattr" and len(args) == 3:
-            self._set(node, args)
-            return NO_REFS
+        if name == "setattr":
+            return self._set(node, args)
         if name in ASKING:  # the sum of nothing is the start itself
             return self.made(node).union(*args[1:] if name == "sum" else ())
         if name in ("zip", "enumerate"):
@@ -485,17 +487,19 @@ class Calls(Writes):
             return self.contents(given)
         return self._unknown(node, given)
 
-    def _set(self, node: ast.Call, args: list[Refs]) -> None:
+    def _set(self, node: ast.Call, args: list[Refs]) -> Refs:
         """``setattr(m, "name", value)`` binds an attribute; a buffer takes the numbers alone."""
-        if len(node.args) != 3:
-            return
-        attribute = str(getattr(node.args[1], "value", REST))
+        if len(args) != 3:
+            return NO_REFS
+        *_, key, value = node.args
+        attribute = str(getattr(key, "value", REST))
         holders, refs = args[0], args[2]
         if attribute in registered(self.scene):
             own = self.rebind(id(node), self.state.get(holders, attribute))
-            self.lose(id(node), node, own, [node.args[2]])
+            self.lose(id(node), node, own, [value])
             refs = own | made_as(refs, VIEW)
         self.state.put(holders, attribute, refs, anew=True)
+        return NO_REFS
 
     def _project(
         self, function: Function, node: ast.Call, receiver: Refs, args: list[Refs],
@@ -592,9 +596,7 @@ class Calls(Writes):
         return found
 
     def _own(self) -> Refs:
-        """Return the object of whose method this is a part."""
         raise NotImplementedError  # in alias_walk
 
     def _unit(self) -> ast.AST | None:
-        """Return the function that is walked through."""
         raise NotImplementedError  # in alias_walk

@@ -360,6 +360,9 @@ class _Walk(Calls, Forward[State]):
         own = self._gathering()
         self.read("what is returned", self.state.names.get(_RESULT, NO_REFS))
         self.read("what holds it after the function", self.state.escaping(own))
+        for region, names in self.closures.items():  # what lives on with a function made here
+            held = (self.state.names.get(name, NO_REFS) for name in names)
+            self.state.put(frozenset((Ref(region),)), ELEMENTS, NO_REFS.union(*held))
         self.found.kept |= kept_by(self.state, own)
         if self.function is None:
             known = {*self.found.seen}

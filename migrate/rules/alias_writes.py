@@ -446,6 +446,16 @@ class Writes(Values):
             self.flight.append((name.id, new))
         return new
 
+    def held_by_callee(self, node: ast.Call, receiver: Refs) -> Refs:
+        """Read what a function that an object holds was made with: ``partial(torch.add, x)``."""
+        if not isinstance(node.func, ast.Attribute):
+            return NO_REFS
+        places = ((r.region, node.func.attr) for r in receiver)
+        held = self.state.reach(NO_REFS.union(*(self.state.inside.get(p, NO_REFS) for p in places)))
+        made = frozenset(r for r in held if r.region[0] != "field")
+        self.read(ast.unparse(node.func), made)
+        return made_as(made, MAYBE)
+
 
 def through_data(scene: Scene, expr: ast.expr) -> bool:
     """``h.data``, ``h.data[i]``, ``h.data.mul_(2)``: no gradient comes along in torch either."""
