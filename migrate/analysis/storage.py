@@ -449,6 +449,16 @@ def _in_order(refs: Refs) -> Iterable[Ref]:
     )
 
 
+def twice(held: Iterable[Refs]) -> Refs:
+    """Return what more than one place of a container holds: a write by one leaves the others."""
+    seen: set[Region] = set()
+    again: set[Ref] = set()
+    for refs in held:
+        again |= {r._replace(how=MAYBE) for r in refs if r.how < MAYBE and r.region in seen}
+        seen |= {r.region for r in refs}
+    return frozenset(again)
+
+
 def _aged(ref: Ref, region: Region) -> Ref:
     return ref._replace(region=_old(ref.region)) if root(ref.region) == region else ref
 

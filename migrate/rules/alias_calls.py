@@ -340,8 +340,7 @@ class Calls(Writes):
                 self.state.put(made, ELEMENTS if key == "**" else key, refs, anew=True)
             return made
         if atom.kind == "class" or (atom.kind == "ref" and atom.name.startswith("torch2ms.")):
-            made = self.made(node)
-            acts = may_write(self.scene.inference, node, functions)
+            made, acts = self.made(node), may_write(self.scene.inference, node, functions)
             if not (acts and is_told(self.scene.inference, atom.name, functions)):
                 self.state.put(made, ELEMENTS, given)
             for function in functions if acts else ():
@@ -479,8 +478,7 @@ class Calls(Writes):
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
         if name in _SAME_ELEMENTS or name == _ORDERED:
             made, found = self.made(node), self.contents(given)
-            pairs = name in ("dict", _ORDERED)
-            values = self.state.get(found, "#1") if pairs else NO_REFS
+            values = self.state.get(found, "#1") if name in ("dict", _ORDERED) else NO_REFS
             self.state.put(made, ELEMENTS, values or found)
             return made
         if name in ("next", "max", "min"):

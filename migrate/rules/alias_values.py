@@ -24,6 +24,7 @@ from migrate.analysis.storage import (
     outer_path,
     path_of,
     root,
+    twice,
 )
 from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all
 from migrate.rules.buffers import is_snapshot
@@ -183,16 +184,6 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
         if len(found) > MOST_KEPT:
             found = {_shortened(entry, told) for entry in found}
     return found
-
-
-def twice(held: Iterable[Refs]) -> Refs:
-    """Return what more than one place of a container holds: a write by one leaves the others."""
-    seen: set[Region] = set()
-    again: set[Ref] = set()
-    for refs in held:
-        again |= {r._replace(how=MAYBE) for r in refs if r.how < MAYBE and r.region in seen}
-        seen |= {r.region for r in refs}
-    return frozenset(again)
 
 
 def _shortened(kept: tuple[Path, str, str, int], told: int) -> tuple[Path, str, str, int]:
