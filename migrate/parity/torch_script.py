@@ -123,13 +123,18 @@ def _seed(seed: int) -> None:
 
 
 def _note_losses(journal: Journal) -> None:
-    """Note what every `backward` starts from; of a scaled loss what was scaled."""
+    """Note what every `backward` starts from; of a scaled loss what was scaled.
+
+    With a gradient it is the sum of the products, which is what a converted step differentiates.
+    """
     plain, scale = torch.Tensor.backward, torch.amp.GradScaler.scale
 
-    def backward(tensor: Any, *args: Any, **kwargs: Any) -> None:
-        if tensor.numel() == 1:
+    def backward(tensor: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
+        if gradient is not None:
+            journal.note(LOSS, value=float((tensor * gradient).detach().sum()))
+        elif tensor.numel() == 1:
             journal.note(LOSS, value=vars(tensor).get("_torch2ms_loss", float(tensor.detach())))
-        plain(tensor, *args, **kwargs)
+        plain(tensor, gradient, *args, **kwargs)
 
     def scaled(scaler: Any, outputs: Any) -> Any:
         found = scale(scaler, outputs)

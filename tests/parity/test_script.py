@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.parity.script import agrees, compare_lines, numbers_of, placed
-from migrate.parity.script_run import TEXT, Numbers, Said
+from migrate.parity.script_run import TEXT, Journal, Numbers, Said
 
 NEEDS_BOTH = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("torch", "mindspore")),
@@ -148,6 +148,27 @@ def test_draws_of_a_size_are_the_same_whatever_is_drawn_in_between() -> None:
     assert first[1].tolist() == again[2].tolist()
     still = Numbers(still=lambda: True)
     assert still.draw("uniform", (4,)).tolist() == still.draw("uniform", (4,)).tolist()
+
+
+@NEEDS_BOTH
+def test_a_backward_with_a_gradient_notes_what_a_step_differentiates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch
+
+    from migrate.parity import torch_script
+
+    monkeypatch.setattr(torch.Tensor, "backward", torch.Tensor.backward)
+    monkeypatch.setattr(torch.amp.GradScaler, "scale", torch.amp.GradScaler.scale)
+    journal = Journal("", lambda at: None)
+    torch_script._note_losses(journal)
+    x = torch.tensor([1.5, -2.0, 0.25], requires_grad=True)
+    x.sum().backward()
+    x.sum().backward(torch.tensor(-2.0))
+    (x * 3).backward(gradient=torch.tensor([1.0, 0.5, 2.0]))
+    assert [one.value for one in journal.said] == [-0.25, 0.5, 4.5 - 3.0 + 1.5]
+    assert x.grad is not None
+    assert x.grad.tolist() == [1 - 2 + 3, 1 - 2 + 1.5, 1 - 2 + 6]
 
 
 def test_a_script_runs_in_a_copy_and_large_files_are_linked(
