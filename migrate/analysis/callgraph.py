@@ -456,7 +456,7 @@ _KEEPING = frozenset(
     "staticmethod classmethod property cached_property abstractmethod contextmanager lru_cache "
     "cache wraps overload no_grad inference_mode enable_grad setter getter deleter script ignore "
     "unused export script_if_tracing total_ordering dataclass final override jit compile "
-    "singledispatch register fixture parametrize autocast custom_fwd custom_bwd".split()
+    "register fixture parametrize autocast custom_fwd custom_bwd".split()
 )
 
 
