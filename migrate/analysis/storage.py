@@ -151,7 +151,7 @@ class State:
     anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys that are written
     out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references,
     ``fields`` the attributes that were there before the walk, ``rests`` those of which something
-    was put into the rest.
+    was put into the rest, ``entries`` the names under which regions hold anything in any state.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
@@ -165,6 +165,7 @@ class State:
     roots: dict[Refs, frozenset[Region]] = field(default_factory=dict, compare=False)
     fields: set[Region] = field(default_factory=set, compare=False)
     rests: set[Region] = field(default_factory=set, compare=False)
+    entries: dict[Region, dict[str, None]] = field(default_factory=dict, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
 
     def copy(self) -> State:
@@ -181,7 +182,7 @@ class State:
     ) -> State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
-        return State(names, inside, cut, *shared, self.fields, self.rests, views)
+        return State(names, inside, cut, *shared, self.fields, self.rests, self.entries, views)
 
     def bound(self, name: str) -> None:
         """Forget the views of a name, and through it, that is bound to another value."""
@@ -218,7 +219,7 @@ class State:
         moved = [(r, f) for r, f in self.inside if root(r) == region]
         for where, name in moved:
             old = (_old(where), name)
-            self.inside[old] = self.inside.get(old, NO_REFS) | self.inside.pop((where, name))
+            self.hold(old, self.inside.get(old, NO_REFS) | self.inside.pop((where, name)))
 
     def write(self, target: Refs, by: int, assigned: bool = False) -> None:
         """Everything that may share storage with the target goes stale.
@@ -271,6 +272,12 @@ class State:
 
     # -- containers and objects -------------------------------------------------------------
 
+    def hold(self, place: tuple[Region, str], refs: Refs) -> None:
+        """Set what an attribute or the elements of a region hold."""
+        region, name = place
+        self.inside[place] = refs
+        self.entries.setdefault(region, {})[name] = None
+
     def get(self, holders: Refs, name: str) -> Refs:
         """What an attribute or the elements of these hold."""
         found: set[Ref] = set()
@@ -303,7 +310,7 @@ class State:
             first = self._first_seen(holder, name, most)
             found |= first
             if given:  # both are found again
-                self.inside[(holder.region, name)] = first | given
+                self.hold((holder.region, name), first | given)
         return frozenset(found)
 
     def _mention(self, name: str) -> None:
@@ -348,7 +355,8 @@ class State:
         owner: Region = ("maybe", holder.region) if unsure else holder.region
         ref = Ref(("field", owner, name), holder.stale)
         self.fields.add(ref.region)
-        self.inside.setdefault((owner, name), frozenset((ref,)))
+        if (owner, name) not in self.inside:
+            self.hold((owner, name), frozenset((ref,)))
         if name == ELEMENTS:
             ref = ref._replace(how=holder.how)
         return self.inside[(owner, name)] if unsure else frozenset((ref,))
@@ -368,13 +376,13 @@ class State:
                 self.inside[place] |= value
             several = holder.region[0] == "old" or _stands_for_inner(holder)
             if anew and len(holders) == 1 and not several:
-                self.inside[key] = value
+                self.hold(key, value)
                 continue
             before = self.get(frozenset((holder,)), name)
             again = {r.region for r in before if r.region[0] not in ("old", "field")}
             self._step(len(before) + len(value))
             twice = frozenset(r._replace(how=MAYBE) for r in value if r.region in again)
-            self.inside[key] = before | value | twice
+            self.hold(key, before | value | twice)
 
     def _put_rest(self, holder: Ref, value: Refs) -> None:
         """Store a value somewhere in what an object holds."""
@@ -384,7 +392,8 @@ class State:
             inner = ("maybe", inner) if _is_unsure(holder) else inner
             inner = ("field", inner, REST)
         self.rests.add(inner)
-        self.inside[(inner, ELEMENTS)] = self.inside.get((inner, ELEMENTS), NO_REFS) | value
+        held = self.inside.get((inner, ELEMENTS), NO_REFS)
+        self.hold((inner, ELEMENTS), held | value)
 
     def _put_into_rest(self, region: Region) -> Refs:
         """Return what was stored somewhere in an object, or in one that holds it."""
@@ -400,14 +409,13 @@ class State:
         found, todo = set(refs), list(refs)
         if not self.inside or not todo:
             return refs
-        holders: dict[Region, list[Refs]] = {}
-        self._step(len(self.inside))
-        for (region, _), held in self.inside.items():
-            holders.setdefault(region, []).append(held)
         while todo:
             region = todo.pop().region
-            put = (self._put_into_rest(region),) if self.rests else ()
-            for held in (*holders.get(region, ()), *put):
+            places = ((region, name) for name in self.entries.get(region, ()))
+            every = [self.inside[place] for place in places if place in self.inside]
+            every += [self._put_into_rest(region)] if self.rests else ()
+            self._step(1)
+            for held in every:
                 self._step(len(held) // 8)
                 todo += held - found
                 found |= held

@@ -360,7 +360,7 @@ class Writes(Values):
             for place in self.state.places(holder, name):
                 held = self.state.inside.get(place, NO_REFS)
                 kept = {r._replace(stale=0) if r.stale == by and not r.how else r for r in held}
-                self.state.inside[place] = frozenset(kept | new)
+                self.state.hold(place, frozenset(kept | new))
 
     def _at(
         self, path: tuple[str, ...], passed: dict[str, Refs], known: dict[tuple[str, ...], Refs]
