@@ -37,6 +37,7 @@ from migrate.rules.called_from import in_forward, is_for_effect, operators, scen
 from migrate.rules.data_attribute import moves_weight
 from migrate.rules.views import bound, named
 from migrate.rules.written import (
+    adds_elements,
     is_element,
     is_shared_array,
     may_be_tensor,
@@ -494,6 +495,8 @@ class _Walk(Calls, Forward[State]):
         if "Tensor" not in kinds and not is_all(self.scene.kind(item), "Tensor"):
             if GATHERING & kinds or may_be_tensor(kinds):
                 self.state.put(refs, ELEMENTS, self.elements(added))
+            if adds_elements(self.scene, item):
+                return
             if unsure_item(self.scene, target):
                 self._may_set(item, target)
             elif may_be_tensor(kinds) and (

@@ -26,6 +26,7 @@ from migrate.analysis.storage import (
     regions,
     root,
 )  # fmt: skip
+from migrate.analysis.types.kinds import is_all
 from migrate.rules.alias_values import MADE, Path, Summary, Values, entry_of
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
@@ -448,7 +449,7 @@ class Writes(Values):
 
     def held_by_callee(self, node: ast.Call, receiver: Refs) -> Refs:
         """Read what a function that an object holds was made with: ``partial(torch.add, x)``."""
-        if not isinstance(node.func, ast.Attribute):
+        if not isinstance(node.func, ast.Attribute) or is_all(self.scene.kind(node.func), "method"):
             return NO_REFS
         places = ((r.region, node.func.attr) for r in receiver)
         held = self.state.reach(NO_REFS.union(*(self.state.inside.get(p, NO_REFS) for p in places)))

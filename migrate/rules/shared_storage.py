@@ -30,6 +30,7 @@ from migrate.rules.stopped import is_stopped
 from migrate.rules.written import (
     Holder,
     Target,
+    adds_elements,
     is_element,
     is_shared_array,
     may_be_tensor,
@@ -163,7 +164,7 @@ def _has_rounds(node: ast.expr) -> bool:
 
 
 def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
-    if not may_be_tensor(scene.kind_names(_owner(scene, node))):
+    if not may_be_tensor(scene.kind_names(_owner(scene, node))) or adds_elements(scene, node):
         return False
     data = through_data(scene, node.target)
     quiet = data or is_stopped(scene, scene.file, node)

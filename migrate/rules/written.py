@@ -272,6 +272,11 @@ def may_be_tensor(kinds: frozenset[str]) -> bool:
     return not kinds or "unknown" in kinds
 
 
+def adds_elements(scene: Scene, item: ast.AugAssign) -> bool:
+    """Return whether what is added is no number: nothing that takes it in place is a Tensor."""
+    return is_all(scene.kind(item.value), "list", "tuple", "dict", "set", "str")
+
+
 def is_element(scene: Scene, node: ast.expr) -> bool:
     """Return whether a node is an element of what is surely a container, read by a plain key."""
     if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice):
