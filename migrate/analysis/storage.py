@@ -102,12 +102,15 @@ def is_held(region: Region) -> bool:
 def _is_deep(region: Region, name: str, most: int) -> bool:
     """Return whether an attribute of a region is not told apart from others that it holds.
 
-    The path is long, or the attribute is on it already, as in a tree of nodes of one class.
+    The path is long, or the attribute is on it already, as in a tree of nodes of one class; of
+    elements there may be two.
     """
-    depth = 0
+    element = _is_element(name)
+    depth, same = 0, -1 if element else 0
     while region[0] in ("field", "item"):
         depth += 1
-        if depth >= most or (region[2] == name and not _is_element(name)):
+        same += _is_element(str(region[2])) if element else region[2] == name
+        if depth >= most or same > 0:
             return True
         region = region[1]  # type: ignore[assignment]
     return region[0] == "maybe" and depth > 0  # of what an unknown function made
@@ -488,6 +491,8 @@ def joined(states: Iterable[State | None]) -> State | None:
             result.names[name] = refs
     for key in dict.fromkeys(k for s in alive for k in s.inside):
         held = [s.inside.get(key) for s in alive]
+        if key[1] == REST:  # it is the same on every way
+            held = [next(refs for refs in held if refs is not None)] * len(alive)
         result.inside[key] = _union([
             s.get(frozenset((Ref(key[0]),)), key[1]) if refs is None else refs
             for s, refs in zip(alive, held, strict=True)

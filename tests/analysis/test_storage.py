@@ -40,6 +40,13 @@ def test_an_attribute_that_comes_again_is_not_told_apart() -> None:
     assert regions(followed(state, again, "below", "value")) == regions(again)
 
 
+def test_elements_of_elements_are_told_apart_and_no_deeper_ones() -> None:
+    state = State()
+    deeper = followed(state, given("rows"), "[]", "['x']")
+    assert {path_of(r.region) for r in deeper} == {("rows", "[]", "['x']")}
+    assert all(is_rest(r.region) for r in state.get(deeper, "[]"))
+
+
 def test_as_many_paths_as_there_are_names_do_not_grow_with_their_length() -> None:
     state = State()
     for names in product(NAMES, repeat=4):

@@ -194,7 +194,9 @@ def fixed_tuple(places: tuple[Kind, ...]) -> Kind:
     return frozenset((Atom("tuple", items=tuple(shallow(p) for p in places), fixed=True),))
 
 
+@lru_cache(maxsize=1 << 16)
 def depth(value: Kind) -> int:
+    """Return how many levels of containers, and what they hold, a value has."""
     return max((1 + max(map(depth, a.items), default=0) for a in value), default=0)
 
 
