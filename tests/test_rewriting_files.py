@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from migrate.analysis import storage
 from migrate.engine import rewrite
 from migrate.engine.rewrite import Options, Rewritten
 from migrate.mapping import table
@@ -377,3 +378,20 @@ def test_scripts_that_share_a_library_never_meet(files: dict[str, str], meet: bo
 def test_definitions_that_share_a_library_may_meet() -> None:
     made = together({"library.py": LIBRARY, "train.py": TRAIN, "freeze.py": FREEZE})
     assert "EveryWeight" in text(made["train.py"])
+
+
+def test_a_caller_that_is_too_intricate_stops_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = "def fill(x):\n    return x.mul_(2)\n"
+    plain = "import torch\nfrom net.w import fill\n\n\ndef f():\n    return fill(torch.ones(3))\n"
+    many = "".join(f"    a{n} = [x, a{n - 1}, a{n - 2}]\n" for n in range(2, 60))
+    large = (
+        "import torch\nfrom net.w import fill\n\n\ndef g(x: torch.Tensor):\n"
+        f"    a0 = a1 = [x, x.view(-1)]\n{many}    fill(x)\n    return a59\n"
+    )
+    monkeypatch.setattr(storage, "MOST_STEPS", 300)
+    made = together(
+        {"net/__init__.py": "", "net/a.py": large, "net/w.py": writer, "net/z.py": plain}
+    )
+    call = large[: large.index("fill(x)")].count("\n") + 1
+    assert flagged(made["net/a.py"]) == [("INP206", call)]
+    assert not flagged(made["net/w.py"]) and not flagged(made["net/z.py"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from migrate.analysis.program import Function
@@ -227,6 +227,8 @@ def effect(
         return here
     seen.add(by)
     for file, call, caller in _all_sites(scene, function):
+        if findings(scene_of(scene, file), caller).intricate:
+            return f"some name at {file.path}:{call.lineno}, which is too intricate"
         there = effect(scene_of(scene, file), caller, id(call), kind, seen)
         if there:
             return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
@@ -246,6 +248,8 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: set[int]) 
         there, key = scene_of(scene, file), id(call)
         one = findings(there, caller)
         name = one.seen.get(key) or _added_to(there, caller, key, seen)
+        if one.intricate:
+            return f"some name at {file.path}:{call.lineno}, which is too intricate"
         given = dict(one.given.get(key, {}))
         if caller is not None and not name and given:
             given.pop(owner_parameter(caller), None)
@@ -314,11 +318,11 @@ def lent(
         there = scene_of(scene, file)
         found = findings(there, caller)
         line = f"{file.path}:{call.lineno}"
-        if found.intricate:
-            return Missed("INP206", f"the caller's tensor, at {line}, which is too intricate")
-        if id(call) in found.lent:
-            _stopped_calls(scene)[file.path].add(id(call))
-            continue
+        if found.intricate or id(call) in found.lent:
+            if _stopped(scene, file.path, call):
+                continue
+            why = ", which is too intricate" * found.intricate
+            return Missed("INP206", f"the caller's tensor, at {line}{why}")
         if id(call) in found.seen:
             return Missed("INP206", f"the caller's tensor, read later at {line} as "
                           f"{found.seen[id(call)]}")  # fmt: skip
@@ -356,22 +360,37 @@ def can_change_object(scene: Scene, node: ast.AST) -> bool:
     return isinstance(target, ast.Name) and begins_line(scene.source, scene.statement(node))
 
 
-def _stopped_calls(scene: Scene) -> defaultdict[str, set[int]]:
-    """Return the calls that pass a part of a tensor to a function that changes the whole object."""
-    notes = scene.inference.program.notes
-    found = notes.setdefault("lent parts", defaultdict(set))
-    assert isinstance(found, defaultdict)
+@dataclass
+class _Stopped:
+    """The calls that are flagged instead of the write in what they call, by file."""
+
+    calls: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    complete: bool = False  # somebody asked for them: none is added any more
+
+
+def _stopped_calls(scene: Scene) -> _Stopped:
+    found = scene.inference.program.notes.setdefault("stopped calls", _Stopped())
+    assert isinstance(found, _Stopped)
     return found
 
 
-def lent_parts(scene: Scene) -> list[ast.Call]:
-    """Return the calls of a file that pass a part of a tensor to what changes the whole object.
+def _stopped(scene: Scene, path: str, call: ast.AST) -> bool:
+    """Flag a call instead of what it calls, and return whether that is possible."""
+    found = _stopped_calls(scene)
+    if isinstance(call, ast.Call) and not found.complete:
+        found.calls[path].add(id(call))
+    return id(call) in found.calls[path]
 
-    They are flagged, not the function: its other callers go on. Every write to a parameter in the
+
+def stopped_calls(scene: Scene) -> list[ast.Call]:
+    """Return the calls of a file that are flagged instead of the write in the function they call.
+
+    They pass a part of a tensor to what changes the whole object, or stand where too many tensors
+    may share storage. The function's other callers go on. Every write to a parameter in the
     program is decided for that, as the calls may stand in any file.
     """
     _decide_writes(scene)
-    found = _stopped_calls(scene)[scene.file.path]
+    found = _stopped_calls(scene).calls[scene.file.path]
     return [call for call in scene.file.of(ast.Call) if id(call) in found] if found else []
 
 
@@ -381,8 +400,9 @@ def _decide_writes(scene: Scene) -> None:
     for file in scene.inference.program.files.values():
         there = scene_of(scene, file)
         for function in file.functions.values():
-            for node in _parameter_writes(function) if changes_object(there, function) else ():
+            for node in _parameter_writes(function):
                 fate(there, node)
+    _stopped_calls(scene).complete = True
 
 
 def _parameter_writes(function: Function) -> list[ast.AST]:

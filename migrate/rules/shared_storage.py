@@ -17,11 +17,11 @@ from migrate.codegen.substitution import added, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_values import GATHERING
-from migrate.rules.alias_walk import solved
+from migrate.rules.alias_walk import findings, solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
 from migrate.rules.called_from import may_be_compiled
-from migrate.rules.callers import Missed, effect, fate, is_unfolded, lent_parts, optional, sized
+from migrate.rules.callers import Missed, effect, fate, is_unfolded, optional, sized, stopped_calls
 from migrate.rules.graph.folded import is_own
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
@@ -50,9 +50,9 @@ _TWICE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 def unsure(scene: Scene) -> Iterator[ast.AugAssign | ast.Subscript | ast.Call]:
     """Yield writes into what may be a Tensor that somebody else holds, where nothing tells.
 
-    Calls among them pass a part of a tensor to a function that changes the whole object.
+    Calls among them are flagged instead of the function they call, for a tensor that they pass.
     """
-    yield from lent_parts(scene)
+    yield from stopped_calls(scene)
     for node in scene.file.of(ast.AugAssign):
         if is_shared_array(scene, _owner(scene, node)):
             missed = fate(scene, node).missed is not None
@@ -242,7 +242,10 @@ def decide(
 ) -> Edit | Refusal:
     """Keep an in-place write that nobody misses, or bind its name anew; flag it elsewhere."""
     site = scene.site(name, node)
-    if isinstance(node, ast.Call) and node in lent_parts(scene):
+    if isinstance(node, ast.Call) and node in stopped_calls(scene):
+        if findings(scene, scene.function(node)).intricate:
+            intricate = "too many tensors of this function may share storage with what that changes"
+            return Refusal(site, "INP206", intricate, "make the call in a function of its own")
         lent = "a part of a tensor is passed to a function that changes the whole object"
         return Refusal(site, "INP206", lent, "pass a copy, and assign it to the part")
     expr = _changed(scene, node)
