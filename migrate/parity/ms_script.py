@@ -76,7 +76,8 @@ class Seen:
         """Give a Cell its partner's weights; MindSpore draws starting weights by numpy."""
         take_states(self.states)
         held = list(cell.get_parameters())
-        fresh = any(id(p) not in self.owned and p.requires_grad for p in held)
+        known = self.owned | _of_optimizers(cell)
+        fresh = any(id(p) not in known and p.requires_grad for p in held)
         self.owned.update(map(id, held))
         if not fresh or isinstance(cell, OPTIMIZERS):
             return
@@ -141,6 +142,16 @@ class Seen:
                 "model": partner.number, "folder": str(store.folder), "tensors": tensors
             })  # fmt: skip
         return found
+
+
+def _of_optimizers(cell: Any) -> set[int]:
+    """Return the ids of what optimizers inside of a Cell keep, their weights apart."""
+    found: set[int] = set()
+    for _, inner in cell.cells_and_names():
+        if isinstance(inner, OPTIMIZERS):
+            updated = {id(p) for p in getattr(inner, "parameters", ())}
+            found |= {id(p) for p in inner.get_parameters()} - updated
+    return found
 
 
 def run_script(request: Payload, emit: Emit) -> Payload:

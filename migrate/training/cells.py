@@ -22,7 +22,9 @@ from migrate.training.slices import Region
 from migrate.training.variables import Variables
 
 OWN = "_torch2ms"
-_TAKEN = {"construct", "name", "phase", "cells", "parameters", "training", "bprop", "compile"}
+_TAKEN = {
+    "construct", "forward", "name", "phase", "cells", "parameters", "training", "bprop", "compile",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from migrate.training.slices import Region
 
 
 def results(view: View, region: Region, function: Function | None, own: str) -> tuple[str, ...]:
-    """What the region binds and something outside of it reads, the loss itself apart.
+    """What the region binds and something outside of it, or its next round, reads.
 
-    Attributes of self may be read anywhere.
+    The loss itself apart. Attributes of self may be read anywhere.
     """
     bound: list[str] = []
     for item in region.inside:
@@ -41,7 +41,21 @@ def results(view: View, region: Region, function: Function | None, own: str) -> 
         for u in uses_below(top, own)
         if not u.stored and id(u.node) not in skipped and _reached(view, u, region, own)
     }
+    free = _free(view, region, function, own)
+    read |= {n for n in free if _comes_round(view, n, region, function, own)}
     return tuple(n for n in bound if (n in read or "." in n) and n != loss)
+
+
+def _comes_round(
+    view: View, name: str, region: Region, function: Function | None, own: str
+) -> bool:
+    """Return whether the region may read in its next round what a name has behind it."""
+    if function is not None and name in function.globals:
+        return True
+    facts = view.inference.facts(view.file.path)
+    behind = region.group.backwards[-1].statement
+    every = (u for n in (*region.inside, *region.losses) for u in uses(n, own) if u.name == name)
+    return any(facts.carries(name, behind, u.node) for u in every)
 
 
 def _written_into(view: View, item: ast.stmt) -> set[str]:
