@@ -102,14 +102,21 @@ def leaves(scene: Scene) -> Iterator[Edit]:
 def is_grad_enabled(
     scene: Scene, site: Site, call: ast.Call, receiver: ast.expr | None, chosen: Chosen
 ) -> Edit | Refusal:
-    """Write True in a program that never switches gradients off; else ask PyNative's switch."""
-    if asks_in_function(scene.inference):
+    """Write True in a program that never switches gradients off; else ask PyNative's switch.
+
+    In the forward of an ``autograd.Function`` it is False; what a Function may call is flagged.
+    """
+    place = site.at(scene.source.span(call))
+    asking = asks_in_function(scene, call)
+    if asking == "forward":
+        note = "False: torch records nothing in the forward of a Function"
+        return Edit(place, Outcome.CONVERTED, ("False",), chosen.row.key, note=note)
+    if asking:
         why = "torch switches gradients off in a Function, and MindSpore does not"
         return Refusal(site, "LOP301", why, "write what it decides here")
     if scene.inference.program.mentions(b"use_reentrant=True"):
         why = "torch switches gradients off in a first pass of checkpoint"
         return Refusal(site, "LOP301", why, "write use_reentrant=False")
-    place = site.at(scene.source.span(call))
     if not switches(scene):
         row = chosen.row
         return Edit(place, Outcome.CONVERTED, ("True",), row.key, note=row.note)

@@ -6,17 +6,26 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.analysis.program import File, Function
+from migrate.analysis.program import Class, File, Function
 from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import holds_no_tensor, is_all
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
 from migrate.rules import data_attribute
 from migrate.rules.always_stopped import keeps_recorded
-from migrate.rules.called_from import call_sites, callers, running, scene_of
+from migrate.rules.called_from import call_sites, callers, running, scene_of, sites_of
 from migrate.rules.function_blueprint import FUNCTION
 from migrate.rules.hooks import REGISTERING
 from migrate.rules.own_values import CASTS, CHOOSING, HANDING, evaluated, is_computed
-from migrate.rules.stopped import QUIET, RECORDING, STOPPING, is_stopped, meant, mode, switches
+from migrate.rules.stopped import (
+    QUIET,
+    RECORDING,
+    STOPPING,
+    is_stopped,
+    meant,
+    mode,
+    outwards,
+    switches,
+)
 from migrate.sites.buffer_gradients import NUMBERS, carries
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene, once, once_a_file
@@ -69,11 +78,42 @@ def _is_hidden(inference: Inference) -> bool:
     )
 
 
-def asks_in_function(inference: Inference) -> bool:
-    """Return whether a method of an ``autograd.Function`` reads the switch, directly or not."""
-    functions = [inference.program.functions[key] for key in _askers(inference)]
-    owners = {f.owner.key for f in functions if f.owner is not None}
-    return any(base in FUNCTION for key in owners for base in inference.torch_bases(key))
+def asks_in_function(scene: Scene, node: ast.AST) -> str:
+    """Return the method of an ``autograd.Function`` that may run a question, or an empty text.
+
+    "forward" where the question is its own: torch records nothing there.
+    """
+    around, owner = scene.function(node), scene.owner(node)
+    if around is None:
+        return ""
+    if owner is not None and _is_function(scene.inference, owner):
+        inside = (n for n in outwards(scene.file, node) if isinstance(n, (ast.With, ast.Lambda)))
+        own = around.name == "forward" and around.owner is owner and next(inside, None) is None
+        # a call of it by its name runs it under any switch; those by apply do not
+        calls = (call for _, call, _ in sites_of(scene.inference, around))
+        applied = all(getattr(getattr(c, "func", c), "attr", "") == "apply" for c in calls)
+        return "forward" if own and applied else around.key
+    keys = _reached_from(scene.inference, around.key)
+    for function in (scene.inference.program.functions[key] for key in sorted(keys)):
+        if function.owner is not None and _is_function(scene.inference, function.owner):
+            return function.key
+    return ""
+
+
+def _is_function(inference: Inference, owner: Class) -> bool:
+    return any(base in FUNCTION for base in inference.torch_bases(owner.key))
+
+
+def _reached_from(inference: Inference, key: str) -> set[str]:
+    known = _known_callers(inference)
+    if key not in known:
+        known[key] = callers(inference, [key])
+    return known[key]
+
+
+@once
+def _known_callers(_inference: Inference) -> dict[str, set[str]]:
+    return {}  # of a function that asks, by its key
 
 
 def _questions(inference: Inference, file: File) -> Iterator[ast.AST]:
