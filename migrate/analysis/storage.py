@@ -290,9 +290,9 @@ class State:
         name = REST if name == "__dict__" else name
         if name == REST:
             found |= self.reach(holders) - holders
+        for rest in {r for h in holders for r in self._rests_around(h.region)}:
+            found |= self.inside.get((rest, ELEMENTS), NO_REFS)
         for holder in _in_order(holders):
-            if self.rests:
-                found |= self._put_into_rest(holder.region)
             if is_rest(holder.region):
                 found.add(holder)
                 continue
@@ -398,25 +398,26 @@ class State:
         held = self.inside.get((inner, ELEMENTS), NO_REFS)
         self.hold((inner, ELEMENTS), held | value)
 
-    def _put_into_rest(self, region: Region) -> Refs:
-        """Return what was stored somewhere in an object, or in one that holds it."""
-        found = NO_REFS
-        for one in (region, *_holding(region)):
-            rest = one if is_rest(one) else ("field", one, REST)
-            if rest in self.rests:
-                found |= self.inside.get((rest, ELEMENTS), NO_REFS)
-        return found
+    def _rests_around(self, region: Region) -> Iterator[Region]:
+        """Yield the rests of an object, and of those that hold it, into which something was put."""
+        if self.rests:
+            for one in (region, *_holding(region)):
+                rest = one if is_rest(one) else ("field", one, REST)
+                if rest in self.rests:
+                    yield rest
 
     def reach(self, refs: Refs) -> Refs:
         """These and all that they hold."""
-        found, todo = set(refs), list(refs)
+        found, todo, passed = set(refs), list(refs), set[Region]()
         if not self.inside or not todo:
             return refs
         while todo:
             region = todo.pop().region
             places = ((region, name) for name in self.entries.get(region, ()))
             every = [self.inside[place] for place in places if place in self.inside]
-            every += [self._put_into_rest(region)] if self.rests else ()
+            rests = {r for r in self._rests_around(region) if r not in passed}
+            every += [self.inside.get((rest, ELEMENTS), NO_REFS) for rest in rests]
+            passed |= rests  # once is enough: much lies below the same rest
             self._step(1)
             for held in every:
                 self._step(len(held) // 8)

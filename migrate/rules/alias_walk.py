@@ -8,7 +8,6 @@ why this is sound.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role, graph_of
@@ -32,6 +31,7 @@ from migrate.analysis.storage import (
 )
 from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
+from migrate.rules.alias_notes import Notes, Resting
 from migrate.rules.alias_values import GATHERING, Back, Findings, Path, Summary, kept_by
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.data_attribute import moves_weight
@@ -54,19 +54,9 @@ _SUBJECT, _RESULT = "<subject>", "<result>"
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
 
 
-@dataclass
-class _Notes:
-    """What is known of the functions of a program: solved ones, and those that are being solved."""
-
-    done: dict[int | str, Findings] = field(default_factory=dict)
-    open: dict[int | str, Summary] = field(default_factory=dict)
-    asked: set[int | str] = field(default_factory=set)  # open ones whose summary was used
-    entered: dict[tuple[int, frozenset[int]], Findings] = field(default_factory=dict)
-
-
-def _notes(scene: Scene) -> _Notes:
-    notes = scene.inference.program.notes.setdefault("aliases", _Notes())
-    assert isinstance(notes, _Notes)
+def _notes(scene: Scene) -> Notes:
+    notes = scene.inference.program.notes.setdefault("aliases", Notes())
+    assert isinstance(notes, Notes)
     return notes
 
 
@@ -77,10 +67,19 @@ def findings(scene: Scene, function: Function | None) -> Findings:
     return notes.done[key] if key in notes.done else _solved(scene, function, key, notes)
 
 
-def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Notes) -> Findings:
-    """Solve a function; again while its own summary, which it used, is not what came out."""
-    outer = notes.asked
-    notes.open[key] = Summary()
+def _solved(scene: Scene, function: Function | None, key: int | str, notes: Notes) -> Findings:
+    """Solve a function; again while its own summary, which it used, is not what came out.
+
+    In a cycle it is asked for at every call and in every round of those that wait for it: what it
+    rests on tells whether it has to be solved once more.
+    """
+    if key in notes.resting and notes.resting[key].holds(notes.open):
+        resting = notes.resting[key]
+        notes.asked |= resting.on.keys()
+        notes.walked |= resting.walked
+        return resting.found
+    outer, around, used = notes.asked, notes.walked, set[int | str]()
+    notes.open[key], notes.walked = Summary(), {key}
     for _ in range(MOST_ROUNDS):
         notes.asked = set()
         try:
@@ -88,6 +87,7 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Not
         except (Intricate, RuntimeError):
             found = Findings(intricate=True)
         made = _summarised(scene, function, found) if function is not None else Summary()
+        used |= notes.asked
         if key not in notes.asked or made == notes.open[key]:
             break
         notes.open[key] = made
@@ -98,6 +98,11 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: _Not
     notes.asked = outer | within
     if not within & notes.open.keys():  # else it is solved again with the one that waits for it
         notes.done[key] = found
+        notes.resting.pop(key, None)
+    else:
+        on = {one: notes.open[one] for one in used if one in notes.open}
+        notes.resting[key] = Resting(found, on, frozenset(notes.walked))
+    notes.walked |= around
     return found
 
 
