@@ -206,6 +206,8 @@ def _not_entered(scene: Scene, context: ast.expr, name: str) -> str:
     if isinstance(user, ast.Expr):
         return "it holds for all that comes behind it"
     if isinstance(user, ast.Call) and user.func is context:
+        if name in RECORDING and not data_attribute.compiled(scene, user):
+            return ""  # ``enable_grad()(closure)`` of an optimizer: a closure that switches
         return "it is applied to a function as a value"
     if isinstance(user, (ast.FunctionDef, ast.AsyncFunctionDef)):
         if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(user)):

@@ -66,7 +66,7 @@ def plain(view: View, region: Region, names: Variables, module: str) -> LossCell
         return None
     build = f"{module}.WithLossCell({dotted(network)}, {dotted(loss)})"
     only = region.losses[0]
-    results = (only.id,) if isinstance(only, ast.Name) else ("loss",)
+    results = (only.id if isinstance(only, ast.Name) else "_",)
     spans = tuple((piece(view.file.source, i),) for i in inputs)
     return LossCell((), build, spans, results, ())
 
