@@ -58,7 +58,7 @@ def run(model):
         else:
 
             def closure():
-                criterion(model(x), y).backward()
+                criterion(model(x), y).backward()  # noqa: B023
 
             optimizer.step(closure)
         losses.append(loss.item())
