@@ -34,7 +34,7 @@ class Ref(NamedTuple):
     how: int = SAME
 
 
-MOST_STEPS = 1_000_000  # about a second; ordinary functions take some thousands
+MOST_STEPS = 5_000_000  # one to five seconds; ordinary functions take some thousands
 Refs = frozenset[Ref]
 NO_REFS: Refs = frozenset()
 

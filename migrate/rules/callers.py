@@ -228,7 +228,9 @@ def effect(
     seen.add(by)
     for file, call, caller in _all_sites(scene, function):
         if findings(scene_of(scene, file), caller).intricate:
-            return f"some name at {file.path}:{call.lineno}, which is too intricate"
+            if not _stopped(scene, file.path, call):
+                return f"some name at {file.path}:{call.lineno}, which is too intricate"
+            continue
         there = effect(scene_of(scene, file), caller, id(call), kind, seen)
         if there:
             return there if ":" in there else f"{there} at {file.path}:{call.lineno}"
@@ -249,7 +251,9 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: set[int]) 
         one = findings(there, caller)
         name = one.seen.get(key) or _added_to(there, caller, key, seen)
         if one.intricate:
-            return f"some name at {file.path}:{call.lineno}, which is too intricate"
+            if not _stopped(scene, file.path, call):
+                return f"some name at {file.path}:{call.lineno}, which is too intricate"
+            continue
         given = dict(one.given.get(key, {}))
         if caller is not None and not name and given:
             given.pop(owner_parameter(caller), None)
@@ -396,18 +400,18 @@ def stopped_calls(scene: Scene) -> list[ast.Call]:
 
 @once
 def _decide_writes(scene: Scene) -> None:
-    """Decide every write to a parameter: some were asked about before, for other reasons."""
+    """Decide every write that callers may see: some were asked about before, for other reasons."""
     for file in scene.inference.program.files.values():
         there = scene_of(scene, file)
         for function in file.functions.values():
-            for node in _parameter_writes(function):
+            for node in _writes_outside(function):
                 fate(there, node)
     _stopped_calls(scene).complete = True
 
 
-def _parameter_writes(function: Function) -> list[ast.AST]:
-    """Return what may change a parameter of a function, by its text."""
-    names = {p.arg for p in all_parameters(function.node.args)} - {owner_parameter(function)}
+def _writes_outside(function: Function) -> list[ast.AST]:
+    """Return what may change a parameter of a function or what it holds, by its text."""
+    names = {p.arg for p in all_parameters(function.node.args)}
     found: list[ast.AST] = []
     for node in function.nodes:
         places: tuple[ast.AST | None, ...] = ()
