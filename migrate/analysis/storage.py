@@ -34,7 +34,7 @@ class Ref(NamedTuple):
     how: int = SAME
 
 
-MOST_STEPS = 5_000_000  # one to five seconds; ordinary functions take some thousands
+MOST_STEPS = 4_000_000  # one to five seconds; ordinary functions take some thousands
 Refs = frozenset[Ref]
 NO_REFS: Refs = frozenset()
 
@@ -314,6 +314,7 @@ class State:
             found |= first
             if given:  # both are found again
                 self.hold((holder.region, name), first | given)
+        self._step(len(found))
         return frozenset(found)
 
     def _mention(self, name: str) -> None:
@@ -418,7 +419,7 @@ class State:
             rests = {r for r in self._rests_around(region) if r not in passed}
             every += [self.inside.get((rest, ELEMENTS), NO_REFS) for rest in rests]
             passed |= rests  # once is enough: much lies below the same rest
-            self._step(1)
+            self._step(8 if self.rests else 1)  # the rests around it are gone through
             for held in every:
                 self._step(len(held) // 8)
                 todo += held - found

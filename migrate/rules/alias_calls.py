@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping
+from functools import reduce
 
 from migrate.analysis.callgraph import CONSTRUCTORS
 from migrate.analysis.program import Function
@@ -24,7 +25,7 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Back, Summary, entry_of, key_of
+from migrate.rules.alias_values import MODULE_ONLY, Back, Summary
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import (
     functions_of,
@@ -51,10 +52,12 @@ from migrate.rules.written import (
     UNPADDING,
     Holder,
     Target,
+    entry_of,
     first_layer,
     follows_another,
     is_chain,
     is_listed,
+    key_of,
     target_of,
     told_outs,
     transposes,
@@ -474,15 +477,15 @@ class Calls(Writes):
         if name in ASKING:  # the sum of nothing is the start itself
             return self.made(node).union(*args[1:] if name == "sum" else ())
         if name in ("zip", "enumerate"):
-            each = [self.contents(a) for a in args]
+            each = self.rows_of(node, args)
             return self._pairs(node, *([NO_REFS] if name == "enumerate" else []), *each)
         if name in _SAME_ELEMENTS or name == _ORDERED:
-            made, found = self.made(node), self.contents(given)
+            made, found = self.made(node), NO_REFS.union(*self.rows_of(node, args))
             values = self.state.get(found, "#1") if name in ("dict", _ORDERED) else NO_REFS
             self.state.put(made, ELEMENTS, values or found)
             return made
         if name in ("next", "max", "min"):
-            return self.contents(given)
+            return NO_REFS.union(*self.rows_of(node, args))
         return self._unknown(node, given)
 
     def _set(self, node: ast.Call, args: list[Refs]) -> Refs:
@@ -587,10 +590,7 @@ class Calls(Writes):
     def _fields(self, receiver: Refs, back: Back) -> Refs:
         found = NO_REFS
         for path, how in back.fields.items():
-            refs = receiver
-            for name in path:
-                refs = self.state.get(refs, name)
-            found |= made_as(refs, how)
+            found |= made_as(reduce(self.state.get, path, receiver), how)
         return found
 
     def _own(self) -> Refs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -32,3 +33,4 @@ class Notes:
     walked: set[int | str] = field(default_factory=set)  # those that were solved meanwhile
     resting: dict[int | str, Resting] = field(default_factory=dict)
     entered: dict[tuple[int, frozenset[int]], Findings] = field(default_factory=dict)
+    walks: Counter[int | str] = field(default_factory=Counter)  # of each function

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from migrate.analysis.storage import (
     DEEPEST,
@@ -31,6 +30,7 @@ from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
 from migrate.rules.views import Repair
+from migrate.rules.written import entry_of, key_of
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, children
 
@@ -412,14 +412,19 @@ class Values:
         return found | frozenset(
             r._replace(how=max(r.how, VIEW))
             for r in holders
-            if (r.how or r.region[0] in ("new", "old"))
-            and (r.region, ELEMENTS) not in self.state.inside
+            if (r.how or r.region[0] in ("new", "old")) and not self._has_elements(r.region)
         )
 
     def contents(self, holders: Refs) -> Refs:
         """Return the elements where the kind does not tell a tensor from a container."""
-        unknown = frozenset(r for r in holders if (r.region, ELEMENTS) not in self.state.inside)
+        unknown = frozenset(r for r in holders if not self._has_elements(r.region))
         return self.elements(holders) | made_as(unknown, VIEW)
+
+    def _has_elements(self, region: Region) -> bool:
+        """Return whether it is a container; what was there at the first look may be rows."""
+        held = self.state.inside.get((region, ELEMENTS))
+        first = ("field", region, ELEMENTS)
+        return held is not None and (not held or any(r.region != first for r in held))
 
     # -- displays, operators ----------------------------------------------------------------------
 
@@ -563,10 +568,20 @@ class Values:
 
     def each(self, node: ast.expr) -> Refs:
         """Return what a loop over an expression binds its target to."""
-        refs = self.value(node)
+        return self._rows(node, self.value(node))
+
+    def rows_of(self, call: ast.Call, args: list[Refs]) -> list[Refs]:
+        """Return what iteration over each argument of a call yields."""
+        nodes = [*call.args, *(k.value for k in call.keywords)]
+        if len(nodes) != len(args):
+            return [self.contents(refs) for refs in args]
+        return [self._rows(node, refs) for node, refs in zip(nodes, args, strict=True)]
+
+    def _rows(self, node: ast.expr, refs: Refs) -> Refs:
         if self._tensor(node):
             return made_as(refs, VIEW)
-        return self.contents(refs) if self._maybe_tensor(node) else self.elements(refs)
+        unknown = isinstance(node, ast.Starred) or self._maybe_tensor(node)
+        return self.contents(refs) if unknown else self.elements(refs)
 
     def _Yield(self, node: ast.Yield) -> Refs:
         return self._yielded(self.value(node.value)) if node.value is not None else NO_REFS
@@ -583,16 +598,3 @@ class Values:
 
     def bind(self, target: ast.expr, refs: Refs) -> None:
         raise NotImplementedError  # in alias_writes
-
-
-def entry_of(place: ast.Subscript) -> str:
-    """Return the name under which an element lies: ``x.__dict__["a"]`` is the attribute."""
-    key = key_of(place.slice)
-    return key[2:-2] if key and getattr(place.value, "attr", "") == "__dict__" else key
-
-
-@lru_cache(maxsize=1 << 14)
-def key_of(index: ast.expr) -> str:
-    """Return the name of a dict's entry: entries with different names are distinct."""
-    text = index.value if isinstance(index, ast.Constant) else None
-    return f"['{text}']" if isinstance(text, str) else ""

@@ -52,6 +52,7 @@ from migrate.syntax.trees import all_names, all_parameters
 # no names of Python's: what the match around asks, and what is returned before ``finally`` runs
 _SUBJECT, _RESULT = "<subject>", "<result>"
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
+MOST_WALKS = 30  # of one function, in all rounds of all cycles that it is part of
 
 
 def _notes(scene: Scene) -> Notes:
@@ -82,6 +83,10 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
     notes.open[key], notes.walked = Summary(), {key}
     for _ in range(MOST_ROUNDS):
         notes.asked = set()
+        notes.walks[key] += 1
+        if notes.walks[key] > MOST_WALKS:
+            found = Findings(intricate=True)
+            break
         try:
             found = _Walk(scene, function).all()
         except (Intricate, RuntimeError):
@@ -96,7 +101,8 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
     del notes.open[key]
     within = notes.asked - {key}
     notes.asked = outer | within
-    if not within & notes.open.keys():  # else it is solved again with the one that waits for it
+    finished = notes.walks[key] > MOST_WALKS or not within & notes.open.keys()
+    if finished:  # else it is solved again with the one that waits for it
         notes.done[key] = found
         notes.resting.pop(key, None)
     else:

@@ -27,11 +27,11 @@ from migrate.analysis.storage import (
     root,
 )  # fmt: skip
 from migrate.analysis.types.kinds import is_all
-from migrate.rules.alias_values import MADE, Path, Summary, Values, entry_of
+from migrate.rules.alias_values import MADE, Path, Summary, Values
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
-from migrate.rules.written import Holder, Target, leading, target_of
+from migrate.rules.written import Holder, Target, entry_of, leading, target_of
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene

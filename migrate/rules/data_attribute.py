@@ -53,7 +53,7 @@ def decide(scene: Scene, site: Site, node: ast.Attribute) -> Edit | Refusal | No
         if takes_gradient(scene, node):
             why = f"{ast.unparse(node)} gets a value without its gradient, which it keeps here"
             return Refusal(site, "INP204", why, "write the value with .detach()")
-        if _sets_part(scene, node) and records(scene, scene.function(node)):
+        if _sets_part(scene, node) and scene.function(node) is not None:
             return _bare(scene, site, node)  # PyNative forgets it where a gradient is computed
         return _bare(scene, site, node) if compiled(scene, node) else None
     kept = _kept(scene, site, node)

@@ -189,9 +189,9 @@ def is_computed(scene: Scene, value: ast.expr, block: ast.AST) -> bool:
     if isinstance(value, ast.Call):
         name = getattr(value.func, "attr", getattr(value.func, "id", ""))
         return name not in CUTTING
-    return isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Subscript)) and not (
-        isinstance(value, ast.Subscript) and not is_all(scene.kind(value.value), "Tensor")
-    )
+    if isinstance(value, ast.Subscript):
+        return is_split(scene, value.value)
+    return isinstance(value, (ast.BinOp, ast.UnaryOp))
 
 
 def _bound_by(scene: Scene, node: ast.AST) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import islice
 
 from migrate.analysis.program import File, Program
@@ -420,3 +421,16 @@ def _is_harmless(file: File, node: ast.Attribute) -> bool:
 def _is_list(scene: Scene, made: ast.Call) -> bool:
     """Return whether a call makes a list of Modules."""
     return {a.name for a in scene.kind(made.func)} == {"torch.nn.ModuleList"}
+
+
+def entry_of(place: ast.Subscript) -> str:
+    """Return the name under which an element lies: ``x.__dict__["a"]`` is the attribute."""
+    key = key_of(place.slice)
+    return key[2:-2] if key and getattr(place.value, "attr", "") == "__dict__" else key
+
+
+@lru_cache(maxsize=1 << 14)
+def key_of(index: ast.expr) -> str:
+    """Return the name of a dict's entry: entries with different names are distinct."""
+    text = index.value if isinstance(index, ast.Constant) else None
+    return f"['{text}']" if isinstance(text, str) else ""

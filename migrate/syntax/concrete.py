@@ -166,6 +166,61 @@ def _unchanged(source: Source, changed: Sequence[Span]) -> list[Span]:
     return sorted(found)
 
 
+class _Spaced(cst.CSTTransformer):
+    """Give handlers the white space in front of their colons, in the order of the source."""
+
+    def __init__(self, spaces: Sequence[str]) -> None:
+        super().__init__()
+        self._next, self._open = iter(spaces), list[str]()
+
+    def visit_ExceptHandler(self, node: cst.ExceptHandler) -> None:
+        self._open.append(next(self._next))
+
+    def visit_ExceptStarHandler(self, node: cst.ExceptStarHandler) -> None:
+        self._open.append(next(self._next))
+
+    def leave_ExceptHandler(
+        self, original_node: cst.ExceptHandler, updated_node: cst.ExceptHandler
+    ) -> cst.ExceptHandler:
+        space = self._open.pop()
+        given = cst.SimpleWhitespace(space)
+        return updated_node.with_changes(whitespace_before_colon=given) if space else updated_node
+
+    def leave_ExceptStarHandler(
+        self, original_node: cst.ExceptStarHandler, updated_node: cst.ExceptStarHandler
+    ) -> cst.ExceptStarHandler:
+        space = self._open.pop()
+        given = cst.SimpleWhitespace(space)
+        return updated_node.with_changes(whitespace_before_colon=given) if space else updated_node
+
+
+_SPACED = re.compile(r"except\b[^\n#]*[ \t]:|\\\n")
+
+
+def _parsed(text: str) -> cst.Module:
+    """Return the tree of a file, with the white space in ``except A :`` that LibCST loses."""
+    module = cst.parse_module(text)
+    if "except" not in text or not _SPACED.search(text):
+        return module
+    data, starts = text.encode(), [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    handlers = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ExceptHandler)]
+    spaces = []
+    for handler in sorted(handlers, key=lambda n: (n.lineno, n.col_offset)):
+        last = handler.type if handler.name is None else None  # LibCST keeps ``as e :``
+        behind = ""
+        if last is not None:
+            assert last.end_lineno is not None and last.end_col_offset is not None
+            begin = starts[last.end_lineno - 1] + last.end_col_offset
+            between = data[begin : data.index(b":", begin)].decode()
+            behind = between[len(between.rstrip(" \t\\\n\r")) :]
+        spaces.append(behind)
+    made = module.visit(_Spaced(spaces)) if any(spaces) else module
+    assert isinstance(made, cst.Module)
+    return made
+
+
 class Concrete:
     """A file as LibCST has it. Places are in bytes, like those of ``Source``.
 
@@ -189,7 +244,7 @@ class Concrete:
             self._folded.append(length)
             self._longer.append(position - length)
         text = b"".join((*texts, source.data[position:])).decode("utf-8")
-        self.module, self.tail = cst.parse_module(text), ""
+        self.module, self.tail = _parsed(text), ""
         state = generated(self.module)
         lines = re.findall(r"[^\n]*\n|[^\n]+$", text)
         # LibCST loses empty lines at the end that hold spaces, and comments there that are indented
@@ -197,7 +252,7 @@ class Concrete:
             self.tail = lines.pop() + self.tail
             text = "".join(lines)
             if not lines or lines[-1].strip()[:1] not in ("", "#"):
-                self.module = cst.parse_module(text)
+                self.module = _parsed(text)
                 state = generated(self.module)
         if state.text != text:
             raise ValueError(f"{source.path}: LibCST writes another text than it has read")
