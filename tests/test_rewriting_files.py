@@ -395,3 +395,23 @@ def test_a_caller_that_is_too_intricate_stops_alone(monkeypatch: pytest.MonkeyPa
     call = large[: large.index("fill(x)")].count("\n") + 1
     assert flagged(made["net/a.py"]) == [("INP206", call)]
     assert not flagged(made["net/w.py"]) and not flagged(made["net/z.py"])
+
+
+@pytest.mark.parametrize(
+    ("test", "stop"),
+    [
+        ("self.inplace", "assert not self.inplace or is_pynative()"),
+        ("self.asked()", "assert is_pynative()"),
+    ],
+)
+def test_a_graph_stops_only_where_the_write_is_reached(test: str, stop: str) -> None:
+    """A choice by a setting is compiled as what it is; what a call says is not known."""
+    gate = (
+        "from torch import nn\n\n\nclass Gate(nn.Module):\n"
+        "    def __init__(self, inplace: bool = False):\n"
+        "        super().__init__()\n        self.inplace = inplace\n\n"
+        "    def asked(self):\n        return self.inplace\n\n"
+        "    def forward(self, x):\n"
+        f"        return x.sigmoid_() if {test} else x.sigmoid()\n"
+    )
+    assert stop in text(together({"gate.py": gate})["gate.py"])

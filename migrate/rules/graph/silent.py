@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.analysis.types.kinds import ordered
+from migrate.analysis.types.kinds import is_all, ordered
 from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
 from migrate.rules.alias_walk import findings
@@ -99,7 +99,8 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
     needs, message = {root}, f"torch2ms {code} {name}: {reason}"
     statement = scene.statement(node)
     trains = code == "GRF618" and late.asked_of(scene).trains(statement)
-    check = f"assert {asked}(){' or not self.training' * trains}, {message!r}"
+    unless = _not_reached(scene, node, statement) if before is None else ""
+    check = f"assert {unless}{asked}(){' or not self.training' * trains}, {message!r}"
     around = scene.parent(node) if before is None else None
     while around is not None and not isinstance(around, _FUNCTIONS):
         around = scene.parent(around)
@@ -117,6 +118,29 @@ def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> 
             statement = outer
         made = scope.part(scene, statement, Part.BEFORE, check)
     yield replace(made, outcome=Outcome.HELPER, needs=frozenset(needs))
+
+
+def _not_reached(scene: Scene, node: ast.AST, statement: ast.stmt) -> str:
+    """Return what is true where ``a if b else c`` does not evaluate a node: ``not b or ``.
+
+    Only what a name or an attribute of one says, which is compiled as what it is.
+    """
+    found = ""
+    while node is not statement:
+        around = scene.parent(node)
+        if around is None or isinstance(around, _FUNCTIONS):
+            return ""
+        if isinstance(around, ast.IfExp) and node is not around.test:
+            test = around.test
+            held = test.value if isinstance(test, ast.Attribute) else test
+            stored = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)
+                      and isinstance(n.ctx, ast.Store)}  # fmt: skip
+            number = is_all(scene.kind(test), "bool", "int", "None", "str")
+            if isinstance(held, ast.Name) and held.id not in stored and number:
+                text = ast.unparse(test)
+                found += f"{text} or " if node is around.orelse else f"not {text} or "
+        node = around
+    return found
 
 
 # -- what is found out once, when it is compiled ------------------------------------------------
