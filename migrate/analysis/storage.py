@@ -34,7 +34,7 @@ class Ref(NamedTuple):
     how: int = SAME
 
 
-MOST_STEPS = 4_000_000  # one to five seconds; ordinary functions take some thousands
+MOST_STEPS = 8_000_000  # two to four seconds; ordinary functions take some thousands
 Refs = frozenset[Ref]
 NO_REFS: Refs = frozenset()
 
