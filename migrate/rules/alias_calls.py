@@ -485,7 +485,7 @@ class Calls(Writes):
             self.state.put(made, ELEMENTS, values or found)
             return made
         if name in ("next", "max", "min"):
-            return NO_REFS.union(*self.rows_of(node, args))
+            return self.contents(given)
         return self._unknown(node, given)
 
     def _set(self, node: ast.Call, args: list[Refs]) -> Refs:

@@ -182,16 +182,16 @@ class _Spaced(cst.CSTTransformer):
     def leave_ExceptHandler(
         self, original_node: cst.ExceptHandler, updated_node: cst.ExceptHandler
     ) -> cst.ExceptHandler:
-        space = self._open.pop()
-        given = cst.SimpleWhitespace(space)
-        return updated_node.with_changes(whitespace_before_colon=given) if space else updated_node
+        return updated_node.with_changes(**self._behind())
 
     def leave_ExceptStarHandler(
         self, original_node: cst.ExceptStarHandler, updated_node: cst.ExceptStarHandler
     ) -> cst.ExceptStarHandler:
+        return updated_node.with_changes(**self._behind())
+
+    def _behind(self) -> dict[str, cst.SimpleWhitespace]:
         space = self._open.pop()
-        given = cst.SimpleWhitespace(space)
-        return updated_node.with_changes(whitespace_before_colon=given) if space else updated_node
+        return {"whitespace_before_colon": cst.SimpleWhitespace(space)} if space else {}
 
 
 _SPACED = re.compile(r"except\b[^\n#]*[ \t]:|\\\n")
