@@ -34,7 +34,8 @@ class Ref(NamedTuple):
     how: int = SAME
 
 
-MOST_STEPS = 8_000_000  # two to four seconds; ordinary functions take some thousands
+MOST_STEPS = 8_000_000  # some seconds, in all walks of a function; ordinary ones take thousands
+MOST_WALKS = 32  # of a function that a cycle of calls asks for again and again
 Refs = frozenset[Ref]
 NO_REFS: Refs = frozenset()
 
@@ -143,6 +144,11 @@ class Intricate(Exception):
     """Too many tensors may share storage: the analysis of the function is given up."""
 
 
+def one_more_walk(steps: list[int]) -> None:
+    """Count the start of a walk among the steps of a function."""
+    steps[0] += MOST_STEPS // MOST_WALKS
+
+
 @dataclass
 class State:
     """What the names and the containers hold at one point of a function.
@@ -150,8 +156,8 @@ class State:
     ``views`` maps a name to the expression of another name that it surely is a view of, or is.
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
     ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
-    the references that were gone through in the whole walk, ``made`` holds the regions made
-    anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys that are written
+    the references that were gone through in all walks of the function, ``made`` holds the regions
+    made anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys written
     out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references,
     ``fields`` the attributes that were there before the walk, ``rests`` those of which something
     was put into the rest, ``entries`` the names under which regions hold anything in any state.

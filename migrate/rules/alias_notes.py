@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,4 +33,6 @@ class Notes:
     walked: set[int | str] = field(default_factory=set)  # those that were solved meanwhile
     resting: dict[int | str, Resting] = field(default_factory=dict)
     entered: dict[tuple[int, frozenset[int]], Findings] = field(default_factory=dict)
-    walks: Counter[int | str] = field(default_factory=Counter)  # of each function
+    steps: defaultdict[int | str, list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0])
+    )

@@ -26,6 +26,7 @@ from migrate.analysis.storage import (
     State,
     joined,
     made_as,
+    one_more_walk,
     regions,
     root,
 )
@@ -52,7 +53,6 @@ from migrate.syntax.trees import all_names, all_parameters
 # no names of Python's: what the match around asks, and what is returned before ``finally`` runs
 _SUBJECT, _RESULT = "<subject>", "<result>"
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
-MOST_WALKS = 30  # of one function, in all rounds of all cycles that it is part of
 
 
 def _notes(scene: Scene) -> Notes:
@@ -83,17 +83,13 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
     notes.open[key], notes.walked = Summary(), {key}
     for _ in range(MOST_ROUNDS):
         notes.asked = set()
-        notes.walks[key] += 1
-        if notes.walks[key] > MOST_WALKS:
-            found = Findings(intricate=True)
-            break
         try:
-            found = _Walk(scene, function).all()
+            found = _Walk(scene, function, notes.steps[key]).all()
         except (Intricate, RuntimeError):
             found = Findings(intricate=True)
         made = _summarised(scene, function, found) if function is not None else Summary()
         used |= notes.asked
-        if key not in notes.asked or made == notes.open[key]:
+        if found.intricate or key not in notes.asked or made == notes.open[key]:
             break
         notes.open[key] = made
     else:
@@ -101,7 +97,7 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
     del notes.open[key]
     within = notes.asked - {key}
     notes.asked = outer | within
-    finished = notes.walks[key] > MOST_WALKS or not within & notes.open.keys()
+    finished = found.intricate or not within & notes.open.keys()
     if finished:  # else it is solved again with the one that waits for it
         notes.done[key] = found
         notes.resting.pop(key, None)
@@ -241,15 +237,19 @@ def changes_object(scene: Scene, function: Function) -> bool:
 class _Walk(Calls, Forward[State]):
     """The transfer function of the lattice, for one function."""
 
-    def __init__(self, scene: Scene, function: Function | None) -> None:
+    def __init__(
+        self, scene: Scene, function: Function | None, steps: list[int] | None = None
+    ) -> None:
         super().__init__(scene, lambda f: summary(scene, f))
         self.function = function
+        self.steps = [0] if steps is None else steps  # those of earlier walks count
         self._rounds: dict[int, frozenset[int]] = {}
         owner = function.owner if function is not None else None
         bases = scene.inference.torch_bases(owner.key) if owner is not None else ()
         self.apart = "torch2ms.OptimizerWithStep" in bases
 
     def all(self, entered: frozenset[int] = frozenset()) -> Findings:
+        one_more_walk(self.steps)
         unit = self.function.node if self.function is not None else self.scene.source.tree
         graph = self.scene.inference.graph(unit)
         solve(self, graph_of(unit, entered=entered) if entered else graph)
@@ -263,7 +263,7 @@ class _Walk(Calls, Forward[State]):
         return self.look(owner_parameter(method)) if method is not None else NO_REFS
 
     def initial(self, graph: Graph) -> State:
-        state = State()
+        state = State(steps=self.steps)
         for parameter in all_parameters(self.function.node.args) if self.function else ():
             state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
         for region in self._gathering():  # no tensor, which has views

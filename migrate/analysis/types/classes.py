@@ -71,8 +71,10 @@ class Classes:
     # -- bases ----------------------------------------------------------------------------------
 
     def bases(self, key: str) -> tuple[Kind, ...]:
-        """Return the kinds of the base classes as written."""
-        owner = self.world.program.classes[key]
+        """Return the kinds of the base classes as written; () for a class of another library."""
+        owner = self.world.program.classes.get(key)
+        if owner is None:
+            return ()
         return tuple(self._base(owner, b) for b in owner.node.bases)
 
     def _base(self, owner: Class, node: ast.expr) -> Kind:
@@ -84,8 +86,11 @@ class Classes:
     def torch_bases(self, key: str) -> tuple[str, ...]:
         """Return the torch classes that a class of the project is derived from, nearest first.
 
-        A mixin is derived from none, but all its objects are Modules.
+        A mixin is derived from none, but all its objects are Modules. A class of another library
+        is derived from none.
         """
+        if key not in self.world.program.classes:
+            return ()
         return self._written_bases(key) or self._mixed_into(self.world.program.classes[key])
 
     def _written_bases(self, key: str) -> tuple[str, ...]:
