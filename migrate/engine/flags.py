@@ -179,7 +179,7 @@ def _mark(scene: Scene, refusal: Refusal, node: ast.AST) -> Mark:
         return Mark(refusal, node, node, Form.GUARD if guard else Form.COMMENT)
     if isinstance(node, ast.alias):
         return Mark(refusal, node, node, Form.NAME)
-    asked = refusal.tensor is not None or refusal.given
+    asked = refusal.tensor is not None or refusal.given or refusal.tensors
     if asked and begins_line(scene.source, scene.statement(node)):
         return Mark(refusal, node, node, Form.TENSOR)
     place = _whole(scene, node)
@@ -418,11 +418,13 @@ def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     put = partial(added, source, _at(mark, source.span(statement)), statement, Part.BEFORE)
     stop = f"raise NotImplementedError({message(mark.refusal)!r})"
     then = f":{source.newline}    {stop}"
-    if mark.refusal.tensor is None:
-        asked = " or ".join(f"{name} is not None" for name in mark.refusal.given)
-        yield replace(put(f"if {asked}{then}"), outcome=Outcome.FLAGGED)
-        return
     text, root = scene.spelling.local("mindspore.Tensor")
+    if mark.refusal.tensor is None:
+        asked = [f"{name} is not None" for name in mark.refusal.given]
+        asked += [f"isinstance({name}, {text})" for name in mark.refusal.tensors]
+        needs = frozenset((root,)) if mark.refusal.tensors else frozenset()
+        yield replace(put(f"if {' or '.join(asked)}{then}"), outcome=Outcome.FLAGGED, needs=needs)
+        return
     parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}")
     yield replace(put(*parts), outcome=Outcome.FLAGGED, needs=frozenset((root,)))
 

@@ -189,7 +189,8 @@ class Refusal:
     of torch may stay and the statement raises. ``guard``: the text stays, and its receiver is
     checked when the program runs, since a Tensor of MindSpore has a method of that name as well.
     ``tensor``: an expression; the statement stays, and raises only where that is a Tensor.
-    ``given``: names; the statement stays, and raises only where one of them is not None.
+    ``given``, ``tensors``: names; the statement stays, and raises only where one of them is not
+    None, or is a Tensor.
     """
 
     site: Site
@@ -200,6 +201,7 @@ class Refusal:
     guard: bool = False
     tensor: Span | None = None
     given: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
     rule: str = field(default="", compare=False, kw_only=True)
 
     @property

@@ -28,12 +28,13 @@ from migrate.rules.called_from import (
 )
 from migrate.rules.kept_memory import passes_buffer
 from migrate.rules.torch_sharing import METADATA, is_written
-from migrate.rules.written import Holder, first_argument, is_chain, target_of
+from migrate.rules.written import Holder, first_argument, is_chain, target_of, unsure_item
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_parameters, is_none
 
 UNSEEN = "the caller's tensor, and nothing shows who calls it"
+_NO_HOLDERS = frozenset("int float bool str None complex".split())  # nor do they hold a tensor
 _ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
 
 
@@ -157,7 +158,7 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
     problem = lent(scene, function, frozenset(given), how, assigned_too)
     if problem is not None and problem.by == UNSEEN and how == SAME:
         alone = not isinstance(function.node, ast.Lambda)
-        asks = isinstance(node, ast.AugAssign) and _may_be_left_out(function, {*given})
+        asks = isinstance(node, ast.AugAssign) and _may_be_none(scene, function, {*given})
         if alone and not asks and can_change_object(scene, node):
             return Fate(None, True, key in found.renewed, lent=True)
     if problem is not None:
@@ -176,27 +177,44 @@ def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
     return not calls or spread or any(passed(function, c, name) is None for c in calls)
 
 
-def optional(scene: Scene, node: ast.AugAssign) -> tuple[str, ...]:
-    """Return the parameters of which one is written, where all may be left out; () otherwise.
+def optional(scene: Scene, node: ast.AugAssign | ast.Subscript | ast.Call) -> dict[str, bool]:
+    """Return the parameters of which one is written, where each may hold no tensor; {} otherwise.
 
-    Where a call gives none of them, the tensor that changes was made in the function.
+    Where a call gives a tensor for none of them, the one that changes was made in the function.
+    Each name tells whether a call leaves it out for that (None), or gives a number or a text.
     """
     function = _around(scene, node)
-    why = fate(scene, node).missed
-    if function is None or isinstance(function.node, ast.Lambda) or why is None:
-        return ()
+    target = node.target if isinstance(node, ast.AugAssign) else getattr(node, "value", None)
+    if (
+        function is None
+        or isinstance(function.node, ast.Lambda)
+        or not isinstance(target, ast.Name)
+    ):
+        return {}
+    why = fate(
+        scene, node, not isinstance(node, ast.Subscript) or not unsure_item(scene, node)
+    ).missed
+    if why is None or why.code != "INP206":
+        return {}
     found = findings(scene, function)
     names = {*found.given.get(id(node), {})} - {owner_parameter(function)}
-    plain = why.code == "INP206" and isinstance(node.target, ast.Name)
-    if not plain or id(node) in found.assigned or is_unfolded(scene, node):
-        return ()
-    return tuple(sorted(names)) if _may_be_left_out(function, names) else ()
+    if id(node) in found.assigned or (isinstance(node, ast.AugAssign) and is_unfolded(scene, node)):
+        return {}
+    return _may_be_none(scene, function, names)
 
 
-def _may_be_left_out(function: Function, names: set[str]) -> bool:
-    """Return whether parameters are None where nothing is passed."""
-    left_out = {name for name, d in function.defaults.items() if is_none(d)}
-    return bool(names) and names <= left_out
+def _may_be_none(scene: Scene, function: Function, names: set[str]) -> dict[str, bool]:
+    """Return the parameters that may be no tensors, if all are such: whether None says so."""
+    found = {}
+    for name in sorted(names):
+        kinds = {atom.kind for atom in scene.inference.parameter(function, name)}
+        if kinds - {"Tensor"} and kinds <= {"Tensor", *_NO_HOLDERS}:
+            found[name] = False
+        elif is_none(function.defaults.get(name)):
+            found[name] = True
+        else:
+            return {}
+    return found
 
 
 def _sets_item(scene: Scene, node: ast.AST) -> bool:

@@ -182,11 +182,18 @@ def _may_be_missed(scene: Scene, node: ast.AugAssign) -> bool:
 def kept_parameters(scene: Scene) -> Iterator[Edit]:
     """Keep what a call gave for a parameter that is bound anew before a write asks for it."""
     done: set[tuple[int, str]] = set()
-    for node in scene.file.of(ast.AugAssign):
-        function = scene.function(node)
-        if function is None or not isinstance(node.target, ast.Name):
+    some: tuple[ast.AugAssign | ast.Subscript, ...] = (
+        *scene.file.of(ast.AugAssign),
+        *scene.file.of(ast.Subscript),
+    )
+    for node in some:
+        if not _is_write(scene, node):
             continue
-        kinds = scene.kind_names(node.target)
+        function = scene.function(node)
+        target = node.target if isinstance(node, ast.AugAssign) else node.value
+        if function is None or not isinstance(target, ast.Name):
+            continue
+        kinds = scene.kind_names(target)
         if "Tensor" not in kinds and not may_be_tensor(kinds):
             continue
         for name in optional(scene, node):
@@ -206,7 +213,12 @@ def _noted(scene: Scene, function: Function, text: str) -> Edit:
     return added(scene.source, site, first, Part.BEFORE, text)
 
 
-def _kept_name(scene: Scene, node: ast.AugAssign, name: str) -> str:
+def _is_write(scene: Scene, node: ast.AST) -> bool:
+    stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    return isinstance(scene.parent(node), ast.Assign) if stored else isinstance(node, ast.AugAssign)
+
+
+def _kept_name(scene: Scene, node: ast.AST, name: str) -> str:
     """Return the name by which a write asks whether an argument was passed."""
     function = scene.function(node)
     nodes = function.nodes if function is not None else ()
@@ -255,9 +267,10 @@ def decide(
         if not isinstance(node, ast.Call) and is_shared_array(scene, _owner(scene, node)):
             return missed(site, expr, found.missed)
         refusal = missed(site, expr, found.missed)
-        if isinstance(node, ast.AugAssign) and (names := optional(scene, node)):
-            asked = tuple(_kept_name(scene, node, name) for name in names)
-            return replace(refusal, given=asked)
+        if names := optional(scene, node):
+            kept = {_kept_name(scene, node, name): none for name, none in names.items()}
+            given = tuple(name for name, none in kept.items() if none)
+            return replace(refusal, given=given, tensors=tuple(n for n in kept if n not in given))
         return _guarded(scene, node, refusal)
     quiet = is_stopped(scene, scene.file, node)
     if (quiet or through_data(scene, expr)) and data_attribute.keeps_gradient(scene, expr):

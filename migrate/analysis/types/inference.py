@@ -424,6 +424,11 @@ class Inference(Told):
             return NOTHING
         return self.node_kind(self.index.around(function), default) or NOTHING
 
+    def parameter(self, function: Function, name: str) -> Kind:
+        """Return what a function may get for a parameter, by its annotation and all its calls."""
+        known: dict[str, Kind] = self._ask(("parameters", function), dict)
+        return known.get(name, UNKNOWN)
+
     def returns_with(self, function: Function, given: dict[str, Kind]) -> Kind:
         """Return the result of a function that is called by unseen code with these arguments."""
         self._parameters.give(function, given)
