@@ -91,13 +91,14 @@ def into(scene: Scene, site: Site, name: str, call: ast.Call) -> Edit | Refusal:
     out = told_out(scene, call)
     if out is None:
         return _into_several(scene, site, name, call)
-    if not can_repeat(scene, out):
+    target = target_of(scene, out)
+    if target.holder is not Holder.VIEW and not can_repeat(scene, out):
         why = "what out= names would be computed twice"
         return Refusal(site, "INP202", why, "give it a name first")
     value = _without_out(scene, site, name, call)
     if isinstance(value, Refusal):
         return value
-    found, target = fate(scene, call), target_of(scene, out)
+    found = fate(scene, call)
     if found.missed is not None:
         return missed(site, out, found.missed)
     if is_stopped(scene, scene.file, call) and data_attribute.keeps_gradient(scene, out):

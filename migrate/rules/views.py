@@ -31,6 +31,7 @@ _CASTS = {"float": "float32", "double": "float64", "half": "float16", "float32":
 DIAGONAL = "mindspore.ops.diagonal_scatter"
 _SWAPPED = frozenset("transpose swapaxes swapdims".split())
 _CONTIGUOUS = frozenset("zeros ones empty full eye arange linspace tensor rand randn".split())
+_SIZES = frozenset("size dim ndimension numel".split())
 _STRIDED = frozenset("t_ transpose_ swapaxes_ swapdims_ as_strided_ resize_ set_ data".split())
 
 
@@ -87,9 +88,11 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     inner, name = node.func.value, node.func.attr
-    if node.keywords or not all(map(_is_simple, node.args)):
+    if node.keywords or not is_all(scene.kind(inner), "Tensor"):
         return None
-    if not is_all(scene.kind(inner), "Tensor"):
+    if name == "narrow" and (part := _narrowed(scene, node, inner)) is not None:
+        return part
+    if not all(map(_is_simple, node.args)):
         return None
     numbers = _numbers(node.args)
     if name in _RESHAPED:
@@ -120,9 +123,45 @@ def step(scene: Scene, node: ast.expr) -> Step | None:
         return Step(node, inner, back=(f".permute({text})",))
     if name == "select" and len(numbers) == len(node.args) == 2:
         return _indexed(node, inner, numbers[0], str(numbers[1]))
-    if name == "narrow" and len(numbers) == len(node.args) == 3 and numbers[1] >= 0:
-        return _indexed(node, inner, numbers[0], f"{numbers[1]}:{numbers[1] + numbers[2]}")
     return None
+
+
+def _narrowed(scene: Scene, node: ast.Call, inner: ast.expr) -> Step | None:
+    """``x.narrow(dim, 1, n)``, by a slice; the axis and the length may be computed from sizes."""
+    if len(node.args) != 3 or not all(_is_size(scene, a) for a in node.args):
+        return None
+    axis, start, length = node.args
+    (first,) = _numbers([start]) or (-1,)
+    if first < 0:  # counts from the end, where it is not computed
+        return None
+    if numbers := _numbers([length]):
+        span: Parts = (f"{first}:{first + numbers[0]}",)
+    else:
+        held = piece(scene.source, length)
+        held_apart: Parts = ("(", held, ")") if isinstance(length, ast.BinOp) else (held,)
+        span = (f"{first}:{first} + ", *held_apart) if first else (":", held)
+    if numbers := _numbers([axis]):
+        return _indexed(node, inner, numbers[0], *span)
+    stop = span[0][span[0].index(":") + 1 :] if isinstance(span[0], str) else ""
+    whole = ("(slice(None),) * (", piece(scene.source, axis), " % ", piece(scene.source, inner))
+    return Step(node, inner, index=(*whole, f".ndim) + (slice({first}, {stop}", *span[1:], "),)"))
+
+
+def _is_size(scene: Scene, node: ast.expr) -> bool:
+    """Return whether an int is computed from names and sizes: the same as long as these keep."""
+    sizes = [n for n in within(node) if isinstance(n, ast.Call) and n.args[1:] == []]
+    asks = all(
+        isinstance(n.func, ast.Attribute)
+        and n.func.attr in _SIZES
+        and isinstance(n.func.value, ast.Name)
+        and is_all(scene.kind(n.func.value), "Tensor")
+        for n in sizes
+    )
+    others = (n for n in within(node) if n not in sizes and not isinstance(n, ast.Attribute))
+    simple = all(isinstance(n, _SIMPLE) for n in others)
+    called = {id(n.func) for n in sizes}
+    plain = all(id(n) in called for n in within(node) if isinstance(n, ast.Attribute))
+    return asks and simple and plain and is_all(scene.kind(node), "int")
 
 
 def _cast(scene: Scene, node: ast.Call, inner: ast.expr, name: str) -> Step | None:
@@ -288,6 +327,9 @@ def changed_alone(scene: Scene, expr: ast.expr) -> bool:
             node = scene.parent(parent) or parent
             parent = scene.parent(node)
         written = isinstance(parent, ast.Expr) and isinstance(node, ast.Call)
+    elif isinstance(parent, ast.keyword):  # ``torch.mul(x, 2, out=y[1:])``
+        call = scene.parent(parent)
+        written = parent.arg == "out" and isinstance(scene.parent(call or parent), ast.Expr)
     elif isinstance(parent, ast.AugAssign):
         written = parent.target is node
     else:
