@@ -25,7 +25,8 @@ from migrate.analysis.storage import (
 from migrate.analysis.types.kinds import Atom, is_all, ordered
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
-from migrate.rules.alias_values import MODULE_ONLY, Back, Summary
+from migrate.rules.alias_findings import ANY, Back, Summary, at_large
+from migrate.rules.alias_values import MODULE_ONLY
 from migrate.rules.alias_writes import Writes, spread_out, untouched_rest, without
 from migrate.rules.called_from import (
     functions_of,
@@ -420,15 +421,15 @@ class Calls(Writes):
 
     def _handed(self, function: Function, node: ast.Call, given: Refs) -> Refs:
         """Return the result of a callback that may get any argument of its caller."""
-        given, made = self.state.reach(given), self.made(node)
+        roots, given, made = given, self.state.reach(given), self.made(node)
         builds = function.name in CONSTRUCTORS
         if builds and not may_write(self.scene.inference, node, (function,)):
             return made
         owners = made if builds else method_owners(given, function.name)
         names = [p.arg for p in all_parameters(function.node.args)]
         own = names[:1] if function.owner is not None and owners else []
-        passed = dict.fromkeys(names, given) | dict.fromkeys(own, owners)
-        self._acted(function, node, self.summary(function), passed)
+        passed = dict.fromkeys(names, given) | dict.fromkeys(own, owners) | {ANY: roots}
+        self._acted(function, node, at_large(self.summary(function), "".join(own)), passed)
         return made_as(given, MAYBE) | made
 
     def _torch(self, name: str, node: ast.Call, receiver: Refs, given: Refs) -> Refs:
@@ -444,7 +445,7 @@ class Calls(Writes):
                 return made | made_as(given, VIEW) if shared else made
             if last in ("Parameter", "Buffer"):
                 self.state.leaves.add(id(node))
-                return made | made_as(frozenset(r for r in given if self._is_known(r)), VIEW)
+                return made | made_as(frozenset(r for r in given if self.state.is_held(r)), VIEW)
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made
@@ -459,13 +460,6 @@ class Calls(Writes):
         if works_inplace(self.scene, node, False):
             return made_as(given, MAYBE) | self.made(node)
         return self.made(node)
-
-    def _is_known(self, ref: Ref) -> bool:
-        """Whether anything but the expression that made it holds it."""
-        if ref.region[0] != "new":
-            return True
-        held = (*self.state.names.values(), *self.state.inside.values())
-        return any(r.region == ref.region for refs in held for r in refs)
 
     def _builtin(self, name: str, node: ast.Call, args: list[Refs]) -> Refs:
         given = NO_REFS.union(*args)

@@ -32,8 +32,8 @@ from migrate.analysis.storage import (
 )
 from migrate.analysis.types.kinds import ARRAY, is_all
 from migrate.rules.alias_calls import Calls
-from migrate.rules.alias_notes import Notes, Resting
-from migrate.rules.alias_values import GATHERING, Back, Findings, Path, Summary, kept_by
+from migrate.rules.alias_findings import Back, Findings, Notes, Path, Resting, Summary, kept_by
+from migrate.rules.alias_values import GATHERING
 from migrate.rules.called_from import in_forward, is_for_effect, operators, scene_of
 from migrate.rules.data_attribute import moves_weight
 from migrate.rules.views import bound, named

@@ -27,7 +27,8 @@ from migrate.analysis.storage import (
     root,
 )  # fmt: skip
 from migrate.analysis.types.kinds import is_all
-from migrate.rules.alias_values import MADE, Path, Summary, Values
+from migrate.rules.alias_findings import MADE, Path, Summary
+from migrate.rules.alias_values import Values
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement

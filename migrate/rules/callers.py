@@ -10,7 +10,7 @@ from typing import Literal
 from migrate.analysis.program import Function
 from migrate.analysis.storage import SAME, root
 from migrate.analysis.types.kinds import is_all
-from migrate.rules.alias_values import Findings
+from migrate.rules.alias_findings import Findings
 from migrate.rules.alias_walk import (
     changes_object,
     findings,
