@@ -98,8 +98,12 @@ class Solution(Generic[State]):
         return self._after[node.index]
 
 
+class NoFixpoint(Exception):
+    """The states of a node never stop growing."""
+
+
 def solve(analysis: Forward[State] | Backward[State], graph: Graph) -> Solution[State]:
-    """Return the least fixpoint; raises RuntimeError if the lattice does not let it converge."""
+    """Return the least fixpoint; raises NoFixpoint if the lattice does not let it converge."""
     if isinstance(analysis, Forward):
         return _forward(analysis, graph)
     return _backward(analysis, graph)
@@ -127,7 +131,7 @@ class _Worklist:
         self.waits[node.index] = False
         self.visits[node.index] += 1
         if self.visits[node.index] > GIVE_UP_AFTER:
-            raise RuntimeError(f"no fixpoint at line {node.line}: does the lattice widen?")
+            raise NoFixpoint(f"no fixpoint at line {node.line}: does the lattice widen?")
         return node
 
 

@@ -11,7 +11,7 @@ import ast
 from functools import cached_property
 
 from migrate.analysis.cfg import Graph, Node, Role, graph_of
-from migrate.analysis.dataflow import Forward, solve
+from migrate.analysis.dataflow import Forward, NoFixpoint, solve
 from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.storage import (
     ELEMENTS,
@@ -85,7 +85,7 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
         notes.asked = set()
         try:
             found = _Walk(scene, function, notes.steps[key]).all()
-        except (Intricate, RuntimeError):
+        except (Intricate, NoFixpoint):
             found = Findings(intricate=True)
         made = _summarised(scene, function, found) if function is not None else Summary()
         used |= notes.asked
@@ -117,7 +117,7 @@ def findings_entered(scene: Scene, function: Function, loops: frozenset[int]) ->
     if key not in notes.entered:
         try:
             notes.entered[key] = _Walk(scene, function).all(loops)
-        except (Intricate, RuntimeError):
+        except (Intricate, NoFixpoint):
             notes.entered[key] = Findings(intricate=True)
     return notes.entered[key]
 

@@ -48,9 +48,6 @@ class Writes(Values):
 
     apart = False
 
-    def _is_known(self, ref: Ref) -> bool:
-        raise NotImplementedError  # in alias_calls
-
     # -- binding and writing --------------------------------------------------------------------
 
     def bind(self, target: ast.expr, refs: Refs) -> None:
@@ -247,7 +244,9 @@ class Writes(Values):
         )
         if not made and not (isinstance(expr, ast.BinOp) and self._tensor(expr)):
             return
-        alone = all(r.region[0] == "new" and r.how == SAME and not self._is_known(r) for r in refs)
+        alone = all(
+            r.region[0] == "new" and r.how == SAME and not self.state.is_held(r) for r in refs
+        )
         (self.found.unseen.add if refs and alone else self.found.unseen.discard)(key)
 
     # -- names of one tensor ----------------------------------------------------------------------
