@@ -154,6 +154,7 @@ class State:
     """What the names and the containers hold at one point of a function.
 
     ``views`` maps a name to the expression of another name that it surely is a view of, or is.
+    ``written`` are the parameters whose storage was changed on some way.
     ``cut`` maps what took the numbers of a value without its gradient to the writes that did so.
     ``unsure`` are writes of what may be no tensor: a sure one counts before them. ``steps`` counts
     the references that were gone through in all walks of the function, ``made`` holds the regions
@@ -176,6 +177,7 @@ class State:
     rests: set[Region] = field(default_factory=set, compare=False)
     entries: dict[Region, dict[str, None]] = field(default_factory=dict, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
 
     def copy(self) -> State:
         return self.with_names(
@@ -191,7 +193,8 @@ class State:
     ) -> State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
-        return State(names, inside, cut, *shared, self.fields, self.rests, self.entries, views)
+        held = self.fields, self.rests, self.entries, views, self.written
+        return State(names, inside, cut, *shared, *held)
 
     def bound(self, name: str) -> None:
         """Forget the views of a name, and through it, that is bound to another value."""
@@ -495,6 +498,7 @@ def joined(states: Iterable[State | None]) -> State | None:
     if len(alive) < 2:
         return alive[0] if alive else None
     result = alive[0].with_names({}, {}, {}, {})
+    result.written = frozenset().union(*(s.written for s in alive))
     for name, view in alive[0].views.items():
         if all(s.views.get(name) is view for s in alive):
             result.views[name] = view

@@ -555,10 +555,12 @@ class Calls(Writes):
                 passed[name] = self.with_linked(passed.get(name, NO_REFS))
             given = made_as(passed.get(name, NO_REFS), how)
             apart = untouched_rest(self._unit()) if name in loose else ()
-            others = (
-                without(r, apart if n in loose else ()) for n, r in passed.items() if n != name
-            )
-            self.change_given(node, given, list(others), summary.assigns)
+            paths = [p for by, p in summary.behind if by == name and p[0] != name]
+            others = [
+                without(self._at(p, {**passed, **whole}, {}), apart if p[0] in loose else ())
+                for p in sorted(paths)
+            ]
+            self.change_given(node, given, others, summary.assigns)
 
     def _outside(self, function: Function, name: str) -> Refs:
         """Return what a variable around a function holds."""

@@ -49,6 +49,7 @@ class Findings:
     are brought up to date behind it. ``kept``: (what is reached from a parameter or a variable of
     outside, the attribute or element of it, the other parameter that is put there, how); ``MADE``
     for a parameter is a container that the function makes, whose elements have their own entries.
+    ``behind``: (a parameter that is changed, a path from one that is read after that).
     """
 
     seen: dict[int, str] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Findings:
     unfolded: set[int] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
     kept: set[tuple[Path, str, str, int]] = field(default_factory=set)
+    behind: set[tuple[str, Path]] = field(default_factory=set)
     unseen: set[int] = field(default_factory=set)
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole
@@ -100,8 +102,8 @@ class Summary:
     length; ``tied``: two parts of what is given back may share storage.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
-    ``lost``, ``rebound``, ``added_to``, ``changed``, ``outside``, ``asked``, ``items`` and ``kept``
-    are those of `Findings`.
+    ``lost``, ``rebound``, ``added_to``, ``changed``, ``outside``, ``asked``, ``items``, ``kept``
+    and ``behind`` are those of `Findings`.
     """
 
     back: Back = field(default_factory=Back)
@@ -117,6 +119,7 @@ class Summary:
     kept: frozenset[tuple[Path, str, str, int]] = frozenset()
     changed: frozenset[Path] = frozenset()
     outside: frozenset[Path] = frozenset()
+    behind: frozenset[tuple[str, Path]] = frozenset()
 
 
 def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:

@@ -95,6 +95,9 @@ class Values:
     def read(self, name: str, refs: Refs) -> None:
         """Note which writes a reader of these has missed."""
         for ref in self.state.reach(refs):
+            if self.state.written and (whole := root(ref.region))[0] == "param":
+                path = path_of(ref.region) or (str(whole[1]),)
+                self.found.behind |= {(name, path) for name in self.state.written}
             if ref.stale > 0:
                 self.found.seen.setdefault(ref.stale, name)
             elif ref.stale < 0:

@@ -163,6 +163,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.kept),
         frozenset(found.changed),
         frozenset(found.outside),
+        frozenset(found.behind),
     )
 
 

@@ -354,6 +354,7 @@ class Writes(Values):
             given = self.found.given.setdefault(id(by), {}) if found else {}
             for lent, how in found.items():
                 given[lent] = max(how, given.get(lent, SAME))
+            self.state.written |= found.keys()
 
     def renew_elements(self, holders: Refs, by: int, new: Refs, name: str = ELEMENTS) -> None:
         """``ys[i] += 1`` puts the new tensor where the old one was."""
@@ -419,7 +420,10 @@ class Writes(Values):
             self.found.added.add(id(node))
 
     def change_given(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
-        """Note that a callee changes an argument; not what an unknown function may hand on."""
+        """Note that a callee changes an argument; not what an unknown function may hand on.
+
+        ``others`` are the arguments that it reads behind that.
+        """
         refs = frozenset(r for r in refs if r.how < MAYBE)
         hit = regions(refs)
         if any(hit & regions(other) for other in others):
