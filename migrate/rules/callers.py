@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -31,7 +32,7 @@ from migrate.rules.torch_sharing import METADATA, is_written
 from migrate.rules.written import Holder, first_argument, is_chain, target_of, unsure_item
 from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
-from migrate.syntax.trees import all_parameters, is_none
+from migrate.syntax.trees import all_names, all_parameters, is_none
 
 UNSEEN = "the caller's tensor, and nothing shows who calls it"
 _NO_HOLDERS = frozenset("int float bool str None complex".split())  # nor do they hold a tensor
@@ -155,7 +156,8 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned
-    problem = lent(scene, function, frozenset(given), how, assigned_too)
+    alone = _is_reached(scene, function, node, given.keys())
+    problem = lent(scene, function, frozenset(given), how, assigned_too, alone)
     if problem is not None and problem.by == UNSEEN and how == SAME:
         alone = not isinstance(function.node, ast.Lambda)
         asks = isinstance(node, ast.AugAssign) and _may_be_none(scene, function, {*given})
@@ -320,49 +322,80 @@ def lent(
     names: frozenset[str],
     how: int,
     assigned: bool,
+    alone: bool = False,
     seen: set[tuple[int, frozenset[str], int, bool]] | None = None,
 ) -> Missed | None:
     """A tensor that a caller lent is changed: whether some caller would miss that.
 
-    ``names``: the parameters that took it. ``seen``: what was asked on any way to here; each
-    question has one answer.
+    ``names``: the parameters that took it. ``alone``: who calls the function comes to the write, so
+    that callers who would miss it can stop alone where others would not. ``seen``: what was asked
+    on any way to here; each question has one answer.
     """
     seen = set() if seen is None else seen
     asked = (id(function), names, how, assigned)
     if asked in seen:
         return None
     seen.add(asked)
-    sites, unseen = call_sites(scene, function), False
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
         return Missed("INP206", "a part of the caller's tensor, which the caller may read")
-    for file, call, caller in _all_sites(scene, function):
-        there = scene_of(scene, file)
-        found = findings(there, caller)
-        line = f"{file.path}:{call.lineno}"
-        if found.intricate or id(call) in found.lent:
-            if _stopped(scene, file.path, call):
-                continue
-            why = ", which is too intricate" * found.intricate
-            return Missed("INP206", f"the caller's tensor, at {line}{why}")
-        if id(call) in found.seen:
-            return Missed("INP206", f"the caller's tensor, read later at {line} as "
-                          f"{found.seen[id(call)]}")  # fmt: skip
-        held = all(passes_buffer(there, function, call, caller, name) for name in names)
-        if nothing and not held and caller is not None and in_forward(there, caller):
-            return Missed("INP206", f"the caller's tensor, in the Module at {line}")
-        again = dict(found.given.get(id(call), {}))
-        if caller is None or not again:
-            continue
-        again.pop(owner_parameter(caller), None)
-        if again:
-            more = lent(there, caller, frozenset(again), max(again.values()), nothing, seen)
-            if more is not None and more.by != UNSEEN:
-                return more
-            unseen |= more is not None
-    if not unseen and (sites or nothing or assigned):
+    good, bad = [], []
+    for site in _all_sites(scene, function):
+        missed = _missed_by(scene, function, site, names, nothing, alone, seen)
+        if missed is None or missed.by == UNSEEN:
+            good.append(missed)
+        elif not alone:
+            return missed
+        else:
+            bad.append((site, missed))
+    for (file, call, _), missed in bad:
+        if not good or not _stopped(scene, file.path, call):
+            return missed
+    if not any(good) and (call_sites(scene, function) or nothing or assigned):
         return None
     return Missed("INP206", UNSEEN)
+
+
+def _missed_by(
+    scene: Scene, function: Function, site: CallSite, names: frozenset[str], nothing: bool,
+    alone: bool, seen: set[tuple[int, frozenset[str], int, bool]],
+) -> Missed | None:  # fmt: skip
+    """Return what a caller, or one of its callers, would miss of a change to what it lent."""
+    file, call, caller = site
+    there = scene_of(scene, file)
+    found = findings(there, caller)
+    line = f"{file.path}:{call.lineno}"
+    if found.intricate or id(call) in found.lent:
+        if _stopped(scene, file.path, call):
+            return None
+        why = ", which is too intricate" * found.intricate
+        return Missed("INP206", f"the caller's tensor, at {line}{why}")
+    if id(call) in found.seen:
+        later = found.seen[id(call)]
+        return Missed("INP206", f"the caller's tensor, read later at {line} as {later}")
+    held = all(passes_buffer(there, function, call, caller, name) for name in names)
+    if nothing and not held and caller is not None and in_forward(there, caller):
+        return Missed("INP206", f"the caller's tensor, in the Module at {line}")
+    again = dict(found.given.get(id(call), {}))
+    if caller is None or not again:
+        return None
+    again.pop(owner_parameter(caller), None)
+    if not again:
+        return None
+    alone = alone and _is_reached(there, caller, call, again.keys())
+    return lent(there, caller, frozenset(again), max(again.values()), nothing, alone, seen)
+
+
+def _is_reached(scene: Scene, function: Function, node: ast.AST, names: Collection[str]) -> bool:
+    """Return whether no other argument of a call decides that a write is done, or a call made."""
+    others = {p.arg for p in all_parameters(function.node.args)} - set(names)
+    place: ast.AST | None = node
+    while place is not None and place is not function.node:
+        test = getattr(place, "test", None)
+        if isinstance(test, ast.expr) and not others.isdisjoint(all_names(test)):
+            return False
+        place = scene.parent(place)
+    return True
 
 
 def can_change_object(scene: Scene, node: ast.AST) -> bool:
