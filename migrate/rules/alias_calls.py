@@ -353,6 +353,8 @@ class Calls(Writes):
                 else:
                     self._project(function, node, made, args, named, True)
             return made
+        if atom.name == "functools.partial":
+            return self._holding(node, handed)
         if atom.name == "copy.copy" and args:  # holds what the first one holds
             return made_as(args[0], VIEW) | self.made(node)
         if atom.name == "copy.deepcopy" or makes_array(atom.name, node):  # shares nothing with it

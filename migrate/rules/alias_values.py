@@ -94,18 +94,24 @@ class Values:
 
     def read(self, name: str, refs: Refs) -> None:
         """Note which writes a reader of these has missed."""
-        for ref in self.state.reach(refs):
-            if self.state.written and (whole := root(ref.region))[0] == "param":
-                path = path_of(ref.region) or (str(whole[1]),)
-                self.found.behind |= {(name, path) for name in self.state.written}
-            if ref.stale > 0:
-                self.found.seen.setdefault(ref.stale, name)
-            elif ref.stale < 0:
-                self.found.renewed.add(-ref.stale)
-            if ref.region in self.closures:
-                for inner in self.closures[ref.region]:
-                    if inner in self.state.names and not self._captures(inner):
-                        self.read(name, self.state.names[inner])
+        inside, passed = {name: refs}, set[str]()
+        while inside:  # what functions made here have of its names is read with them
+            _, held = inside.popitem()
+            for ref in self.state.reach(held):
+                self._note_read(name, ref)
+                inner = self.closures.get(ref.region, ())
+                some = {n for n in inner if n in self.state.names and not self._captures(n)}
+                inside |= {n: self.state.names[n] for n in some - passed}
+                passed |= some
+
+    def _note_read(self, name: str, ref: Ref) -> None:
+        if self.state.written and (whole := root(ref.region))[0] == "param":
+            path = path_of(ref.region) or (str(whole[1]),)
+            self.found.behind |= {(by, path) for by in self.state.written}
+        if ref.stale > 0:
+            self.found.seen.setdefault(ref.stale, name)
+        elif ref.stale < 0:
+            self.found.renewed.add(-ref.stale)
 
     def touch(self, node: ast.AST, name: str, refs: Refs) -> None:
         """Note a read that a gradient may go through, of what took a value without it."""

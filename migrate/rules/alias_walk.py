@@ -116,7 +116,8 @@ def findings_entered(scene: Scene, function: Function, loops: frozenset[int]) ->
     notes, key = _notes(scene), (id(function), loops)
     if key not in notes.entered:
         try:
-            notes.entered[key] = _Walk(scene, function).all(loops)
+            steps = notes.steps[f"entered {id(function)}"]
+            notes.entered[key] = _Walk(scene, function, steps).all(loops)
         except (Intricate, NoFixpoint):
             notes.entered[key] = Findings(intricate=True)
     return notes.entered[key]

@@ -21,7 +21,9 @@ from migrate.rules.alias_walk import (
 from migrate.rules.called_from import (
     CallSite,
     call_sites,
+    functions_of,
     handed_sites,
+    handed_to,
     in_forward,
     in_module_class,
     passed,
@@ -65,11 +67,17 @@ class Fate:
     lent: bool = False
 
 
+INTRICATE = Missed(
+    "INP206", "too many tensors of this function may share storage with what that changes"
+)
+PART = Missed("INP206", "a part of a tensor is passed to a function that changes the whole object")
+
+
 def fate(scene: Scene, node: ast.AST, sure: bool = True) -> Fate:
     """Decide about the write that ``node`` is; not ``sure``: what is written may be no Tensor."""
     function = _around(scene, node)
     made = _fate(scene, node, sure, findings(scene, function))
-    if made.missed is None or function is None:
+    if made.missed is None or function is None or findings(scene, function).intricate:
         return made
     return _entering(scene, function, node, sure) or made
 
@@ -248,7 +256,7 @@ def effect(
     seen.add(by)
     for file, call, caller in _all_sites(scene, function):
         if findings(scene_of(scene, file), caller).intricate:
-            if not _stopped(scene, file.path, call):
+            if not _stopped(scene, file.path, call, INTRICATE):
                 return f"some name at {file.path}:{call.lineno}, which is too intricate"
             continue
         there = effect(scene_of(scene, file), caller, id(call), kind, seen)
@@ -271,7 +279,7 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: set[int]) 
         one = findings(there, caller)
         name = one.seen.get(key) or _added_to(there, caller, key, seen)
         if one.intricate:
-            if not _stopped(scene, file.path, call):
+            if not _stopped(scene, file.path, call, INTRICATE):
                 return f"some name at {file.path}:{call.lineno}, which is too intricate"
             continue
         given = dict(one.given.get(key, {}))
@@ -339,21 +347,34 @@ def lent(
     nothing = changes_object(scene, function)
     if nothing and how != SAME:
         return Missed("INP206", "a part of the caller's tensor, which the caller may read")
-    good, bad = [], []
-    for site in _all_sites(scene, function):
+    good: dict[int, Missed | None] = {}
+    bad: dict[int, tuple[CallSite, Missed]] = {}
+    sites = call_sites(scene, function)
+    for site in _all_sites(scene, function):  # a call may be there twice
         missed = _missed_by(scene, function, site, names, nothing, alone, seen)
         if missed is None or missed.by == UNSEEN:
-            good.append(missed)
-        elif not alone:
+            good[id(site[1])] = good.get(id(site[1])) or missed
+        elif not alone or not _means_alone(scene_of(scene, site[0]), site[1], function):
             return missed
         else:
-            bad.append((site, missed))
-    for (file, call, _), missed in bad:
-        if not good or not _stopped(scene, file.path, call):
+            bad[id(site[1])] = site, missed
+    others = any(id(call) not in bad for _, call, _ in sites)
+    for (file, call, _), missed in bad.values():
+        if not others or not _stopped(scene, file.path, call, missed):
             return missed
-    if not any(good) and (call_sites(scene, function) or nothing or assigned):
+    unseen = any(missed for call, missed in good.items() if call not in bad)
+    if not unseen and (sites or nothing or assigned):
         return None
     return Missed("INP206", UNSEEN)
+
+
+def _means_alone(scene: Scene, call: ast.AST, function: Function) -> bool:
+    """Return whether a call runs no other function of the program."""
+    if not isinstance(call, ast.Call):
+        return False
+    atoms = scene.kind(call.func)
+    runs = {f for atom in atoms for f in functions_of(scene.inference, atom)}
+    return runs | {*handed_to(scene.inference, call)} == {function}
 
 
 def _missed_by(
@@ -366,7 +387,7 @@ def _missed_by(
     found = findings(there, caller)
     line = f"{file.path}:{call.lineno}"
     if found.intricate or id(call) in found.lent:
-        if _stopped(scene, file.path, call):
+        if _stopped(scene, file.path, call, INTRICATE if found.intricate else PART):
             return None
         why = ", which is too intricate" * found.intricate
         return Missed("INP206", f"the caller's tensor, at {line}{why}")
@@ -417,9 +438,9 @@ def can_change_object(scene: Scene, node: ast.AST) -> bool:
 
 @dataclass
 class _Stopped:
-    """The calls that are flagged instead of the write in what they call, by file."""
+    """The calls that are flagged instead of a write in what they call, by file: what is missed."""
 
-    calls: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    calls: defaultdict[str, dict[int, Missed]] = field(default_factory=lambda: defaultdict(dict))
     complete: bool = False  # somebody asked for them: none is added any more
 
 
@@ -429,24 +450,25 @@ def _stopped_calls(scene: Scene) -> _Stopped:
     return found
 
 
-def _stopped(scene: Scene, path: str, call: ast.AST) -> bool:
+def _stopped(scene: Scene, path: str, call: ast.AST, missed: Missed) -> bool:
     """Flag a call instead of what it calls, and return whether that is possible."""
     found = _stopped_calls(scene)
     if isinstance(call, ast.Call) and not found.complete:
-        found.calls[path].add(id(call))
+        found.calls[path].setdefault(id(call), missed)
     return id(call) in found.calls[path]
 
 
-def stopped_calls(scene: Scene) -> list[ast.Call]:
+def stopped_calls(scene: Scene) -> dict[ast.Call, Missed]:
     """Return the calls of a file that are flagged instead of the write in the function they call.
 
-    They pass a part of a tensor to what changes the whole object, or stand where too many tensors
-    may share storage. The function's other callers go on. Every write to a parameter in the
-    program is decided for that, as the calls may stand in any file.
+    They pass what the caller reads later, or a part of a tensor to what changes the whole object,
+    or stand where too many tensors may share storage. The function's other callers go on. Every
+    write to a parameter in the program is decided for that, as the calls may stand in any file.
     """
     _decide_writes(scene)
     found = _stopped_calls(scene).calls[scene.file.path]
-    return [call for call in scene.file.of(ast.Call) if id(call) in found] if found else []
+    some = scene.file.of(ast.Call) if found else []
+    return {call: found[id(call)] for call in some if id(call) in found}
 
 
 @once

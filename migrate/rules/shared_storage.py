@@ -17,11 +17,21 @@ from migrate.codegen.substitution import added, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_values import GATHERING
-from migrate.rules.alias_walk import findings, solved
+from migrate.rules.alias_walk import solved
 from migrate.rules.alias_writes import through_data
 from migrate.rules.buffers import SIGNS, loses_gradient
 from migrate.rules.called_from import may_be_compiled
-from migrate.rules.callers import Missed, effect, fate, is_unfolded, optional, sized, stopped_calls
+from migrate.rules.callers import (
+    INTRICATE,
+    PART,
+    Missed,
+    effect,
+    fate,
+    is_unfolded,
+    optional,
+    sized,
+    stopped_calls,
+)
 from migrate.rules.graph.folded import is_own
 from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
@@ -254,12 +264,13 @@ def decide(
 ) -> Edit | Refusal:
     """Keep an in-place write that nobody misses, or bind its name anew; flag it elsewhere."""
     site = scene.site(name, node)
-    if isinstance(node, ast.Call) and node in stopped_calls(scene):
-        if findings(scene, scene.function(node)).intricate:
-            intricate = "too many tensors of this function may share storage with what that changes"
-            return Refusal(site, "INP206", intricate, "make the call in a function of its own")
-        lent = "a part of a tensor is passed to a function that changes the whole object"
-        return Refusal(site, "INP206", lent, "pass a copy, and assign it to the part")
+    if isinstance(node, ast.Call) and (why := stopped_calls(scene).get(node)) is not None:
+        steps = {INTRICATE: "make the call in a function of its own",
+                 PART: "pass a copy, and assign it to the part"}  # fmt: skip
+        if why in steps:
+            return Refusal(site, why.code, why.by, steps[why])
+        lent = f"what is passed is changed in place: {why.by}"
+        return Refusal(site, why.code, lent, "pass a copy, and bind the name to what comes back")
     expr = _changed(scene, node)
     sure = isinstance(node, ast.Call) or not unsure_item(scene, expr)
     found, target = fate(scene, node, sure), target_of(scene, expr)
