@@ -8,7 +8,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ Region = tuple[Hashable, ...]
 SAME, VIEW, MAYBE = 0, 1, 2
 ELEMENTS = "[]"
 REST = "*"  # what a region holds at any depth, not told apart
+COMPUTED = "{}"  # the attributes whose names the program computes: ``f"{kind}_freq"``
 DEEPEST = 6
 MANY_FIELDS, SHALLOW = 200, 2  # with so many attributes in sight fewer are told apart
 
@@ -161,7 +162,8 @@ class State:
     made anywhere in it, ``leaves`` the places that make Parameters, ``keys`` the keys written
     out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references,
     ``fields`` the attributes that were there before the walk, ``rests`` those of which something
-    was put into the rest, ``entries`` the names under which regions hold anything in any state.
+    was put into the rest, ``entries`` the names under which regions hold anything in any state,
+    ``same`` maps names that the program computes as well to the one that stands for them.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
@@ -176,6 +178,7 @@ class State:
     fields: set[Region] = field(default_factory=set, compare=False)
     rests: set[Region] = field(default_factory=set, compare=False)
     entries: dict[Region, dict[str, None]] = field(default_factory=dict, compare=False)
+    same: Mapping[str, str] = field(default_factory=dict, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
 
@@ -193,7 +196,7 @@ class State:
     ) -> State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
-        held = self.fields, self.rests, self.entries, views, self.written
+        held = self.fields, self.rests, self.entries, self.same, views, self.written
         return State(names, inside, cut, *shared, *held)
 
     def bound(self, name: str) -> None:
@@ -303,7 +306,7 @@ class State:
         self._mention(name)
         self._step(len(holders))
         most = DEEPEST if len(self.fields) < MANY_FIELDS else SHALLOW
-        name = REST if name == "__dict__" else name
+        name = REST if name == "__dict__" else self.same.get(name, name)
         if name == REST:
             found |= self.reach(holders) - holders
         for rest in {r for h in holders for r in self._rests_around(h.region)}:
@@ -387,6 +390,8 @@ class State:
         What is stored under a key that is not written out may lie under each that is.
         """
         self._mention(name)
+        name = self.same.get(name, name)
+        anew = anew and name != COMPUTED  # which stands for several attributes
         for holder in _in_order(holders):
             if name == REST or is_rest(holder.region):
                 self._put_rest(holder, value)

@@ -416,17 +416,15 @@ def _tensor(scene: Scene, mark: Mark) -> Iterator[Edit]:
     source, statement = scene.source, scene.statement(mark.node)
     assert isinstance(statement, (ast.AugAssign, ast.Assign))
     put = partial(added, source, _at(mark, source.span(statement)), statement, Part.BEFORE)
-    stop = f"raise NotImplementedError({message(mark.refusal)!r})"
-    then = f":{source.newline}    {stop}"
+    then = f":{source.newline}    raise NotImplementedError({message(mark.refusal)!r})"
     text, root = scene.spelling.local("mindspore.Tensor")
-    if mark.refusal.tensor is None:
-        asked = [f"{name} is not None" for name in mark.refusal.given]
-        asked += [f"isinstance({name}, {text})" for name in mark.refusal.tensors]
-        needs = frozenset((root,)) if mark.refusal.tensors else frozenset()
-        yield replace(put(f"if {' or '.join(asked)}{then}"), outcome=Outcome.FLAGGED, needs=needs)
-        return
-    parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}")
-    yield replace(put(*parts), outcome=Outcome.FLAGGED, needs=frozenset((root,)))
+    asked = [f"{name} is not None" for name in mark.refusal.given]
+    asked += [f"isinstance({name}, {text})" for name in mark.refusal.tensors]
+    parts: tuple[str | Piece, ...] = (f"if {' or '.join(asked)}{then}",)
+    if mark.refusal.tensor is not None:
+        parts = ("if isinstance(", Piece(mark.refusal.tensor), f", {text}){then}")
+    needs = frozenset((root,) if len(asked) > len(mark.refusal.given) or len(parts) > 1 else ())
+    yield replace(put(*parts), outcome=Outcome.FLAGGED, needs=needs)
 
 
 def _definition(scene: Scene, mark: Mark) -> Iterator[Edit]:

@@ -23,6 +23,7 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.analysis.types.kinds import Atom, is_all, ordered
+from migrate.analysis.types.named import attribute_of
 from migrate.analysis.types.parametric import CALLERS
 from migrate.rules import hooks
 from migrate.rules.alias_findings import ANY, Back, Summary, at_large
@@ -466,8 +467,7 @@ class Calls(Writes):
     def _builtin(self, name: str, node: ast.Call, args: list[Refs]) -> Refs:
         given = NO_REFS.union(*args)
         if name == "getattr" and args:
-            named = node.args[1] if len(node.args) > 1 else None
-            return self.state.get(args[0], str(getattr(named, "value", REST)))
+            return self.state.get(args[0], attribute_of(node.args[1]) if node.args[1:] else REST)
         if name == "setattr":
             return self._set(node, args)
         if name in ASKING:  # the sum of nothing is the start itself
@@ -489,7 +489,7 @@ class Calls(Writes):
         if len(args) != 3:
             return NO_REFS
         *_, key, value = node.args
-        attribute = str(getattr(key, "value", REST))
+        attribute = attribute_of(key)
         holders, refs = args[0], args[2]
         if attribute in registered(self.scene):
             own = self.rebind(id(node), self.state.get(holders, attribute))

@@ -14,6 +14,7 @@ from migrate.analysis.cfg import Graph, Node, Role, graph_of
 from migrate.analysis.dataflow import Forward, NoFixpoint, solve
 from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.storage import (
+    COMPUTED,
     ELEMENTS,
     MAYBE,
     NO_REFS,
@@ -31,6 +32,7 @@ from migrate.analysis.storage import (
     root,
 )
 from migrate.analysis.types.kinds import ARRAY, is_all
+from migrate.analysis.types.named import computed_names
 from migrate.rules.alias_calls import Calls
 from migrate.rules.alias_findings import Back, Findings, Notes, Path, Resting, Summary, kept_by
 from migrate.rules.alias_values import GATHERING
@@ -159,7 +161,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.lost),
         frozenset(found.rebound),
         frozenset(found.added_to),
-        frozenset(p for p in found.asked if p[-1] == REST or p[-1] in registered(scene)),
+        frozenset(p for p in found.asked if p[-1] in (REST, COMPUTED, *registered(scene))),
         frozenset(found.items),
         frozenset(found.kept),
         frozenset(found.changed),
@@ -265,7 +267,7 @@ class _Walk(Calls, Forward[State]):
         return self.look(owner_parameter(method)) if method is not None else NO_REFS
 
     def initial(self, graph: Graph) -> State:
-        state = State(steps=self.steps)
+        state = State(steps=self.steps, same=computed_names(self.scene.inference.program))
         for parameter in all_parameters(self.function.node.args) if self.function else ():
             state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
         for region in self._gathering():  # no tensor, which has views

@@ -10,10 +10,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from migrate.analysis.program import Function
+from migrate.analysis.program import Function, Program
+from migrate.analysis.storage import COMPUTED, REST
 from migrate.syntax.trees import all_parameters
 
 EVERY = ".*"
+_BY_NAME = ("getattr", "setattr", "hasattr", "delattr")
 
 
 def may_meet(one: str, other: str) -> bool:
@@ -71,3 +73,30 @@ def name_pattern(name: ast.expr) -> str:
     if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
         return name_pattern(name.left) + name_pattern(name.right)
     return EVERY
+
+
+def attribute_of(name: ast.expr) -> str:
+    """Return the attribute that an expression names: its text, or what stands for several."""
+    if isinstance(name, ast.Constant):
+        return str(name.value)
+    return COMPUTED if _says_enough(name) else REST
+
+
+def _says_enough(name: ast.expr) -> bool:
+    """Return whether a computed name is not any at all: it has a part that is written out."""
+    pattern = name_pattern(name)
+    return pattern != EVERY and re.search(r"\w{3}", pattern.replace("\\", "")) is not None
+
+
+def computed_names(program: Program) -> dict[str, str]:
+    """Map the attributes of a program that a computed name may mean to what stands for these."""
+    known: dict[str, str] | None = program.notes.get("computed names")
+    if known is None:
+        calls = [call for by in _BY_NAME for _, call, _ in program.calls.get(by, ())]
+        given = [call.args[1] for call in calls if len(call.args) > 1]
+        patterns = {name_pattern(n) for n in given if attribute_of(n) == COMPUTED}
+        fits = re.compile("|".join(f"(?:{p})" for p in sorted(patterns)) or r"(?!)")
+        names = {n.attr for file in program.files.values() for n in file.of(ast.Attribute)}
+        names |= {str(n.value) for n in given if isinstance(n, ast.Constant)}
+        known = program.notes["computed names"] = {n: COMPUTED for n in names if fits.fullmatch(n)}
+    return known
