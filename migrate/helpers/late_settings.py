@@ -39,10 +39,16 @@ def set_convolution(conv, name, value):
 
 
 def set_bias(layer, name, value):
-    """``layer.bias = None`` as in torch: a Dense or convolution adds it where has_bias says so."""
-    if value is None:
+    """``layer.bias = value`` as in torch, also None, or where it was built without one.
+
+    A Dense or convolution adds it where has_bias says so.
+    """
+    if value is None and name in layer._params:
         delattr(layer, name)  # a graph takes what stays among the Parameters for one
-    layer.has_bias = value is not None
+    if hasattr(layer, "has_bias"):
+        layer.has_bias = value is not None
+        if not hasattr(layer, "bias_add"):  # of a Dense
+            layer.bias_add = ops.BiasAdd()
     setattr(layer, name, value)
     compile_anew()
 

@@ -3,6 +3,8 @@
 import mindspore as ms
 from mindspore import nn
 
+from migrate.helpers.late_settings import set_bias
+
 _COUNT = "num_batches_tracked"
 
 
@@ -52,6 +54,9 @@ def shaped_weight(cell):
 
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
+    if name == "bias" and hasattr(cell, "has_bias"):
+        set_bias(cell, name, value)
+        return
     held = getattr(cell, "_params", {})
     others = other_names(cell, name) if name != _COUNT else ()
     names = [own for own in others if name == "forward" or (own in held and name not in held)]

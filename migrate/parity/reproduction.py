@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from migrate.records.result import Check
 if TYPE_CHECKING:
     from migrate.parity.recorded import Recorded
 
+_LONGEST = 120  # characters of a file's name
 PROGRAM = '''"""{what}
 
 Needs no torch. Beside it lie its arrays: x inputs, w weights, r torch's result in float64.
@@ -69,6 +71,8 @@ def write_reproduction(session: Recorded, check: Check) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{session.target.name} {check.mindspore_path or 'whole'}"
     name = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
+    if len(name) > _LONGEST:  # a model that is built by a long expression
+        name = f"{name[: _LONGEST // 2]}_{zlib.crc32(name.encode()):08x}{name[-_LONGEST // 2 :]}"
     np.savez_compressed(folder / f"{name}.npz", **arrays)
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     return str(folder / f"{name}.py")

@@ -10,6 +10,7 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
 from migrate.sites.buffer_gradients import BUFFER, registered, stores_buffer
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
+from migrate.syntax.trees import targets_of
 
 CHILD = "torch.nn.Sequential.__setattr__"
 GONE = "torch.nn.Sequential.__delattr__"
@@ -144,6 +145,7 @@ momentum eps track_running_stats negative_slope align_corners
 NORMS = tuple(f"torch.nn.{kind}" for kind in ("BatchNorm", "GroupNorm", "LayerNorm", "Module"))
 REDUCTION = "torch.nn.Module.reduction"
 _ANY = "", "torch.nn.Module"
+_WEIGHTED = "torch.nn.Linear", "torch.nn.Conv"
 CONVOLUTION = frozenset(
     f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
 )
@@ -198,13 +200,45 @@ def may_be_loss(scene: Scene, held: ast.expr, unknown: bool) -> bool:
 
 
 def _bias(scene: Scene, node: ast.Attribute | ast.Call, held: ast.expr) -> str:
-    """Return ``torch.nn.Conv2d.bias`` for ``conv.bias = None``: a Cell goes on adding it."""
+    """Return ``torch.nn.Conv2d.bias`` for ``conv.bias = None``: a Cell goes on adding it.
+
+    The same for a bias that a layer gets which may have been built without one: a Cell leaves it.
+    """
     value = _assigned(scene, node) if isinstance(node, ast.Attribute) else node.args[2]
-    if not isinstance(value, ast.Constant) or value.value is not None:
-        return ""
     layers = scene.module_classes(held)
-    weighted = layers and all(n.startswith(("torch.nn.Linear", "torch.nn.Conv")) for n in layers)
+    weighted = bool(layers) and all(n.startswith(_WEIGHTED) for n in layers)
+    if isinstance(value, ast.Constant) and value.value is None:
+        return f"{layers[0]}.bias" if weighted else ""
+    if value is None or _built_with_bias(scene, held):
+        return ""
     return f"{layers[0]}.bias" if weighted else ""
+
+
+def _built_with_bias(scene: Scene, held: ast.expr) -> bool:
+    """Return whether a variable or attribute is bound to layers that have a bias alone."""
+    function = scene.function(held) if isinstance(held, ast.Name) else None
+    unit = function.node if function is not None else scene.file.holder(held, ast.ClassDef)
+    nodes = ast.walk(unit) if unit is not None else ()
+    bound = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
+    text = ast.unparse(held)
+    values = [n.value for n in bound if text in map(ast.unparse, targets_of(n))]
+    return bool(values) and all(_has_bias(scene, value) for value in values)
+
+
+def _has_bias(scene: Scene, value: ast.expr | None) -> bool:
+    """Return whether an expression builds a layer of torch, and leaves its bias as it is."""
+    if not isinstance(value, ast.Call):
+        return False
+    told = any(k.arg is None for k in value.keywords) or any(
+        isinstance(a, ast.Starred) for a in value.args
+    )
+    given = [k.value for k in value.keywords if k.arg == "bias"]
+    for name in scene.module_classes(value):
+        for one in scene.table.signatures(name):
+            place = [param.name for param in one.params].index("bias")
+            given += value.args[place : place + 1]
+    plain = all(isinstance(g, ast.Constant) and g.value is True for g in given)
+    return bool(scene.module_classes(value)) and plain and not told
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
