@@ -430,21 +430,28 @@ class State:
 
     def reach(self, refs: Refs) -> Refs:
         """These and all that they hold."""
-        found, todo, passed = set(refs), list(refs), set[Region]()
-        if not self.inside or not todo:
+        inside, entries, rests = self.inside, self.entries, self.rests
+        if not inside or not refs:
             return refs
+        found, todo, passed = set(refs), [ref[0] for ref in refs], set[Region]()
+        cost = 8 if rests else 1  # the rests around a region are gone through
         while todo:
-            region = todo.pop().region
-            places = ((region, name) for name in self.entries.get(region, ()))
-            every = [self.inside[place] for place in places if place in self.inside]
-            rests = {r for r in self._rests_around(region) if r not in passed}
-            every += [self.inside.get((rest, ELEMENTS), NO_REFS) for rest in rests]
-            passed |= rests  # once is enough: much lies below the same rest
-            self._step(8 if self.rests else 1)  # the rests around it are gone through
-            for held in every:
-                self._step(len(held) // 8)
-                todo += held - found
-                found |= held
+            region = todo.pop()
+            if region in passed:
+                continue
+            passed.add(region)
+            self._step(cost)
+            held = [inside[place] for name in entries.get(region, ())
+                    if (place := (region, name)) in inside]  # fmt: skip
+            for rest in self._rests_around(region) if rests else ():
+                if rest not in passed:  # once is enough: much lies below the same rest
+                    passed.add(rest)
+                    held.append(inside.get((rest, ELEMENTS), NO_REFS))
+            for some in held:
+                self._step(len(some) // 8)
+                if new := some - found:
+                    todo += [ref[0] for ref in new]
+                    found |= new
         return frozenset(found)
 
     def escaping(self, own: frozenset[Region]) -> Refs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from migrate.analysis.cfg import Node
 from migrate.analysis.facts import UnitFacts
@@ -91,16 +91,21 @@ class Writes(Values):
         self.state.write(old, by)
         return frozenset(Ref(ref.region) for ref in old if ref.region[0] == "field")
 
-    def add_to(self, by: int, at: ast.AST, old: Refs, place: Hashable) -> Refs:
-        """Mark who holds what an attribute held before it was bound to a sum; return the sum."""
-        old = frozenset(r for r in old if r.how < MAYBE)
-        for ref in old:
-            if len(path := path_of(ref.region)) > 1:
-                self.found.added_to.setdefault(path, set()).add(by)
-                self.found.sums[place] = path
+    def add_to(self, by: int, at: ast.AST, held: Mapping[Hashable, Refs]) -> dict[Hashable, Refs]:
+        """Mark who holds what attributes held before they were bound to sums; return the sums.
+
+        ``held`` has what each held by the place of its sum: all change at once.
+        """
+        held = {place: frozenset(r for r in refs if r.how < MAYBE) for place, refs in held.items()}
+        for place, refs in held.items():
+            for ref in refs:
+                if len(path := path_of(ref.region)) > 1:
+                    self.found.added_to.setdefault(path, set()).add(by)
+                    self.found.sums[place] = path
+        old = NO_REFS.union(*held.values())
         self.note_given(at, frozenset(r for r in old if r.region[0] == "param"))
         self.state.write(old, by)
-        return frozenset((self.state.make(place),))
+        return {place: frozenset((self.state.make(place),)) for place in held}
 
     def add_to_attribute(
         self, item: ast.AugAssign, target: ast.Attribute, refs: Refs, kept: Refs
@@ -109,7 +114,7 @@ class Writes(Values):
         bound = bool(refs) and not any(is_held(r.region) for r in refs)
         if not bound and self._is_of_class(target):
             self.found.seen.setdefault(id(item), f"{target.attr} of the class")
-        new = self.add_to(id(item), item, refs, id(item)) | kept
+        new = self.add_to(id(item), item, {id(item): refs})[id(item)] | kept
         self.state.put(self.holders(target.value), target.attr, new, anew=True)
 
     def _is_of_class(self, node: ast.Attribute) -> bool:
@@ -388,10 +393,13 @@ class Writes(Values):
         for path in sorted(summary.lost):
             if not quiet:
                 self.lost(id(node), self._at(path, passed, {}))
-        for path in sorted(summary.rebound):
-            own = self.rebind(id(node), self._at(path, passed, {}))
-            self.state.put(self._at(path[:-1], passed, {}), path[-1], own, anew=True)
         known: dict[Path, Refs] = {}  # nothing is bound while these are looked up
+        if paths := {path: self._at(path, passed, known) for path in sorted(summary.rebound)}:
+            own = regions(self.rebind(id(node), NO_REFS.union(*paths.values())))
+            for path, refs in paths.items():
+                new = frozenset(Ref(r.region) for r in refs if r.region in own)
+                self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
+        known = {}
         found = (r for path in summary.changed for r in self._at(path, passed, known))
         changed = frozenset(r for r in found if r.how < MAYBE)
         if changed:  # at once: every change goes over the whole state
@@ -399,12 +407,15 @@ class Writes(Values):
                 if regions(changed) & regions(self.state.reach(seen)):
                     self.found.seen.setdefault(id(node), name)
             self.change(id(node), changed)
-        for path in sorted(summary.added_to):
-            new = self.add_to(id(node), node, self._at(path, passed, {}), (id(node), path))
-            if path[-1] == ELEMENTS:
-                self.renew_elements(self._at(path[:-1], passed, {}), id(node), new)
-            else:
-                self.state.put(self._at(path[:-1], passed, {}), path[-1], new, anew=True)
+        known = {}
+        if paths := {path: self._at(path, passed, known) for path in sorted(summary.added_to)}:
+            sums = self.add_to(id(node), node, {(id(node), p): refs for p, refs in paths.items()})
+            for path in paths:
+                new, holders = sums[id(node), path], self._at(path[:-1], passed, {})
+                if path[-1] == ELEMENTS:
+                    self.renew_elements(holders, id(node), new)
+                else:
+                    self.state.put(holders, path[-1], new, anew=True)
         for name in sorted(summary.items):
             self.set_items(passed.get(name, NO_REFS))
         put: dict[tuple[Path, str], Refs] = {}

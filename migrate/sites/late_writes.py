@@ -216,8 +216,10 @@ def _bias(scene: Scene, node: ast.Attribute | ast.Call, held: ast.expr) -> str:
 
 def _built_with_bias(scene: Scene, held: ast.expr) -> bool:
     """Return whether a variable or attribute is bound to layers that have a bias alone."""
-    function = scene.function(held) if isinstance(held, ast.Name) else None
-    unit = function.node if function is not None else scene.file.holder(held, ast.ClassDef)
+    unit: ast.AST | None = scene.file.holder(held, ast.ClassDef)
+    if isinstance(held, ast.Name):
+        function = scene.function(held)
+        unit = function.node if function is not None else scene.source.tree
     nodes = ast.walk(unit) if unit is not None else ()
     bound = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
     text = ast.unparse(held)
