@@ -164,7 +164,7 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
         assigned_too = True  # an element is set in the caller's very object
     else:
         assigned_too = assigned
-    alone = _is_reached(scene, function, node, given.keys())
+    alone = _is_certain(scene, function, node, given.keys())
     problem = lent(scene, function, frozenset(given), how, assigned_too, alone)
     if problem is not None and problem.by == UNSEEN and how == SAME:
         alone = not isinstance(function.node, ast.Lambda)
@@ -175,6 +175,16 @@ def _fate(scene: Scene, node: ast.AST, sure: bool, found: Findings) -> Fate:
         return Fate(problem)
     whole = assigned or changes_object(scene, function)
     return Fate(None, whole, key in found.renewed)
+
+
+def _is_certain(scene: Scene, function: Function, node: ast.AST, names: Collection[str]) -> bool:
+    """Return whether who calls a function comes to a write; one of what may be a number asks."""
+    asks = False
+    if isinstance(node, (ast.AugAssign, ast.Subscript)):
+        target = node.target if isinstance(node, ast.AugAssign) else node.value
+        sure = is_all(scene.kind(target), "Tensor")
+        asks = not sure or bool(_may_be_none(scene, function, {*names}))
+    return not asks and _is_reached(scene, function, node, names)
 
 
 def _keeps_default(scene: Scene, function: Function, name: str) -> bool:
