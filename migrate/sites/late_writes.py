@@ -235,12 +235,15 @@ def _has_bias(scene: Scene, value: ast.expr | None) -> bool:
         isinstance(a, ast.Starred) for a in value.args
     )
     given = [k.value for k in value.keywords if k.arg == "bias"]
-    for name in scene.module_classes(value):
-        for one in scene.table.signatures(name):
-            place = [param.name for param in one.params].index("bias")
-            given += value.args[place : place + 1]
+    layers = scene.module_classes(value)
+    for one in (one for name in layers for one in scene.table.signatures(name)):
+        names = [param.name for param in one.params]
+        if "bias" not in names:
+            return False
+        place = names.index("bias")
+        given += value.args[place : place + 1]
     plain = all(isinstance(g, ast.Constant) and g.value is True for g in given)
-    return bool(scene.module_classes(value)) and plain and not told
+    return bool(layers) and plain and not told
 
 
 def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
