@@ -154,10 +154,16 @@ def padded_image(img, padding, fill=0, padding_mode="constant"):
         array = np.asarray(img)
         around = ((top, bottom), (left, right), (0, 0))[: array.ndim]
         return Image.fromarray(np.pad(array, around, mode))
-    array = img.asnumpy()
-    around = ((0, 0),) * (array.ndim - 2) + ((top, bottom), (left, right))
-    values = {"constant_values": fill} if mode == "constant" else {}
-    return Tensor(np.pad(array, around, mode, **values))
+    for axis, (before, after) in ((-2, (top, bottom)), (-1, (left, right))):
+        if mode == "constant":
+            sides = [[*img.shape], [*img.shape]]
+            sides[0][axis], sides[1][axis] = before, after
+            ends = [ops.full(tuple(s), fill, dtype=img.dtype) for s in sides]
+            img = ops.cat([p for p in (ends[0], img, ends[1]) if p.shape[axis]], axis)
+        else:
+            places = np.pad(np.arange(img.shape[axis]), (before, after), mode)
+            img = ops.gather(img, Tensor(places), axis)
+    return img
 
 
 def cropped_image(img, top, left, height, width):
