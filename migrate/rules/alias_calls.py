@@ -575,9 +575,9 @@ class Calls(Writes):
         self, function: Function, receiver: Refs, back: Back, passed: dict[str, Refs]
     ) -> Refs:
         """Return what the result of a callee, or one place of its tuple, shares with the caller."""
-        found = self._fields(receiver, back)
+        found, first = self._fields(receiver, back), function.parameters[:1]
         for name, how in back.shares.items():
-            if function.owner is not None and name == function.parameters[0].arg:
+            if function.owner is not None and name in (p.arg for p in first):
                 found |= made_as(receiver, how)  # the object itself
                 continue
             found |= made_as(self.state.reach(passed.get(name, NO_REFS)), how)

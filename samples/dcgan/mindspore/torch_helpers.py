@@ -122,7 +122,9 @@ def assign(tensor, value):
     """
     if not isinstance(tensor, ms.Tensor):
         return value
-    value = value.astype(tensor.dtype).broadcast_to(tensor.shape)
+    value = value.astype(tensor.dtype)
+    same = value.size == tensor.size  # also where a Conv1d keeps one axis more
+    value = value.reshape(tensor.shape) if same else value.broadcast_to(tensor.shape)
     if isinstance(tensor, ms.Parameter):
         ops.assign(tensor, ops.stop_gradient(value))
         return tensor
