@@ -1,6 +1,7 @@
 """In: dtypes. Out: what torch's dtypes know of themselves."""
 
 import mindspore as ms
+import numpy as np
 
 
 def is_floating_dtype(dtype):
@@ -88,3 +89,8 @@ def dtype_named(name):
     if name not in names:
         raise NotImplementedError(f"torch2ms API111 torch.{name}")
     return names[name]
+
+
+def array_dtype(x):
+    """``x.numpy().dtype`` of a Tensor, without the array; raises TypeError for bfloat16."""
+    return np.dtype(str(x.dtype).lower())

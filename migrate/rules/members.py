@@ -179,6 +179,8 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
             built = function is None or function.name == "__init__"
             if not built and data_attribute.keeps_gradient(scene, value):
                 return loses_gradient(site, ast.unparse(parent.args[0]), "its value is computed")
+        if name == "torch.Tensor.numpy" and (told := _dtype_of_array(scene, site, parent, node)):
+            return told
         if inplace.applies(scene, name):
             return inplace.decide(scene, site, name, parent, node.value)
         if flagged := hooks.overwritten(scene.inference, site, parent, name):
@@ -195,6 +197,19 @@ def decide(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
     if kept is not None:
         return kept
     return _property(scene, site, node, name)
+
+
+def _dtype_of_array(scene: Scene, site: Site, call: ast.Call, node: ast.Attribute) -> Edit | None:
+    """``x.numpy().dtype`` is asked without the array: no number leaves the device for it."""
+    asked = scene.parent(call)
+    if not isinstance(asked, ast.Attribute) or asked.attr != "dtype" or call.args or call.keywords:
+        return None
+    text, root = scene.spelling.local("helpers.array_dtype")
+    place, parts = (
+        site.at(scene.source.span(asked)),
+        (f"{text}(", piece(scene.source, node.value), ")"),
+    )
+    return Edit(place, Outcome.HELPER, parts, site.name, frozenset((root,)))
 
 
 def _passed_on(
