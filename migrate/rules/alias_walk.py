@@ -54,6 +54,7 @@ from migrate.syntax.trees import all_names, all_parameters
 
 # no names of Python's: what the match around asks, and what is returned before ``finally`` runs
 _SUBJECT, _RESULT = "<subject>", "<result>"
+_GIVEN_UP = (Intricate, NoFixpoint, RecursionError)  # of a file with an error nothing is written
 MOST_ROUNDS = 20  # of a cycle of calls; then its functions are too intricate
 
 
@@ -87,7 +88,7 @@ def _solved(scene: Scene, function: Function | None, key: int | str, notes: Note
         notes.asked = set()
         try:
             found = _Walk(scene, function, notes.steps[key]).all()
-        except (Intricate, NoFixpoint):
+        except _GIVEN_UP:
             found = Findings(intricate=True)
         made = _summarised(scene, function, found) if function is not None else Summary()
         used |= notes.asked
@@ -120,7 +121,7 @@ def findings_entered(scene: Scene, function: Function, loops: frozenset[int]) ->
         try:
             steps = notes.steps[f"entered {id(function)}"]
             notes.entered[key] = _Walk(scene, function, steps).all(loops)
-        except (Intricate, NoFixpoint):
+        except _GIVEN_UP:
             notes.entered[key] = Findings(intricate=True)
     return notes.entered[key]
 
@@ -270,8 +271,7 @@ class _Walk(Calls, Forward[State]):
         state = State(steps=self.steps, same=computed_names(self.scene.inference.program))
         for parameter in all_parameters(self.function.node.args) if self.function else ():
             state.names[parameter.arg] = frozenset((Ref(("param", parameter.arg)),))
-        for region in self._gathering():  # no tensor, which has views
-            state.get(frozenset((Ref(region),)), ELEMENTS)
+        state.get(frozenset(map(Ref, self._gathering())), ELEMENTS)  # no tensors, which have views
         return state
 
     def _gathering(self) -> frozenset[Region]:
