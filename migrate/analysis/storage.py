@@ -285,7 +285,7 @@ class State:
         """Return whether a write changes the object itself: it is aliased, or is a Parameter."""
         return is_held(region) or (region[0] in ("new", "old") and region[1] in self.leaves)
 
-    def is_held(self, ref: Ref) -> bool:
+    def is_known(self, ref: Ref) -> bool:
         """Return whether anything but the expression that made it holds it."""
         if ref.region[0] != "new":
             return True

@@ -448,7 +448,7 @@ class Calls(Writes):
                 return made | made_as(given, VIEW) if shared else made
             if last in ("Parameter", "Buffer"):
                 self.state.leaves.add(id(node))
-                return made | made_as(frozenset(r for r in given if self.state.is_held(r)), VIEW)
+                return made | made_as(frozenset(r for r in given if self.state.is_known(r)), VIEW)
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made

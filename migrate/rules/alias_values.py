@@ -94,20 +94,24 @@ class Values:
 
     def read(self, name: str, refs: Refs) -> None:
         """Note which writes a reader of these has missed."""
-        inside, passed = {name: refs}, set[str]()
-        while inside:  # what functions made here have of its names is read with them
-            _, held = inside.popitem()
-            for ref in self.state.reach(held):
+        todo, passed = [refs], set[str]()
+        while todo:  # what functions made here have of its names is read with them
+            for ref in self.state.reach(todo.pop()):
                 self._note_read(name, ref)
-                inner = self.closures.get(ref.region, ())
-                some = {n for n in inner if n in self.state.names and not self._captures(n)}
-                inside |= {n: self.state.names[n] for n in some - passed}
-                passed |= some
+                for inner in self.closures.get(ref.region, ()):
+                    known = inner in self.state.names and inner not in passed
+                    if known and not self._captures(inner):
+                        passed.add(inner)
+                        todo.append(self.state.names[inner])
 
     def _note_read(self, name: str, ref: Ref) -> None:
-        if self.state.written and (whole := root(ref.region))[0] == "param":
-            path = path_of(ref.region) or (str(whole[1]),)
-            self.found.behind |= {(by, path) for by in self.state.written}
+        if self.state.written:
+            whole = root(ref.region)
+            while whole[0] == "maybe":  # an attribute of what an unknown function made of it
+                whole = root(whole[1])  # type: ignore[arg-type]
+            if whole[0] == "param":
+                path = path_of(ref.region) or (str(whole[1]),)
+                self.found.behind |= {(by, path) for by in self.state.written}
         if ref.stale > 0:
             self.found.seen.setdefault(ref.stale, name)
         elif ref.stale < 0:

@@ -250,7 +250,7 @@ class Writes(Values):
         if not made and not (isinstance(expr, ast.BinOp) and self._tensor(expr)):
             return
         alone = all(
-            r.region[0] == "new" and r.how == SAME and not self.state.is_held(r) for r in refs
+            r.region[0] == "new" and r.how == SAME and not self.state.is_known(r) for r in refs
         )
         (self.found.unseen.add if refs and alone else self.found.unseen.discard)(key)
 

@@ -205,15 +205,11 @@ def optional(scene: Scene, node: ast.AugAssign | ast.Subscript | ast.Call) -> di
     """
     function = _around(scene, node)
     target = node.target if isinstance(node, ast.AugAssign) else getattr(node, "value", None)
-    if (
-        function is None
-        or isinstance(function.node, ast.Lambda)
-        or not isinstance(target, ast.Name)
-    ):
+    plain = function is not None and not isinstance(function.node, ast.Lambda)
+    if function is None or not plain or not isinstance(target, ast.Name):
         return {}
-    why = fate(
-        scene, node, not isinstance(node, ast.Subscript) or not unsure_item(scene, node)
-    ).missed
+    sure = not isinstance(node, ast.Subscript) or not unsure_item(scene, node)
+    why = fate(scene, node, sure).missed
     if why is None or why.code != "INP206":
         return {}
     found = findings(scene, function)
@@ -420,13 +416,19 @@ def _missed_by(
 def _is_reached(scene: Scene, function: Function, node: ast.AST, names: Collection[str]) -> bool:
     """Return whether no other argument of a call decides that a write is done, or a call made."""
     others = {p.arg for p in all_parameters(function.node.args)} - set(names)
+    tests = [n.test for n in function.of(ast.If) if isinstance(n, ast.If) and _leaves(n)]
     place: ast.AST | None = node
     while place is not None and place is not function.node:
+        tests += [place.values[0]] if isinstance(place, ast.BoolOp) else []
         test = getattr(place, "test", None)
-        if isinstance(test, ast.expr) and not others.isdisjoint(all_names(test)):
-            return False
+        tests += [test] if isinstance(test, ast.expr) else []
         place = scene.parent(place)
-    return True
+    return all(others.isdisjoint(all_names(test)) for test in tests)
+
+
+def _leaves(branch: ast.If) -> bool:
+    """Return whether a function may be left in a branch, in front of what follows."""
+    return any(isinstance(n, ast.Return) for n in ast.walk(branch))
 
 
 def can_change_object(scene: Scene, node: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from migrate.analysis.storage import COMPUTED, REST
 from migrate.syntax.trees import all_parameters
 
 EVERY = ".*"
-_BY_NAME = ("getattr", "setattr", "hasattr", "delattr")
+_BY_NAME = ("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__delattr__")
 
 
 def may_meet(one: str, other: str) -> bool:
@@ -93,7 +93,7 @@ def computed_names(program: Program) -> dict[str, str]:
     known: dict[str, str] | None = program.notes.get("computed names")
     if known is None:
         calls = [call for by in _BY_NAME for _, call, _ in program.calls.get(by, ())]
-        given = [call.args[1] for call in calls if len(call.args) > 1]
+        given = [a for call in calls for a in call.args]  # those of a method come one place earlier
         patterns = {name_pattern(n) for n in given if attribute_of(n) == COMPUTED}
         fits = re.compile("|".join(f"(?:{p})" for p in sorted(patterns)) or r"(?!)")
         names = {n.attr for file in program.files.values() for n in file.of(ast.Attribute)}

@@ -123,8 +123,9 @@ def assign(tensor, value):
     if not isinstance(tensor, ms.Tensor):
         return value
     value = value.astype(tensor.dtype)
-    same = value.size == tensor.size  # also where a Conv1d keeps one axis more
-    value = value.reshape(tensor.shape) if same else value.broadcast_to(tensor.shape)
+    if tensor.ndim == 4 and value.ndim == 3 and value.shape == tensor.shape[:2] + tensor.shape[3:]:
+        value = value.expand_dims(2)  # a Conv1d keeps one axis more
+    value = value.broadcast_to(tensor.shape)
     if isinstance(tensor, ms.Parameter):
         ops.assign(tensor, ops.stop_gradient(value))
         return tensor
