@@ -125,7 +125,7 @@ def _holding(region: Region) -> Iterator[Region]:
         yield region
 
 
-def _above(region: Region) -> tuple[Region, ...]:
+def wholes(region: Region) -> tuple[Region, ...]:
     """A region and the values it was unpacked from."""
     found = [region]
     while region[0] == "item":
@@ -241,7 +241,7 @@ class State:
 
         ``assigned`` keeps who holds the very object: it is the object that changes.
         """
-        hit = {above for r in target for above in _above(r.region)}
+        hit = {above for r in target for above in wholes(r.region)}
         own = regions(target)
         sure = regions(frozenset(r for r in target if r.how == SAME))
         sure -= regions(frozenset(r for r in target if r.how != SAME))
@@ -249,7 +249,7 @@ class State:
         under = {("field", r, REST) for one in own for r in _holding(one)}
 
         def change(ref: Ref) -> Ref:
-            touched = ref.region in hit or not own.isdisjoint(_above(ref.region))
+            touched = ref.region in hit or not own.isdisjoint(wholes(ref.region))
             among = ref.region in under or not rests.isdisjoint(_holding(ref.region))
             touched = touched or among
             whole = assigned and ref.how == SAME and (among or ref.region in sure)

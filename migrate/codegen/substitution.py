@@ -120,10 +120,15 @@ class Renderer:
         self.needs: set[str] = set()
         self.numbers: frozenset[int] = frozenset()  # the arguments that are Tensors for ints
         self.counted: frozenset[int] = frozenset()  # those that are lists of such
+        self.truths: frozenset[int] = frozenset()  # those of which torch asks whether they are true
 
     def _piece(self, node: ast.expr) -> Parts:
-        """Return an argument; ``int(x)`` of a Tensor that is passed for a number."""
+        """Return an argument; ``int(x)`` of a Tensor that is passed for a number, ``bool(x)`` of
+        what MindSpore does not take for a truth value."""
         held = piece(self.source, node)
+        if id(node) in self.truths:
+            plain = isinstance(node, ast.Constant)
+            return [str(bool(node.value))] if plain else ["bool(", held, ")"]
         if id(node) in self.counted:
             return ["[int(n) for n in ", held, "]"]
         return ["int(", held, ")"] if id(node) in self.numbers else [held]
@@ -165,9 +170,6 @@ class Renderer:
                 parts += [*self._piece(item), ", "]
             return [*parts[:-1], ",)" if len(given) == 1 else ")"]
         param = self.params.get(node.id)
-        meant = param is not None and param.type == "bool"
-        if meant and isinstance(given, ast.Constant) and type(given.value) is int:
-            return [str(bool(given.value))]  # torch takes 1 for True, MindSpore does not
         if given is not None:
             return self._piece(given)
         if param is None:

@@ -136,6 +136,8 @@ def fits(param: Param, kinds: frozenset[str]) -> int:
         return MAYBE
     rest = kinds - {"None", "holding None"}
     if not rest:
+        if param.type == "bool":  # torch's classes ask for its truth
+            return MAYBE
         return YES if param.optional or param.default == "None" else NO
     allowed = _ALLOWED.get(param.type)
     if allowed is None:
@@ -216,6 +218,15 @@ def numbers(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) ->
         elif param.type not in ("int", "int[]") or param.kind == "kwargs":
             continue
         yield from (v for v in items if "Tensor" in kinds_of(v) and kinds_of(v) <= _COUNTED)
+
+
+def truths(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> Iterator[ast.expr]:
+    """Yield the arguments that may be None or a number where torch asks for their truth."""
+    for param in bound.signature.params:
+        value = bound.values.get(param.name)
+        if param.type == "bool" and isinstance(value, ast.expr):
+            if kinds_of(value) & {"None", "holding None", "int"}:
+                yield value
 
 
 _COUNTED = frozenset({"Tensor", "int", "bool"})  # what may be None is no Tensor that is seen

@@ -39,6 +39,7 @@ from migrate.rules.called_from import (
 )
 from migrate.rules.torch_sharing import (
     ASKING,
+    DIVIDING,
     EINOPS,
     FIRST_ALONE,
     HOLDING,
@@ -326,7 +327,7 @@ class Calls(Writes):
                 inner = (a for kind in atom.items for a in kind if a.kind == "Module")
                 new = any(not layer_shares(a) for a in inner if "inplace" not in a.keys)
                 return self.made(node) if new else made_as(handed, VIEW)
-            return self._layers(atom, node, args, named) | self.made(node)
+            return self._layers(atom, node, args, named) | self.made_whole(node)
         if atom.kind == "builtin" or atom.name == _ORDERED:
             if atom.name in ("dict", _ORDERED) and not args and named and "**" not in named:
                 return self.entries(node, ((f"['{key}']", refs) for key, refs in named.items()))
@@ -452,6 +453,8 @@ class Calls(Writes):
             if not name.startswith("torch.nn.") or last.startswith(("Sequential", "Module", "Par")):
                 self.state.put(made, ELEMENTS, given)
             return made
+        if last in DIVIDING and self.is_divided(node, receiver or given):
+            return self.divided(node)
         if shares(name) and not is_apart(name, node):
             user = self.scene.parent(node)  # ``x.detach().add_(1)`` is a write into x itself
             direct = isinstance(user, ast.Attribute) and is_written(user.attr)
@@ -462,7 +465,7 @@ class Calls(Writes):
             return made_as(given, VIEW) | self.made(node)
         if works_inplace(self.scene, node, False):
             return made_as(given, MAYBE) | self.made(node)
-        return self.made(node)
+        return self.made_whole(node)
 
     def _builtin(self, name: str, node: ast.Call, args: list[Refs]) -> Refs:
         given = NO_REFS.union(*args)
@@ -518,7 +521,7 @@ class Calls(Writes):
         own = self._fields(receiver, summary.back)
         whole = {p.arg: r for p, r in zip(function.parameters, [receiver], strict=False) if bound}
         self._acted(function, node, summary, passed, whole, loose)
-        made = self.made(node)
+        made = self.given_anew(node, summary) if self._alone else self.made(node)
         if function.decorated("cached_property"):
             return self.state.get(receiver, function.name)  # what the object holds from then on
         if any(function.decorated(name) for name in ("lru_cache", "cache")):

@@ -44,7 +44,9 @@ class Findings:
     ``given`` maps a write to the parameters of whose storage it is; ``assigned`` are writes into
     what an object holds, ``parts`` into parts of tensors, ``renewed`` assignments whose operand is
     read again, ``returned`` storages given back, ``places`` those at each place of a tuple (None:
-    there are other results as well); ``tied``: two of these are one. ``unseen`` are
+    there are other results as well); ``tied``: two of these are one. ``whole``: all that is given
+    back are new tensors, no view of one; ``divided``: some of it is what parts of a new tensor are
+    in. ``unseen`` are
     writes into what nothing else holds; ``repairs`` maps a write to its node and to the names that
     are brought up to date behind it. ``kept``: (what is reached from a parameter or a variable of
     outside, the attribute or element of it, the other parameter that is put there, how); ``MADE``
@@ -59,6 +61,8 @@ class Findings:
     returned: Refs = NO_REFS
     places: tuple[Refs, ...] | None = ()
     tied: bool = False
+    whole: bool | None = None
+    divided: bool = False
     parts: set[int] = field(default_factory=set)
     cut: dict[int, str] = field(default_factory=dict)
     lost: dict[Path, set[int]] = field(default_factory=dict)
@@ -99,7 +103,8 @@ class Summary:
     """What callers must know: what is given back, and the parameters that are changed.
 
     ``places``: what each place of a tuple gives back, where all that is returned are tuples of one
-    length; ``tied``: two parts of what is given back may share storage.
+    length; ``tied``: two parts of what is given back may share storage; ``whole``, ``divided``: as
+    in `Findings`.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
     ``lost``, ``rebound``, ``added_to``, ``changed``, ``outside``, ``asked``, ``items``, ``kept``
@@ -120,6 +125,8 @@ class Summary:
     changed: frozenset[Path] = frozenset()
     outside: frozenset[Path] = frozenset()
     behind: frozenset[tuple[str, Path]] = frozenset()
+    whole: bool = False
+    divided: bool = False
 
 
 def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:

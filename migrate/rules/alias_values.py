@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from migrate.analysis.storage import (
     ELEMENTS,
@@ -18,14 +18,17 @@ from migrate.analysis.storage import (
     joined,
     made_as,
     path_of,
+    regions,
     root,
     twice,
+    wholes,
 )
 from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all
-from migrate.rules.alias_findings import Findings
+from migrate.rules.alias_findings import Findings, Summary
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import METADATA, is_view_name
+from migrate.rules.views import bound
 from migrate.rules.written import entry_of, key_of
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, children
@@ -44,6 +47,8 @@ class Values:
         self.waiting: list[tuple[str, Refs]] = []  # values of an unpacking, not yet bound
         self.closures: dict[Region, tuple[str, ...]] = {}
         self.linked: dict[Region, Refs] = {}  # what a copy was taken from by an index
+        self.whole: set[Hashable] = set()  # places that make a tensor with memory of its own
+        self.divisions: set[Hashable] = set()  # places that divide one
 
     def value(self, node: ast.expr) -> Refs:
         method = getattr(self, "_" + type(node).__name__, None)
@@ -78,11 +83,12 @@ class Values:
 
     def with_linked(self, refs: Refs) -> Refs:
         """Return what setting an element changes in MindSpore: copies that an index gave know
-        what they were taken from."""
+        what they were taken from, and parts what was divided."""
         found, todo = refs, refs
         while todo:
-            regions = {("new", *r.region[1:]) if r.region[0] == "old" else r.region for r in todo}
-            held = NO_REFS.union(*(self.linked.get(region, NO_REFS) for region in regions))
+            whole = [above for r in todo for above in wholes(r.region)]
+            new = {("new", *r[1:]) if r[0] == "old" else r for r in whole}
+            held = NO_REFS.union(*(self.linked.get(region, NO_REFS) for region in new))
             todo = made_as(held, VIEW) - found
             found |= todo
         return found
@@ -279,6 +285,58 @@ class Values:
         first = ("field", region, ELEMENTS)
         return held is not None and (not held or any(r.region != first for r in held))
 
+    # -- new tensors, whole and divided -----------------------------------------------------------
+
+    def made_whole(self, node: ast.AST) -> Refs:
+        """Return what a node makes: a tensor that is all of its storage, each element once."""
+        self.whole.add(id(node))
+        return self.made(node)
+
+    def is_divided(self, node: ast.Call, refs: Refs) -> bool:
+        """Return whether a statement divides new tensors that nothing reads behind it."""
+        item = self.scene.parent(node)
+        if not isinstance(item, (ast.Assign, ast.Return)) or item.value is not node:
+            return False
+        own = regions(refs)
+        inside = any(not own.isdisjoint(regions(held)) for held in self.state.inside.values())
+        if not self._is_whole(refs) or inside:
+            return False
+        names = (n for n, held in self.state.names.items() if not own.isdisjoint(regions(held)))
+        return not any(n not in bound(item) and self.scene.facts.read_after(n, item) for n in names)
+
+    def divided(self, node: ast.Call) -> Refs:
+        """Return the parts of a tensor: no two of them have an element in common."""
+        made = self.made(node)
+        for ref in made:  # MindSpore sets an element of one in all of them
+            self.divisions.add(id(node))
+            self.linked[ref.region] = made_as(made, VIEW)
+        return made
+
+    def given_anew(self, node: ast.Call, summary: Summary) -> Refs:
+        """Return what a function of the program makes."""
+        if summary.divided:
+            return self.divided(node)
+        return self.made_whole(node) if summary.whole else self.made(node)
+
+    def note_returned(self, value: ast.expr, refs: Refs) -> None:
+        """Note whether a result is a new tensor, and whether two parts of it may be one."""
+        self.found.whole = self._is_whole(refs) and self.found.whole is not False
+        parts = bool(refs) and all(self._is_new(r, self.divisions) for r in refs)
+        self.found.divided |= parts
+        if not self._tensor(value) and not parts:
+            self.found.tied |= any(r.region[0] != "param" for r in refs)
+
+    def _is_whole(self, refs: Refs) -> bool:
+        return bool(refs) and all(self._is_new(r, self.whole) for r in refs)
+
+    def _is_new(self, ref: Ref, places: set[Hashable]) -> bool:
+        return (
+            ref.how == SAME
+            and not ref.stale
+            and ref.region[0] == "new"
+            and (ref.region[1] in places)
+        )
+
     # -- displays, operators ----------------------------------------------------------------------
 
     def _Constant(self, node: ast.Constant) -> Refs:
@@ -329,7 +387,7 @@ class Values:
         """Numbers and tensors give a new tensor; lists and dicts share their elements."""
         sides = {side: self.value(side) for side in (node.left, node.right)}
         both = NO_REFS.union(*sides.values())
-        made = self.made(node)
+        made = self.made_whole(node)
         if GATHERING & self.scene.kind_names(node):
             surely = is_all(self.scene.kind(node), *GATHERING)
             held = made_as(self.elements(both), SAME if surely else MAYBE)

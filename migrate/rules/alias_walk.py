@@ -168,6 +168,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.changed),
         frozenset(found.outside),
         frozenset(found.behind),
+        *(bool(found.whole), found.divided),
     )
 
 
@@ -549,8 +550,7 @@ class _Walk(Calls, Forward[State]):
             refs = self.value(item.value)
             self.state.names[_RESULT] = refs
             self.found.returned |= self._given(refs)
-            if not self._tensor(item.value):
-                self.found.tied |= any(r.region[0] != "param" for r in refs)
+            self.note_returned(item.value, refs)
             self._returns([])
             return
         each = [self.value(e) for e in item.value.elts]  # once: one of them may write

@@ -35,6 +35,12 @@ alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout unflat
 flatten narrow select squeeze unsqueeze transpose swapaxes swapdims movedim moveaxis chunk
 """.split()
 )
+# what these give are views of parts of the first argument that have no element in common
+DIVIDING = frozenset(
+    """
+chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit unsafe_chunk unsafe_split
+""".split()
+)
 _LAYERS = HANDING_ON | {"Sequential", "ModuleList", "Module"}
 # of these only the object is asked, never its values
 METADATA = frozenset(
