@@ -127,8 +127,9 @@ class Renderer:
         what MindSpore does not take for a truth value."""
         held = piece(self.source, node)
         if id(node) in self.truths:
-            plain = isinstance(node, ast.Constant)
-            return [str(bool(node.value))] if plain else ["bool(", held, ")"]
+            if isinstance(node, ast.Constant):
+                return [str(bool(node.value))]
+            return ["bool(", held, ")"]
         if id(node) in self.counted:
             return ["[int(n) for n in ", held, "]"]
         return ["int(", held, ")"] if id(node) in self.numbers else [held]

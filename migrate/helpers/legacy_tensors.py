@@ -71,3 +71,15 @@ def ByteTensor(*data):
 def BoolTensor(*data):
     """torch.BoolTensor: the data as bool; numbers are sizes, filled with zeros."""
     return legacy_tensor(data, ms.bool_)
+
+
+class TensorsOf(type):
+    """The class of a class that every Tensor of its dtype is an instance of."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, ms.Tensor) and value.dtype == cls.dtype
+
+
+def TensorOf(dtype):
+    """torch.LongTensor and its kin in ``isinstance``: every Tensor of that dtype is one."""
+    return TensorsOf("TensorOf", (), {"dtype": dtype})

@@ -223,10 +223,9 @@ def numbers(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) ->
 def truths(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> Iterator[ast.expr]:
     """Yield the arguments that may be None or a number where torch asks for their truth."""
     for param in bound.signature.params:
-        value = bound.values.get(param.name)
-        if param.type == "bool" and isinstance(value, ast.expr):
-            if kinds_of(value) & {"None", "holding None", "int"}:
-                yield value
+        value = bound.values.get(param.name) if param.type == "bool" else None
+        if isinstance(value, ast.expr) and kinds_of(value) & {"None", "holding None", "int"}:
+            yield value
 
 
 _COUNTED = frozenset({"Tensor", "int", "bool"})  # what may be None is no Tensor that is seen

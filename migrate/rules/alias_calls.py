@@ -366,8 +366,7 @@ class Calls(Writes):
         asked = node.func.value if isinstance(node.func, ast.Attribute) else None
         maybe = asked is not None and self._maybe_memory(asked)
         if maybe and isinstance(node.func, ast.Attribute) and shares(node.func.attr):
-            viewed = made_as(receiver, VIEW)  # if it is a Tensor, this is a view of it
-            return viewed | self._unknown(node, handed)
+            return made_as(receiver, VIEW) | self._unknown(node, handed)  # of a Tensor a view
         given = handed | receiver if maybe and not makes_anew(self.scene, node.func) else handed
         return self._unknown(node, given)
 

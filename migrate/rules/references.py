@@ -12,7 +12,7 @@ from migrate.mapping.row import POLICY_REFUSE
 from migrate.mapping.table import Row, Table
 from migrate.mapping.templates import names, parse
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site
-from migrate.rules import by_text, decorators, filled_parts, inplace
+from migrate.rules import by_text, decorators, filled_parts, inplace, type_names
 from migrate.rules.by_text import chosen_by_text, dtype_by_text, namespace, spelled_out
 from migrate.rules.callers import fate
 from migrate.rules.calling import (
@@ -71,6 +71,8 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
         return _annotation(scene, site, name, node)
     if is_type_use(scene, node):
         return _type_use(scene, site, name, node)
+    if _is_type_argument(scene, node) and (named := class_name(scene, name)) is not None:
+        return _renamed(scene, site, node, *named)
     if isinstance(parent, ast.ClassDef) and node in parent.bases:
         return _base(scene, site, name, node)
     return _value(scene, site, name, node)
@@ -163,7 +165,26 @@ def _annotation(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | R
     return _renamed(scene, site, node, found[0], found[1])
 
 
+def _is_type_argument(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a name is part of a type of ``typing``: ``Union[str, torch.dtype]``."""
+    child: ast.AST = node
+    while isinstance(parent := scene.parent(child), ast.expr):
+        if isinstance(parent, ast.Subscript) and child is parent.slice:
+            kind = scene.kind(parent.value)
+            if kind and all(a.kind == "foreign" and a.name.startswith(_TYPING) for a in kind):
+                return True
+        elif not isinstance(parent, (ast.Tuple, ast.List, ast.BinOp)):
+            return False
+        child = parent
+    return False
+
+
+_TYPING = ("typing.", "typing_extensions.")
+
+
 def _type_use(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | Refusal:
+    if _asks_instance(scene, node) and (made := type_names.instances(scene, site, name, node)):
+        return made
     found = class_name(scene, name)
     if found is not None:
         return _renamed(scene, site, node, found[0], found[1])

@@ -90,6 +90,29 @@ def _other_side(around: ast.Compare, call: ast.Call) -> ast.expr | None:
     return around.comparators[0] if around.left is call else around.left
 
 
+# -- classes of Tensors of one dtype --------------------------------------------------------------
+
+
+def instances(scene: Scene, site: Site, name: str, node: ast.expr) -> Edit | None:
+    """Return what ``isinstance(x, torch.LongTensor)`` asks for: a Tensor of that dtype."""
+    dtype = _DTYPES.get(name.replace("torch.cuda.", "torch."))
+    if dtype is None:
+        return None
+    call = scene.parent(node)
+    place = scene.site(site.name, call) if isinstance(call, ast.Call) else site
+    if name.startswith("torch.cuda."):
+        answer = "()" if place is site else "False"
+        return Edit(place, Outcome.CONVERTED, (answer,), name, note=_NO_CUDA)
+    text, root = scene.spelling.local(f"mindspore.{dtype}")
+    if isinstance(call, ast.Call) and isinstance(asked := call.args[0], (ast.Name, ast.Attribute)):
+        held, (tensor, other) = piece(scene.source, asked), scene.spelling.local("mindspore.Tensor")
+        tests = ("(", held, f", {tensor}) and ", held, ".dtype == ", text)
+        parts = (piece(scene.source, call.func), *tests)
+        return Edit(place, Outcome.CONVERTED, parts, name, frozenset((root, other)))
+    made, helper = scene.spelling.local("helpers.TensorOf")
+    return Edit(site, Outcome.HELPER, (f"{made}({text})",), name, frozenset((root, helper)))
+
+
 # -- texts of dtypes -----------------------------------------------------------------------------
 
 _SHOWING = frozenset(
