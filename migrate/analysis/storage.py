@@ -18,6 +18,7 @@ Region = tuple[Hashable, ...]
 SAME, VIEW, MAYBE = 0, 1, 2
 ELEMENTS = "[]"
 REST = "*"  # what a region holds at any depth, not told apart
+REGISTRIES = ("__dict__", "_parameters")  # their entries are attributes of the object
 COMPUTED = "{}"  # the attributes whose names the program computes: ``f"{kind}_freq"``
 DEEPEST = 6
 MANY_FIELDS, SHALLOW = 200, 2  # with so many attributes in sight fewer are told apart
@@ -306,7 +307,7 @@ class State:
         self._mention(name)
         self._step(len(holders))
         most = DEEPEST if len(self.fields) < MANY_FIELDS else SHALLOW
-        name = REST if name == "__dict__" else self.same.get(name, name)
+        name = REST if name in REGISTRIES else self.same.get(name, name)
         if name == REST:
             found |= self.reach(holders) - holders
         for rest in {r for h in holders for r in self._rests_around(h.region)}:

@@ -23,6 +23,7 @@ from migrate.analysis.passing import (
     passed,
 )
 from migrate.analysis.program import File, Function, Program
+from migrate.analysis.storage import REGISTRIES
 from migrate.syntax.trees import FUNCTIONS, all_parameters, last_name
 
 ANY = "*"  # an attribute whose name is not written out
@@ -366,7 +367,7 @@ class Summaries:
             mutated.update(_roots(holder, unit))
             while attributes_too and isinstance(holder, (ast.Subscript, ast.Call, ast.Attribute)):
                 if isinstance(holder, ast.Attribute):
-                    written(holder.value, ANY if holder.attr == "__dict__" else holder.attr)
+                    written(holder.value, ANY if holder.attr in REGISTRIES else holder.attr)
                 if isinstance(holder, ast.Call):
                     if getattr(holder.func, "id", "") == "vars":
                         elsewhere.add(ANY)

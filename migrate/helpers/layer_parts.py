@@ -1,9 +1,12 @@
 """In: a layer of some class. Out: what torch calls weight, bias, running_* or in_features of it."""
 
+from collections.abc import MutableMapping
+
 import mindspore as ms
 from mindspore import nn
 
 from migrate.helpers.late_settings import set_bias
+from migrate.helpers.modules import own_tensors
 
 _COUNT = "num_batches_tracked"
 
@@ -71,3 +74,46 @@ def has_part(cell, name):
 def part_of(cell, name, default):
     """``getattr(cell, "weight", default)``, answered as in torch."""
     return layer_part(cell, name) if has_part(cell, name) else default
+
+
+class OwnParameters(MutableMapping):
+    """``module._parameters``: the Parameters that a Cell itself holds, under torch's names.
+
+    What torch has as None, the bias of a layer without one, is found by its name only.
+    """
+
+    def __init__(self, cell):
+        self.cell = cell
+
+    def held(self):
+        return {name: one for name, one, _ in own_tensors(self.cell, False, recurse=False)}
+
+    def __iter__(self):
+        return iter(self.held())
+
+    def __len__(self):
+        return len(self.held())
+
+    def __getitem__(self, name):
+        held = self.held()
+        if name not in held and getattr(self.cell, name, self) is None:
+            return None
+        if (
+            name in held
+            and isinstance(self.cell, (nn.Conv1d, nn.Conv1dTranspose))
+            and name != "bias"
+        ):
+            raise NotImplementedError("torch2ms API110: the Cell keeps weight in another shape")
+        return held[name]
+
+    def __setitem__(self, name, value):
+        give_part(self.cell, name, value)
+
+    def __delitem__(self, name):
+        names = (*other_names(self.cell, name), name)
+        delattr(self.cell, next((own for own in names if own in self.cell._params), name))
+
+
+def own_parameters(module):
+    """``module._parameters`` of a Cell; of what is no Cell, its attribute of that name."""
+    return OwnParameters(module) if isinstance(module, nn.Cell) else module._parameters

@@ -9,6 +9,7 @@ from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
     NO_REFS,
+    REGISTRIES,
     SAME,
     VIEW,
     Ref,
@@ -146,7 +147,7 @@ class Values:
         """Return the objects whose attribute or element is read: not all of their contents are."""
         if isinstance(node, ast.Name):
             return self.look(node.id)
-        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        if isinstance(node, ast.Attribute) and node.attr in REGISTRIES:
             return self.holders(node.value)  # its entries are the attributes
         if isinstance(node, ast.Attribute) and not self._tensor(node.value):
             found = self.operated(node)

@@ -283,7 +283,13 @@ def _store(scene: Scene, site: Site, node: ast.Attribute, name: str) -> Edit | R
     """An assignment to an attribute of a torch object."""
     if name in ("torch.Tensor.data", "torch.Tensor.grad", "torch.Tensor.requires_grad"):
         return inplace.store(scene, site, node, name)
+    if name in _REGISTRIES:
+        why = "a Cell keeps what it holds in registries of its own"
+        return Refusal(site, "API110", why, "change the entries")
     return Edit(site, Outcome.KEPT, None)
+
+
+_REGISTRIES = tuple(f"torch.nn.Module.{kind}" for kind in ("_modules", "_parameters", "_buffers"))
 
 
 @decides(Form.UNSURE)
@@ -299,7 +305,8 @@ def unsure(scene: Scene, node: ast.Attribute, name: str) -> Edit | Refusal:
             return Edit(site, Outcome.KEPT, None)
     elif isinstance(node.ctx, ast.Load) and scene.table.kind(name) != "method":
         held = _property(scene, site, node, name)
-        if isinstance(held, Edit) and held.outcome is Outcome.KEPT:
+        asks = name.startswith(unknown_receivers.OF_MODULES)  # a helper that looks what it is
+        if isinstance(held, Edit) and (asks or held.outcome is Outcome.KEPT):
             return held
     return _recorded(scene, site, node) or _unknown(scene, site, node, kinds)
 

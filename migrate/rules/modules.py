@@ -12,13 +12,13 @@ from enum import Enum
 from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
-from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
+from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Wrap
 from migrate.rules.alias_walk import summary
 from migrate.rules.registry import decides
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.late_writes import as_call
 from migrate.sites.module_members import ENTRY, RENAMED, SETTINGS
-from migrate.sites.references import Form
+from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 from migrate.sites.unknown_receivers import FORWARD, SOME_FORWARD
 from migrate.syntax.trees import last_name
@@ -54,6 +54,9 @@ def laid_out(scene: Scene, node: ast.Attribute, name: str, found: frozenset[str]
     if how is Use.WHOLE:
         return Edit(site, Outcome.KEPT, None, name)
     layout = next(filter(None, sorted(found)))
+    given = _given_whole(scene, node) if how is Use.OTHER and len(found) == 1 else None
+    if given is not None and not _is_named(scene, node) and layout.startswith("unsqueeze("):
+        return _given(scene, node, name, given, layout)
     if how is Use.OTHER or not layout.startswith("unsqueeze("):
         why = f"the Cell keeps {node.attr} in another shape ({layout})"
         return Refusal(site, "API110", why, "compute with its values where the Cell is")
@@ -61,6 +64,46 @@ def laid_out(scene: Scene, node: ast.Attribute, name: str, found: frozenset[str]
         return by_helper(scene, node, name)
     parts = (piece(scene.source, node), "." + layout.removeprefix("un"))
     return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])
+
+
+def _given_whole(scene: Scene, node: ast.Attribute) -> ast.expr | None:
+    """Return the value that a statement gives to the whole weight: ``conv.weight.data = w``,
+    ``conv.weight.data.copy_(w)``, ``conv.weight = nn.Parameter(w)``."""
+    target: ast.AST = node
+    around = scene.parent(node)
+    if isinstance(around, ast.Attribute) and around.attr == "data":
+        target, around = around, scene.parent(around)
+    if isinstance(around, ast.Assign):
+        value = around.value if around.targets == [target] else None
+        if target is not node or not isinstance(value, ast.Call) or len(value.args) != 1:
+            return value if target is not node else None
+        return value.args[0] if direct_name(scene, value.func) == "torch.nn.Parameter" else None
+    copies = isinstance(around, ast.Attribute) and around.attr == "copy_"
+    call = scene.parent(around) if copies and around is not None else None
+    if isinstance(call, ast.Call) and call.func is around and not call.keywords:
+        return call.args[0] if len(call.args) == 1 else None
+    return None
+
+
+def _is_named(scene: Scene, node: ast.Attribute) -> bool:
+    """Return whether a function gives the weight a name: that is another shape of it here."""
+    function = scene.function(node)
+    nodes = function.nodes if function is not None else scene.file.nodes
+    values = [n.value for n in nodes if isinstance(n, ast.Assign)]
+    wanted = ast.unparse(node)
+    return any(isinstance(v, ast.Attribute) and ast.unparse(v) == wanted for v in values)
+
+
+def _given(scene: Scene, node: ast.Attribute, name: str, value: ast.expr, layout: str) -> Edit:
+    """Give a value that is put into a weight its shape; that of a layer of the same kind has it."""
+    weight = value.value if isinstance(value, ast.Attribute) and value.attr == "data" else value
+    whole = isinstance(weight, ast.Attribute) and use(scene, weight) is Use.WHOLE
+    if whole and isinstance(weight, ast.Attribute):
+        classes = scene.module_classes(weight.value)
+        if layouts(scene, classes, weight.attr) == {layout}:
+            return Edit(scene.site(name, node), Outcome.KEPT, None, name)
+    parts = (piece(scene.source, value), f".{layout}")
+    return Wrap(scene.site(name, value), Outcome.CONVERTED, parts, name.rpartition(".")[0])
 
 
 def by_helper(scene: Scene, node: ast.Attribute, name: str) -> Edit:
@@ -101,7 +144,7 @@ def _member(scene: Scene, node: ast.Attribute) -> Use:
     if node.attr in _OF_ANY_SHAPE:
         return Use.WHOLE
     if not isinstance(node.ctx, ast.Load):
-        return Use.OTHER
+        return Use.WHOLE if _takes_number(scene, node) else Use.OTHER
     call = scene.parent(node)
     if isinstance(call, ast.Call) and call.func is node and is_written(node.attr):
         given = [*call.args, *(k.value for k in call.keywords)]
@@ -110,6 +153,17 @@ def _member(scene: Scene, node: ast.Attribute) -> Use:
     if node.attr == "data":
         return use(scene, node)
     return Use.OTHER if _is_changed(scene, node.value) else Use.READ
+
+
+def _takes_number(scene: Scene, node: ast.Attribute) -> bool:
+    """``conv.weight.data *= 2``: whatever the shape is."""
+    item = scene.parent(node)
+    added = item.value if isinstance(item, ast.AugAssign) and item.target is node else None
+    return (
+        added is not None
+        and node.attr == "data"
+        and (is_all(scene.kind(added), "int", "float", "bool"))
+    )
 
 
 def _passed(scene: Scene, call: ast.Call, node: ast.expr, keyword: str | None) -> Use:

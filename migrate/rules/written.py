@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice
 
 from migrate.analysis.program import File, Program
+from migrate.analysis.storage import REGISTRIES
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import ARRAY, Atom, is_all
 from migrate.rules.torch_sharing import is_moved, is_written, layer_shares
@@ -426,7 +427,7 @@ def _is_list(scene: Scene, made: ast.Call) -> bool:
 def entry_of(place: ast.Subscript) -> str:
     """Return the name under which an element lies: ``x.__dict__["a"]`` is the attribute."""
     key = key_of(place.slice)
-    return key[2:-2] if key and getattr(place.value, "attr", "") == "__dict__" else key
+    return key[2:-2] if key and getattr(place.value, "attr", "") in REGISTRIES else key
 
 
 @lru_cache(maxsize=1 << 14)

@@ -32,6 +32,7 @@ _ASKING = {("hasattr", 2): "torch2ms.has_reset", ("getattr", 3): "torch2ms.reset
 
 
 OF_MODULES = "torch.nn.Module."
+_REGISTRIES = ("_modules", "_parameters")
 FORWARD = "torch.nn.Module.forward"
 SOME_FORWARD = "torch2ms.forward"  # of a Module, or of something else that has one
 
@@ -110,7 +111,7 @@ def of_modules(scene: Scene, node: ast.Attribute, atoms: frozenset[Atom]) -> str
     """
     full, call = f"{OF_MODULES}{node.attr}", scene.parent(node)
     called = isinstance(call, ast.Call) and call.func is node
-    if not (called or node.attr == "_modules") or any(a.kind != "unknown" for a in atoms):
+    if not (called or node.attr in _REGISTRIES) or any(a.kind != "unknown" for a in atoms):
         return ""
     if scene.table.kind(full) != "method" * called or scene.table.kind(f"torch.Tensor.{node.attr}"):
         return ""
