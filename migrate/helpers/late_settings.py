@@ -8,33 +8,38 @@ from migrate.helpers.keeping import compile_anew
 
 
 def set_convolution(conv, name, value):
-    """``conv.stride = value`` as in torch, also for padding and dilation of a Conv2d or Conv3d.
+    """``conv.stride = value`` as in torch, also for padding and dilation, of a convolution.
 
     A Cell is built for its settings. So the primitive that it calls is made anew, and so are the
     graphs that hold it. Raises TypeError for another layer of MindSpore.
     """
-    if not isinstance(conv, (nn.Conv2d, nn.Conv3d)):
+    if not isinstance(conv, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
         if any(kind.__module__.startswith("mindspore.nn.layer") for kind in type(conv).__mro__):
             raise TypeError(
                 f"{type(conv).__name__}: its {name} cannot be changed after it is built"
             )
         setattr(conv, name, value)
         return
-    flat = isinstance(conv, nn.Conv2d)
-    axes, old = (2, conv.conv2d) if flat else (3, conv.conv3d)
+    axes = 1 if isinstance(conv, nn.Conv1d) else 2 if isinstance(conv, nn.Conv2d) else 3
+    before = (1,) * (axes == 1)  # a Conv1d is one over two axes
+    old = conv.conv3d if axes == 3 else conv.conv2d
     pads = tuple(old.pad)
-    setattr(conv, name, value if isinstance(value, str) else per_axis(value, axes))
+    if name == "padding":
+        conv.padding = value if isinstance(value, str) else per_axis(value, axes)
+    else:
+        setattr(conv, name, (*before, *per_axis(value, axes)))
     stride, dilation = per_axis(conv.stride, axes), per_axis(conv.dilation, axes)
     renewed = name == "padding" or isinstance(conv.padding, str)
     # in torch, too, borders that are no zeros stay as wide as they were at first
     if renewed and getattr(conv, "padding_mode", "zeros") == "zeros":
-        pads = conv_pads(conv.padding, conv.kernel_size, dilation, axes)
+        pads = conv_pads(conv.padding, conv.kernel_size[-axes:], dilation[-axes:], axes)
+        pads = (0, 0) * len(before) + tuple(pads)
     settings = {"pad_mode": "pad", "pad": pads, "stride": stride, "dilation": dilation}
-    if flat:
-        conv.conv2d = ops.Conv2D(conv.out_channels, conv.kernel_size, group=conv.group, **settings)
-    else:  # the Cell takes the groups one by one
+    if axes == 3:  # the Cell takes the groups one by one
         channels = conv.out_channels // conv.group
         conv.conv3d = ops.Conv3D(channels, conv.kernel_size, **settings)
+    else:
+        conv.conv2d = ops.Conv2D(conv.out_channels, conv.kernel_size, group=conv.group, **settings)
     compile_anew()
 
 

@@ -10,7 +10,7 @@ from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
 from migrate.sites.buffer_gradients import BUFFER, registered, stores_buffer
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import targets_of
+from migrate.syntax.trees import all_names, is_none, last_name, targets_of
 
 CHILD = "torch.nn.Sequential.__setattr__"
 GONE = "torch.nn.Sequential.__delattr__"
@@ -147,7 +147,9 @@ REDUCTION = "torch.nn.Module.reduction"
 _ANY = "", "torch.nn.Module"
 _WEIGHTED = "torch.nn.Linear", "torch.nn.Conv"
 CONVOLUTION = frozenset(
-    f"torch.nn.Conv{axes}d.{name}" for axes in (2, 3) for name in ("stride", "padding", "dilation")
+    f"torch.nn.Conv{axes}d.{name}"
+    for axes in (1, 2, 3)
+    for name in ("stride", "padding", "dilation")
 )
 
 
@@ -258,8 +260,55 @@ def _setting(scene: Scene, atom: Atom, attribute: str) -> str:
     for layer in layers:
         signatures = scene.table.signatures(layer) if layer.startswith("torch.nn.") else ()
         if any(param.name == attribute for one in signatures for param in one.params):
-            return f"{layer}.{attribute}"
+            derived = "::" in atom.name and _reads_when_run(scene, layer, attribute)
+            return "" if derived else f"{layer}.{attribute}"
     return ""
+
+
+def _reads_when_run(scene: Scene, layer: str, attribute: str) -> bool:
+    """Return whether the helper that classes are derived from goes by an attribute when it runs,
+    and by nothing else that was made of it."""
+    ref = next((row.ref for row in scene.table.rows(layer) if row.ref), "")
+    helper = scene.table.helpers.definition(ref.removeprefix("helpers."))
+    methods = [m for m in getattr(helper, "body", ()) if isinstance(m, ast.FunctionDef)]
+    running = [n for m in methods if m.name != "__init__" for n in ast.walk(m)]
+    read = {n.attr for n in running if isinstance(n, ast.Attribute) and _is_self(n.value)}
+    if attribute not in read or any(isinstance(n, ast.Name) and n.id == "super" for n in running):
+        return False
+    built = [n for m in methods if m.name == "__init__" for n in ast.walk(m)]
+    stored, made = _made_of(built, attribute)
+    above = [n for n in built if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
+    if any(made & all_names(call) for call in above):
+        made = made | (read - stored.keys())  # what the class above may have made of it
+    return attribute in stored and not (read & made) - {attribute}
+
+
+def _made_of(built: list[ast.AST], name: str) -> tuple[dict[str, ast.expr], set[str]]:
+    """Return what a constructor stores, and the variables and attributes that it makes of an
+    argument, the argument included; a default for another argument is as in torch."""
+    stores = [(t, n.value) for n in built if isinstance(n, ast.Assign) for t in n.targets]
+    pairs = [pair for target, value in stores for pair in _pairs(target, value)]
+    stored = {t.attr: v for t, v in pairs if isinstance(t, ast.Attribute)}
+    made, before = {name}, set[str]()
+    while made != before:
+        before = set(made)
+        for target, value in pairs:
+            test = value.test if isinstance(value, ast.IfExp) else None
+            default = isinstance(test, ast.Compare) and is_none(test.comparators[0])
+            if made & all_names(value) and not default:
+                attribute = isinstance(target, ast.Attribute)
+                made |= {target.attr} if attribute else all_names(target)  # type: ignore[attr-defined]
+    return stored, made
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
 
 
 def _computes(scene: Scene, key: str) -> bool:

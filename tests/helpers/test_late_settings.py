@@ -89,6 +89,23 @@ def test_a_convolution_of_volumes_goes_by_it_too(groups: int) -> None:
         np.testing.assert_allclose(mine(ms.Tensor(x)).asnumpy(), wanted, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_a_convolution_over_one_axis_goes_by_it_too(native: bool) -> None:
+    theirs = torch.nn.Conv1d(2, 4, 3, padding=1, groups=2, bias=False)
+    mine = (
+        nn.Conv1d(2, 4, 3, pad_mode="pad", padding=1, group=2)
+        if native
+        else convolution.Conv1d(2, 4, 3, padding=1, groups=2, bias=False)
+    )
+    mine.weight.set_data(ms.Tensor(theirs.weight.detach().numpy()).expand_dims(2))
+    x = np.random.RandomState(0).randn(2, 2, 9).astype(np.float32)
+    for name, value in (("stride", (2,)), ("padding", (3,)), ("dilation", (2,))):
+        setattr(theirs, name, value)
+        set_convolution(mine, name, value[0])
+        wanted = theirs(torch.tensor(x)).detach().numpy()
+        np.testing.assert_allclose(mine(ms.Tensor(x)).asnumpy(), wanted, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("theirs", "mine", "settings"),
     [
