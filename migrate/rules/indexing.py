@@ -44,11 +44,20 @@ def slices(scene: Scene) -> Iterator[Edit]:
             continue
         # what gives a Tensor for an index of several axes is one, or it would give an array
         if is_all(scene.kind(node.value), "Tensor") or (
-            has_axes(index) and is_all(scene.kind(node), "Tensor")
+            has_axes(index) and (is_all(scene.kind(node), "Tensor") or _is_taken(scene, node.value))
         ):
             axes = _axes(scene, items)
             if axes:
                 yield _edit(scene, node, items, axes)
+
+
+def _is_taken(scene: Scene, node: ast.expr) -> bool:
+    """Return whether a value of which nothing is known is cut in the forward of a Module: no list
+    is cut along several axes, and an array is none of a network."""
+    function = scene.function(node)
+    owner = function.owner if function is not None and function.name == "forward" else None
+    unknown = scene.kind_names(node) <= {"unknown", "Tensor", "list", "tuple", "None"}
+    return unknown and owner is not None and scene.is_module_class(owner)
 
 
 def _is_read(scene: Scene, node: ast.Subscript) -> bool:
