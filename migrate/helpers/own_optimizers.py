@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from mindspore import nn
 from mindspore.experimental.optim.optimizer import Optimizer
 
 from migrate.helpers.kept_gradients import clear_gradients
@@ -13,6 +14,12 @@ class OptimizerWithStep(Optimizer):
 
     Schedules of MindSpore set its rates; ``state`` is torch's, a dictionary for each weight.
     """
+
+    def __new__(cls, *args, **kwargs):
+        """Make it a Cell at once: a class that wraps another optimizer may call no constructor."""
+        made = super().__new__(cls)
+        nn.Cell.__init__(made)
+        return made
 
     def __init__(self, params, defaults):
         super().__init__(params, {"lr": 0.0, **defaults})

@@ -145,6 +145,8 @@ class AccumulatingTrainStep(nn.TrainOneStepCell):
         super().__init__(network, optimizer)
         earlier = vars(optimizer).get("gradient_total") if carried else None
         self.total = earlier or self.weights.clone(prefix="gradient_total", init="zeros")
+        for total in self.total:  # no weight of the network: nothing trains it
+            total.requires_grad = False
         vars(optimizer)["gradient_total"] = self.total  # no attribute: it is none of its state
         self.value_and_grad = ms.value_and_grad(network, None, self.weights, has_aux=has_aux)
 

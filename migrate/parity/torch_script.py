@@ -305,10 +305,20 @@ def _share_dropout(numbers: Numbers) -> None:
 
 
 def _share_orders() -> None:
-    """Draw orders of data with numpy's generator, as converted samplers do."""
+    """Draw orders of data with numpy's generator, as converted samplers do.
+
+    Those with a generator of the program stay torch's, which converted ones reproduce.
+    """
     import torch.utils.data as data
 
+    plain_order = data.RandomSampler.__iter__
+    plain_subset = data.SubsetRandomSampler.__iter__
+    plain_split = data.random_split
+
     def order(sampler: Any) -> Any:
+        if sampler.generator is not None:
+            yield from plain_order(sampler)
+            return
         size = len(sampler.data_source)
         at_once = 4096 if sampler.replacement else size
         for start in range(0, sampler.num_samples, at_once):
@@ -319,9 +329,13 @@ def _share_orders() -> None:
                 yield from np.random.permutation(size)[:count].tolist()
 
     def subset(sampler: Any) -> Any:
+        if sampler.generator is not None:
+            return plain_subset(sampler)
         return iter([sampler.indices[i] for i in np.random.permutation(len(sampler.indices))])
 
     def split(dataset: Any, lengths: Any, generator: Any = None) -> list[Any]:
+        if generator is not None:
+            return list(plain_split(dataset, lengths, generator))
         if all(0 < length < 1 for length in lengths) and abs(sum(lengths) - 1) < 1e-6:
             sizes = [int(len(dataset) * length) for length in lengths]
             for i in range(len(dataset) - sum(sizes)):

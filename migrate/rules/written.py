@@ -202,6 +202,8 @@ def _in_comprehension(scene: Scene, node: ast.Name) -> bool:
 def _of_item(scene: Scene, node: ast.Subscript) -> Target:
     """``y[i]``, ``y[i][j]``, ``self.buf[i]`` of Tensors; an element of a list or dict."""
     base = node.value
+    if is_all(scene.kind(node.slice), "str"):  # no Tensor has such an index
+        return Target(Holder.ELEMENT, node)
     while isinstance(base, ast.Subscript) and is_all(scene.kind(base.value), "Tensor"):
         if not is_all(scene.kind(base.slice), "int"):
             return _of_view(scene, node, node.value)

@@ -27,7 +27,7 @@ from migrate.syntax.lines import (
     whole,
 )
 from migrate.syntax.source import Source, read
-from migrate.syntax.trees import all_names, last_name
+from migrate.syntax.trees import all_names, dotted, last_name
 from migrate.training.effects import free
 from migrate.training.lines import edit, separated
 from migrate.training.marks import Act, View, marks
@@ -36,6 +36,7 @@ from migrate.training.staged import Staged
 _CAST_NAMES = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast")
 _WORDS = (b"GradScaler", b"autocast", b"set_grad_enabled", b".scale(", b"nullcontext(")
 _CASTS = ("autocast", "set_grad_enabled")
+_SCOPES = (ast.FunctionDef, ast.ClassDef)
 _Scope = ast.FunctionDef | ast.ClassDef
 
 
@@ -85,13 +86,19 @@ def _edits(source: Source) -> Iterator[Edit]:
     """Yield the edits of a file: a scaler's own, and those of the branches that it settles."""
     found: list[Edit] = []
     for scope in ast.walk(source.tree):
-        if not isinstance(scope, (ast.FunctionDef, ast.ClassDef)):
+        if not isinstance(scope, _SCOPES):
             continue
         for made in ast.walk(scope):
             if isinstance(made, ast.If) and (scaler := _made_when(made)) is not None:
                 found += _settled(source, scope, made, scaler)
-        if isinstance(scope, ast.FunctionDef):
-            found += _optional(source, scope)
+    scopes = [n for n in ast.walk(source.tree) if isinstance(n, (*_SCOPES, ast.Module))]
+    for scope in sorted(scopes, key=lambda s: not isinstance(s, ast.ClassDef)):
+        taken = [edit.site.span for edit in found]
+        more = _told_apart(source, scope)
+        if not any(e.site.span.lies_in(taken) for e in more):
+            found += more
+    taken = [edit.site.span for edit in found]
+    found += _casts_apart(source, taken)
     yield from found
     taken = [edit.site.span for edit in found]
     for block in ast.walk(source.tree):
@@ -229,60 +236,187 @@ def _settled(source: Source, scope: _Scope, made: ast.If, scaler: ast.expr) -> l
     return found
 
 
-def _optional(source: Source, scope: ast.FunctionDef) -> list[Edit]:
-    """Return the edits for a parameter that is a scaler or None.
+def _told_apart(source: Source, scope: _Scope | ast.Module) -> list[Edit]:
+    """Return the edits for scalers of which a test says whether they take part in the steps.
 
-    Where more depends on which it is, the steps get a variable of their own.
+    ``own = scaler if use_amp else GradScaler(enabled=False)`` in front of the steps takes their
+    place; that of an attribute is an attribute. Where nothing but steps asks for a scaler that
+    may be None, it keeps its name.
     """
     found: list[Edit] = []
-    imports = (a for n in source.tree.body if isinstance(n, ast.Import) for a in n.names)
-    if not any(a.name == "torch" and a.asname is None for a in imports):
-        return []
-    taken = all_names(scope)
-    for name in {a.arg for a in (*scope.args.args, *scope.args.kwonlyargs)}:
-        branches = [n for n in ast.walk(scope) if isinstance(n, ast.If)]
-        steps = [(b, block) for b in branches if (block := _scaled_block(b, name))]
-        reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
-        if not steps or any(not isinstance(n.ctx, ast.Load) for n in reads):
+    methods = [n for n in scope.body if isinstance(n, ast.FunctionDef)]
+    scopes = methods if isinstance(scope, ast.ClassDef) else [scope]
+    nodes = [n for inner in scopes for n in _own_nodes(inner)]
+    branches = [n for n in nodes if isinstance(n, ast.If)]
+    for scaler in sorted({_scales(n) for n in nodes} - {""}):
+        steps: list[_Branch] = []
+        tests: set[str] = set()
+        for branch in branches:
+            test, block = _scaled_block(branch, scaler)
+            inner = any(branch in ast.walk(s) for b, _ in steps for s in b.body + b.orelse)
+            if block and not inner:
+                steps.append((branch, block))
+                tests.add(_as_asked(source, test, scaler))
+        lost = any(shares_line(source, b) or is_elif(source, b) for b, _ in steps)
+        inside = [n for _, block in steps for s in block for n in ast.walk(s)]
+        if lost or len(tests) != 1 or not any(_scales(n) == scaler for n in inside):
             continue
-        if any(shares_line(source, b) or is_elif(source, b) for b, _ in steps):
-            continue
-        if not any(
-            last_name(n) == "scale" for _, block in steps for s in block for n in ast.walk(s)
-        ):
-            continue
-        inside = {id(n) for b, _ in steps for n in ast.walk(b)}
-        own = name if all(id(n) in inside for n in reads) else free(f"own_{name}", taken)
-        for branch, block in steps:
-            found.append(_kept(source, branch, block))
-            used = [n for s in block for n in ast.walk(s) if n in reads and own != name]
-            found += [Edit(_site(source, n), Outcome.KEPT, (own,)) for n in used]
-        found.append(_never_none(source, scope, name, own))
+        asked = tests.pop()
+        if isinstance(scope, ast.ClassDef):
+            place = _settled_in(scope, scaler, asked)
+        else:
+            place = _settled_at(scope, scaler, asked, steps)
+        if place is not None and (made := _making(source)):
+            found += _in_one_form(source, scope, scaler, (asked, made), place, steps)
     return found
 
 
-def _scaled_block(branch: ast.If, scaler: str) -> list[ast.stmt]:
-    """Return the block of a step with its scaler, where the other is the same without; else []."""
-    test = ast.unparse(branch.test)
-    if test in (f"{scaler} is not None", scaler) and _is_step(branch.body, branch.orelse, scaler):
-        return branch.body
-    if test in (f"{scaler} is None", f"not {scaler}") and (
-        _is_step(branch.orelse, branch.body, scaler)
-    ):
-        return branch.orelse
-    return []
+_Branch = tuple[ast.If, list[ast.stmt]]
 
 
-def _site(source: Source, node: ast.Name) -> Site:
-    return Site("scaler", source.span(node), node.lineno, node.col_offset + 1)
+def _in_one_form(
+    source: Source,
+    scope: _Scope | ast.Module,
+    scaler: str,
+    told: tuple[str, str],
+    place: tuple[ast.stmt, Part],
+    steps: Sequence[_Branch],
+) -> list[Edit]:
+    """Return the edits of steps with a scaler, and of the statement in front that binds it.
+
+    ``told`` are the test whether it takes part, and what stands for it else.
+    """
+    test, made = told
+    inside = {id(n) for b, _ in steps for n in ast.walk(b)}
+    reads = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == scaler]
+    alone = test == f"{scaler} is not None" and bool(reads) and all(
+        id(n) in inside for n in reads if isinstance(n.ctx, ast.Load)
+    )  # fmt: skip
+    holder, _, short = scaler.rpartition(".")
+    own = scaler if alone else free(f"own_{short}", all_names(scope))
+    own = f"{holder}.{own}" if isinstance(scope, ast.ClassDef) else own
+    line = f"{own} = {scaler} if {test} else {made}"
+    if test == f"{scaler} is not None":
+        line = f"{own} = {made} if {scaler} is None else {scaler}"
+    found: list[Edit] = [added(source, source.site("scaler", place[0]), *place, line)]
+    for branch, block in steps:
+        found.append(_kept(source, branch, block))
+        for node in (n for s in block for n in ast.walk(s) if own != scaler):
+            if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == scaler:
+                site = Site("scaler", source.span(node), node.lineno, node.col_offset + 1)
+                found.append(Edit(site, Outcome.KEPT, (own,)))
+    return found
 
 
-def _never_none(source: Source, scope: ast.FunctionDef, name: str, own: str) -> Edit:
-    """Return the edit that puts a scaler that is not enabled in the place of None."""
-    first = scope.body[1 if ast.get_docstring(scope) and len(scope.body) > 1 else 0]
-    made = "torch.amp.GradScaler('cuda', enabled=False)"
-    line = f"{own} = {made} if {name} is None else {name}"
-    return added(source, source.site("scaler", first), first, Part.BEFORE, line)
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function or module, without those of what is defined in it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+            yield from _own_nodes(node)
+
+
+def _scales(node: ast.AST) -> str:
+    """Return the scaler of ``scaler.scale(loss).backward()``, a variable or an attribute."""
+    if not isinstance(node, ast.Attribute) or node.attr != "backward":
+        return ""
+    call = node.value
+    func = call.func if isinstance(call, ast.Call) else None
+    named = isinstance(func, ast.Attribute) and func.attr == "scale" and bool(dotted(func.value))
+    return dotted(func.value) if named else ""  # type: ignore[union-attr]
+
+
+def _scaled_block(branch: ast.If, scaler: str) -> tuple[ast.expr, list[ast.stmt]]:
+    """Return the test under which a scaler takes part, and that block of a step; else []."""
+    test, body, other = branch.test, branch.body, branch.orelse
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, body, other = test.operand, other, body
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):
+        test = ast.Compare(test.left, [ast.IsNot()], test.comparators)
+        body, other = other, body
+    return test, body if body and _is_step(body, other, scaler) else []
+
+
+_STEADY = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
+    ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context,
+)  # fmt: skip
+
+
+def _as_asked(source: Source, test: ast.expr, scaler: str) -> str:
+    """Return the text of a test, the same for all that ask whether there is a scaler."""
+    bound = [
+        n.value
+        for n in ast.walk(source.tree)
+        if isinstance(n, ast.Assign) and scaler in map(ast.unparse, n.targets)
+    ]
+    text = ast.unparse(test)
+    if len(bound) == 1 and isinstance(made := bound[0], ast.IfExp):
+        none = isinstance(made.orelse, ast.Constant) and made.orelse.value is None
+        text = scaler if none and ast.unparse(made.test) == text else text
+    steady = all(isinstance(n, _STEADY) for n in ast.walk(test))
+    return (f"{scaler} is not None" if text == scaler else text) if steady else ""
+
+
+def _settled_in(owner: ast.ClassDef, scaler: str, test: str) -> tuple[ast.stmt, Part] | None:
+    """Return where a constructor has bound the attributes that make up a scaler and its test."""
+    named = (n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+    constructor = next(named, None)
+    if constructor is None or not constructor.args.args or not test:
+        return None
+    me = constructor.args.args[0].arg
+    held = [*ast.walk(ast.parse(test)), *ast.walk(ast.parse(scaler))]
+    if any(isinstance(n, ast.Name) and n.id != me for n in held):
+        return None
+    return _settled_at(constructor, scaler, test, (), owner)
+
+
+def _settled_at(
+    scope: ast.FunctionDef | ast.Module,
+    scaler: str,
+    test: str,
+    steps: Sequence[_Branch],
+    owner: ast.ClassDef | None = None,
+) -> tuple[ast.stmt, Part] | None:
+    """Return where a scaler and its test are bound for good, before the steps; None if never.
+
+    With the class ``owner`` a constructor binds what nothing else in the class does.
+    """
+    asked = ast.parse(test or "x()", mode="eval").body
+    if not test or not all(isinstance(n, _STEADY) for n in ast.walk(asked)):
+        return None
+    held = [*ast.walk(asked), *ast.walk(ast.parse(scaler))]
+    names = {n.id for n in held if isinstance(n, ast.Name)}
+    kept = {n.attr for n in held if isinstance(n, ast.Attribute)}
+    stores = {
+        id(n)
+        for n in (_own_nodes(scope) if owner is None else ast.walk(owner))
+        if _stores(n) and (n.id in names if isinstance(n, ast.Name) else n.attr in kept)  # type: ignore[attr-defined]
+    }
+    here = {id(n) for n in _own_nodes(scope)}
+    inner = {id(b) for b, _ in steps}
+    end = (i for i, s in enumerate(scope.body) if any(id(n) in inner for n in ast.walk(s)))
+    first = next(end, len(scope.body))
+    bound = [i for i, s in enumerate(scope.body) if any(id(n) in stores for n in ast.walk(s))]
+    if bound:
+        return (
+            (scope.body[bound[-1]], Part.BEHIND) if bound[-1] < first and stores <= here else None
+        )
+    begin = 1 if ast.get_docstring(scope) and len(scope.body) > 1 else 0
+    asks = isinstance(scope, ast.FunctionDef) and owner is None
+    return (scope.body[begin], Part.BEFORE) if asks else None
+
+
+def _making(source: Source) -> str:
+    """Return the text that makes a scaler which is not enabled; "" where torch has no name."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and last_name(node.func) == "GradScaler":
+            args = [ast.unparse(a) for a in node.args if isinstance(a, ast.Constant)][:1]
+            if dotted(node.func):
+                return f"{dotted(node.func)}({', '.join([*args, 'enabled=False'])})"
+    imports = (a for n in source.tree.body if isinstance(n, ast.Import) for a in n.names)
+    torch = any(a.name == "torch" and a.asname is None for a in imports)
+    return "torch.amp.GradScaler('cuda', enabled=False)" if torch else ""
 
 
 def _is_cast(block: ast.With) -> bool:
@@ -380,7 +514,7 @@ class _Unscaled(ast.NodeTransformer):
 
 def _is_step(scaled: list[ast.stmt], plain: list[ast.stmt], scaler: str) -> bool:
     """Return whether two blocks are one step, with the scaler and without."""
-    if not plain or _text(scaled).count(scaler) == 0:
+    if _text(scaled).count(scaler) == 0:
         return False
     unscaled = _Unscaled(scaler).visit(ast.Module(copy.deepcopy(scaled), []))
     return _text(unscaled.body) == _text(plain)
@@ -397,6 +531,19 @@ def _cast_apart(branch: ast.If) -> ast.Call | None:
     if any(k.arg in ("enabled", None) for k in call.keywords) or len(call.args) > 1:
         return None
     return call if _text(only.body) == _text(branch.orelse) else None
+
+
+def _casts_apart(source: Source, taken: Sequence[Span]) -> Iterator[Edit]:
+    """Yield the edits of branches that are alike but for autocast, which is told by their test."""
+    for branch in ast.walk(source.tree):
+        if not isinstance(branch, ast.If) or source.span(branch).lies_in(taken):
+            continue
+        call = _cast_apart(branch)
+        plain = all(isinstance(n, _STEADY) for n in ast.walk(branch.test))
+        lost = shares_line(source, branch) or is_elif(source, branch)
+        if call is not None and plain and not lost:
+            test = ast.unparse(branch.test)
+            yield from _with_test(source, branch.body[0], call, test, branch)
 
 
 def _text(block: Sequence[ast.stmt]) -> str:

@@ -97,6 +97,17 @@ def made_again(
     return () if before_update(view, group, others, [*found, *nodes], own) else tuple(found)
 
 
+def _made_of_updated(view: View, group: Group, items: Iterable[ast.stmt], own: str) -> set[str]:
+    """Return the variables that statements give what Modules make that a step updates."""
+    updated = {m for o in group.optimizers for m in models_of(view, o)}
+    found: set[str] = set()
+    for item in items:
+        found = (
+            found | binds([item], own) if _remakes(item, updated) else found - binds([item], own)
+        )
+    return found
+
+
 def _remakes(item: ast.stmt, updated: set[str]) -> bool:
     """``name = module(inputs)``."""
     if not isinstance(item, ast.Assign) or len(item.targets) != 1:
@@ -255,7 +266,8 @@ def _region(view: View, group: Group, every: Sequence[Mark], own: str) -> Region
         block, _ = block_of(view, container)
         index = block.index(container)
     start = behind(group, every, block, index)
-    cut = cut_off(view, group, [*block[start:index], *ahead], losses, own)
+    early = _made_of_updated(view, group, block[:start], own)
+    cut = cut_off(view, group, [*block[start:index], *ahead], losses, own, early)
     if isinstance(cut, str):
         return Unclear(first, cut)
     nodes = [*cut.inside, *losses]
@@ -306,15 +318,16 @@ def cut_off(
     items: list[ast.stmt],
     losses: tuple[ast.expr, ...],
     own: str,
+    early: Iterable[str] = (),
 ) -> Cut | str:
-    """Sort the statements in front of a backward.
+    """Sort the statements in front of a backward; ``early`` are variables that Modules computed.
 
     What is computed of the Modules for its numbers alone stays in front of the step where it
     fetches them, or where the step cannot have it.
     """
     marks = {id(m.statement) for m in group.marks}
     candidates = [s for s in items if id(s) not in marks]
-    touched = touched_by(view, candidates, own, group.by_hand)
+    touched = touched_by(view, candidates, own, group.by_hand, early)
     alone = constant_items(view, candidates, losses, touched, own)
     if alone and on_host(alone):
         return _cut(view, group, candidates, losses, touched - {id(s) for s in alone}, own)
@@ -341,7 +354,7 @@ def _cut(
     for item in reversed(candidates):
         feeding = any(map(left.read_by, (*inside, *losses))) and bool(models(view, [item], own))
         feeding |= bool(filled(item) & needed)
-        begins = _is_display(item) and bool(binds([item], own) & put)
+        begins = bool(_displays(item) & put)
         feeding |= bool(changed(item, own) & needed)
         if begins or (feeding and id(item) in touched):
             put = (put - binds([item], own)) | (filled(item) & needed)
@@ -370,9 +383,19 @@ def _cut(
     return f"line {line} leaves the computation of the loss" if line else found
 
 
-def _is_display(item: ast.stmt) -> bool:
-    """Return whether a statement binds a container that it makes of what is written out."""
-    return isinstance(item, ast.Assign) and isinstance(item.value, ast.List | ast.Dict | ast.Set)
+def _displays(item: ast.stmt) -> set[str]:
+    """Return the variables to which a statement binds containers that are written out in it:
+    ``xs = []``, ``xs, total = [], 0``."""
+    found: set[str] = set()
+    pairs = [(t, item.value) for t in item.targets] if isinstance(item, ast.Assign) else []
+    for target, value in pairs:
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+            inner = (*target.elts, *value.elts)
+            if not any(isinstance(e, ast.Starred) for e in inner):
+                pairs += zip(target.elts, value.elts, strict=False)
+        elif isinstance(value, ast.List | ast.Dict | ast.Set):
+            found.add(dotted(target))
+    return found - {""}
 
 
 def left_halfway(items: Iterable[ast.stmt]) -> int:
@@ -383,12 +406,19 @@ def left_halfway(items: Iterable[ast.stmt]) -> int:
     return next((n.lineno for n in odd if isinstance(n, ends)), 0)
 
 
-def touched_by(view: View, items: list[ast.stmt], own: str, by_hand: bool = False) -> set[int]:
-    """Return the statements whose results come from a Module, also by what running it kept.
+def touched_by(
+    view: View,
+    items: list[ast.stmt],
+    own: str,
+    by_hand: bool = False,
+    early: Iterable[str] = (),
+) -> set[int]:
+    """Return the statements whose results come from a Module, also by what running it kept, or
+    from variables that have them ``early``.
 
     Where gradients stay with the weights, what is cut off stays where it is computed.
     """
-    names: set[str] = set()
+    names = set(early)
     found: set[int] = set()
     left, ran = kept(view), False
     for item in items:

@@ -170,7 +170,7 @@ def variables(
     roots = {r for n in needed if (r := n.partition(".")[0]) in bound}
     loop = _outermost(view, region, loops, (fixed, optimizers, roots), own)
     changing = changed_in(loop, own) if loop is not None else _bound_between(region, own)
-    late = fixed & changing
+    late = (fixed | ({region.group.scaler} - {""})) & changing
     cleared = any(z.on[-1:] == (loops[0],) for z in region.group.zeros) if loops else True
     if loop is None and not (cleared or region.group.fused or region.group.by_hand):
         name = sorted(fixed & changed_in(loops[0], own) | {*optimizers})[0]
