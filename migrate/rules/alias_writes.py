@@ -32,7 +32,7 @@ from migrate.rules.alias_values import Values
 from migrate.rules.data_attribute import compiled
 from migrate.rules.stopped import is_stopped
 from migrate.rules.views import Repair, base_of, is_statement
-from migrate.rules.written import Holder, Target, entry_of, leading, target_of
+from migrate.rules.written import Holder, Target, clips_each, entry_of, leading, target_of
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, parameters, registered
 from migrate.sites.module_members import family
 from migrate.sites.scene import Scene
@@ -226,7 +226,8 @@ class Writes(Values):
                 if ref.how < MAYBE and len(path := path_of(ref.region)) > 2:
                     self.found.added_to.setdefault(path, set()).add(key)
             name = entry_of(target.expr) or ELEMENTS
-            self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)), name)
+            each = clips_each(self.scene, by)
+            self.renew_elements(self.holders(target.expr.value), key, frozenset((new,)), name, each)
         elif mode and target.name in self.state.names:  # also a number: a sum that starts as 0
             again = -key if mode == "again" else 0
             how = VIEW if repairs and target.name in self.state.views else SAME
@@ -361,12 +362,17 @@ class Writes(Values):
                 given[lent] = max(how, given.get(lent, SAME))
             self.state.written |= found.keys()
 
-    def renew_elements(self, holders: Refs, by: int, new: Refs, name: str = ELEMENTS) -> None:
-        """``ys[i] += 1`` puts the new tensor where the old one was."""
+    def renew_elements(
+        self, holders: Refs, by: int, new: Refs, name: str = ELEMENTS, each: bool = False
+    ) -> None:
+        """``ys[i] += 1`` puts the new tensor where the old one was; ``each``: everywhere."""
         for holder in holders:
             for place in self.state.places(holder, name):
                 held = self.state.inside.get(place, NO_REFS)
-                kept = {r._replace(stale=0) if r.stale == by and not r.how else r for r in held}
+                kept = {
+                    r._replace(stale=0) if r.stale == by and (each or not r.how) else r
+                    for r in held
+                }
                 self.state.hold(place, frozenset(kept | new))
 
     def _at(

@@ -326,7 +326,9 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     shown = made.args[0] if listed and isinstance(made, ast.Call) and made.args else made
     if not _only_grows(inference.program, called.attr):
         return frozenset()
-    if isinstance(shown, (ast.List, ast.Tuple)):
+    if listed and isinstance(made, ast.Call) and not (made.args or made.keywords):
+        layers = _first_appended(scene, stored[0])
+    elif isinstance(shown, (ast.List, ast.Tuple)):
         layers = shown.elts
     elif isinstance(made, ast.Call) and all(a.name == SEQUENCE for a in scene.kind(made.func)):
         layers = made.args
@@ -335,6 +337,26 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     if not layers or isinstance(layers[0], ast.Starred):
         return frozenset()
     return scene.kind(layers[0])
+
+
+def _first_appended(scene: Scene, stored: ast.Attribute) -> list[ast.expr]:
+    """Return what is appended first to a list that is stored empty, in the statements behind."""
+    statement = scene.statement(stored)
+    block = getattr(scene.parent(statement), "body", [])
+    behind = block[block.index(statement) + 1 :] if statement in block else []
+    for item in behind:
+        calls = [n for n in ast.walk(item) if isinstance(n, ast.Call)]
+        own = [c for c in calls if all_names(c.func) == {"self"}]
+        if not own:
+            continue
+        first = item.value if isinstance(item, ast.Expr) else None
+        if own != [first] or not isinstance(first, ast.Call) or len(first.args) != 1:
+            return []
+        func = first.func
+        appends = isinstance(func, ast.Attribute) and func.attr == "append"
+        grown = func.value if appends and isinstance(func, ast.Attribute) else None
+        return first.args if getattr(grown, "attr", "") == stored.attr else []
+    return []
 
 
 def leading(scene: Scene, node: ast.Call) -> ast.Name | None:
@@ -372,12 +394,11 @@ def follows_another(scene: Scene, node: ast.Call, expr: ast.expr) -> bool:
     """
     statement = scene.parent(node)
     loop = scene.parent(statement) if isinstance(statement, ast.Assign) else None
-    names = (getattr(expr, "id", ""), getattr(node.func, "id", ""))
     if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For):
         return False
-    if statement not in loop.body or not all(names):
-        return False
-    if getattr(loop.target, "id", "") != names[1]:
+    layers, variable = _each_of(loop, node.func)
+    names = (getattr(expr, "id", ""), variable)
+    if layers is None or statement not in loop.body or not all(names):
         return False
     before = loop.body[: loop.body.index(statement)]
     stores = [n for s in loop.body for n in ast.walk(s) if getattr(n, "id", "") in names]
@@ -385,8 +406,52 @@ def follows_another(scene: Scene, node: ast.Call, expr: ast.expr) -> bool:
     leaving = any(isinstance(n, ast.Continue) for s in before for n in ast.walk(s))
     if leaving or stored != statement.targets:
         return False
-    first = first_layer(scene, loop.iter)
+    first = first_layer(scene, layers)
     return bool(first) and not any("inplace" in a.keys or layer_shares(a) for a in first)
+
+
+def _each_of(loop: ast.For, called: ast.expr) -> tuple[ast.expr | None, str]:
+    """Return the list of which a loop calls each element in turn, and the variable of the loop:
+    ``for layer in layers``, ``for i, layer in enumerate(layers)``, ``for i in range(len(layers))``
+    with ``layers[i]``; None if it is none of these."""
+    target, given = loop.target, loop.iter
+    if isinstance(called, ast.Name):
+        if isinstance(target, ast.Tuple) and (listed := _arguments(given, "enumerate")):
+            target, given = target.elts[-1], listed[0]
+        return (given, called.id) if getattr(target, "id", "") == called.id else (None, "")
+    bounds = _arguments(given, "range")
+    if len(bounds) == 2 and getattr(bounds[0], "value", None) == 0:
+        bounds = bounds[1:]
+    counted = _arguments(bounds[0], "len") if len(bounds) == 1 else []
+    if not isinstance(called, ast.Subscript) or not isinstance(target, ast.Name) or not counted:
+        return None, ""
+    same = ast.unparse(counted[0]) == ast.unparse(called.value)
+    index = getattr(called.slice, "id", "") == target.id
+    return (called.value, target.id) if same and index else (None, "")
+
+
+def _arguments(node: ast.expr, function: str) -> list[ast.expr]:
+    """Return what a call of a builtin is given by place; [] for any other expression."""
+    named = isinstance(node, ast.Call) and getattr(node.func, "id", "") == function
+    return node.args if named and isinstance(node, ast.Call) and not node.keywords else []
+
+
+def clips_each(scene: Scene, node: ast.AST) -> bool:
+    """Return whether a loop does nothing but clip each element of a list in its place:
+    ``for i in range(len(xs)): xs[i] = self.relu(xs[i])``. Of two that are one tensor it does not
+    matter which is clipped."""
+    statement = scene.parent(node)
+    loop = scene.parent(statement) if isinstance(statement, ast.Assign) else None
+    if not isinstance(node, ast.Call) or not isinstance(statement, ast.Assign):
+        return False
+    if not isinstance(loop, ast.For) or loop.body != [statement] or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], node.args[0] if len(node.args) == 1 else None
+    if value is None or node.keywords or ast.unparse(target) != ast.unparse(value):
+        return False
+    atoms = scene.kind(node.func)
+    clips = atoms and all(a.name in _CLIPPING and "inplace" in a.keys for a in atoms)
+    return bool(clips) and _each_of(loop, value)[0] is not None
 
 
 def _only_grows(program: Program, attribute: str) -> bool:
