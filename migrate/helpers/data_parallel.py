@@ -25,6 +25,20 @@ def data_parallel(module, inputs, module_kwargs=None):
     return module(*given, **(module_kwargs or {}))
 
 
+def broadcast_to_devices(target_gpus, *inputs):
+    """torch.nn.parallel's Broadcast on one device: all inputs for each of the devices in turn."""
+    return tuple(inputs) * len(target_gpus)
+
+
+def reduce_add_coalesced(num_inputs, *grads):
+    """torch.nn.parallel's ReduceAddCoalesced: sums over the devices, of which each gives a run of
+    ``num_inputs`` tensors."""
+    sums = grads[:num_inputs]
+    for i in range(num_inputs, len(grads), num_inputs):
+        sums = [one + more for one, more in zip(sums, grads[i : i + num_inputs])]
+    return tuple(sums)
+
+
 class DistributedDataParallel(nn.Cell):
     """Reproduces torch.nn.parallel.DistributedDataParallel: the Cell at the path ``module``.
 
