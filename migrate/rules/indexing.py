@@ -19,7 +19,7 @@ from migrate.codegen.substitution import joined, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Wrap
 from migrate.rules.registry import rewrites
 from migrate.sites.scene import Scene
-from migrate.sites.selections import is_found, is_mask, is_selection, may_choose
+from migrate.sites.selections import is_bytes, is_found, is_mask, is_selection, may_choose
 from migrate.syntax.lines import (
     begins_line,
     ends_line,
@@ -148,6 +148,20 @@ def _bounds(scene: Scene, item: ast.expr) -> Parts:
         if bound is not None and not _is_constant(bound, *usual):
             parts = (*parts, f", {name}=", piece(scene.source, bound))
     return parts
+
+
+@rewrites()
+def masks_of_bytes(scene: Scene) -> Iterator[Edit]:
+    """Yield ``x[mask.bool()]`` for a mask of uint8, which MindSpore refuses as an index."""
+    for node in scene.file.of(ast.Subscript):
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not is_all(scene.kind(node.value), "Tensor"):
+            continue
+        for item in items:
+            if is_bytes(scene, item):
+                parts = (piece(scene.source, item), ".bool()")
+                site = scene.site("torch.Tensor.__getitem__", item)
+                yield Wrap(site, Outcome.CONVERTED, parts)
 
 
 @rewrites()

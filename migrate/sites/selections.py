@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from migrate.sites.dtypes import KEEPING
+from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import last_name
 
@@ -140,6 +142,25 @@ def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -
         return False
     compares = isinstance(index, ast.Compare)
     return compares or (isinstance(index, ast.Call) and last_name(index.func) in _TRUTH)
+
+
+def is_bytes(scene: Scene, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is a Tensor of uint8 for sure: torch takes such an index for a mask."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return is_bytes(scene, node.operand, seen)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return is_bytes(scene, node.left, seen) and is_bytes(scene, node.right, seen)
+    if isinstance(node, ast.Name) and node.id not in seen:
+        values = _all_bound(scene, node)
+        return bool(values) and all(is_bytes(scene, v, seen | {node.id}) for v in values)
+    if not isinstance(node, ast.Call) or "Tensor" not in scene.kind_names(node):
+        return False
+    last, own = last_name(node.func), getattr(node.func, "value", None)
+    given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "dtype")]
+    asked = [g for g in given if direct_name(scene, g) in ("torch.uint8", "torch.ByteTensor")]
+    if last in ("byte", "ByteTensor") or asked:
+        return True
+    return last in KEEPING and isinstance(own, ast.expr) and is_bytes(scene, own, seen)
 
 
 def _all_bound(scene: Scene, name: ast.Name) -> tuple[ast.expr, ...]:
