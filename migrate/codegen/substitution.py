@@ -120,16 +120,16 @@ class Renderer:
         self.needs: set[str] = set()
         self.numbers: frozenset[int] = frozenset()  # the arguments that are Tensors for ints
         self.counted: frozenset[int] = frozenset()  # those that are lists of such
-        self.truths: frozenset[int] = frozenset()  # those of which torch asks whether they are true
+        self.taken_as: dict[int, str] = {}  # the types that torch takes others for
 
     def _piece(self, node: ast.expr) -> Parts:
-        """Return an argument; ``int(x)`` of a Tensor that is passed for a number, ``bool(x)`` of
-        what MindSpore does not take for a truth value."""
+        """Return an argument; ``int(x)`` of a Tensor that is passed for a number, ``bool(x)`` or
+        ``float(x)`` of what MindSpore does not take for one."""
         held = piece(self.source, node)
-        if id(node) in self.truths:
+        if (kind := self.taken_as.get(id(node))) is not None:
             if isinstance(node, ast.Constant):
-                return [str(bool(node.value))]
-            return ["bool(", held, ")"]
+                return [repr(bool(node.value) if kind == "bool" else float(node.value))]  # type: ignore[arg-type]
+            return [f"{kind}(", held, ")"]
         if id(node) in self.counted:
             return ["[int(n) for n in ", held, "]"]
         return ["int(", held, ")"] if id(node) in self.numbers else [held]

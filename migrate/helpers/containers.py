@@ -165,10 +165,20 @@ def add_module(cell, name, module):
     In a SequentialCell the new child joins the chain, in a CellList it is one more element.
     """
     if module is not None:
-        module.update_parameters_name(prefix_below(cell) + name + ".")
+        name_below(module, prefix_below(cell) + name + ".")
     cell.insert_child_to_cell(name, module)
     if isinstance(cell, nn.SequentialCell):
         relink(cell)
+
+
+def name_below(module, prefix):
+    """Puts a prefix before the names of a Cell's Parameters, also one that Cells refuse: with
+    spaces, for example."""
+    if all(letter.isalnum() or letter in "_.-" for letter in prefix):
+        module.update_parameters_name(prefix)
+        return
+    for path, parameter in module.parameters_and_names():
+        parameter.name = prefix + path
 
 
 def relink(chain):

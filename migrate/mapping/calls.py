@@ -220,12 +220,17 @@ def numbers(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) ->
         yield from (v for v in items if "Tensor" in kinds_of(v) and kinds_of(v) <= _COUNTED)
 
 
-def truths(bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]) -> Iterator[ast.expr]:
-    """Yield the arguments that may be None or a number where torch asks for their truth."""
-    for param in bound.signature.params:
-        value = bound.values.get(param.name) if param.type == "bool" else None
-        if isinstance(value, ast.expr) and kinds_of(value) & {"None", "holding None", "int"}:
-            yield value
+def taken_as(
+    bound: BoundCall, kinds_of: Callable[[ast.expr], frozenset[str]]
+) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the arguments that torch takes for a bool or a float, and which of the two: None or a
+    number where it asks for their truth, an int for the epsilon of a layer."""
+    params = [p for p in bound.signature.params if p.type == "bool" or p.name == "eps"]
+    for param, value in [(p, bound.values.get(p.name)) for p in params]:
+        kinds = kinds_of(value) if isinstance(value, ast.expr) else frozenset()
+        asked = param.type == "bool" and kinds & {"None", "holding None", "int"}
+        if isinstance(value, ast.expr) and (asked or (param.type == "float" and "int" in kinds)):
+            yield value, param.type
 
 
 _COUNTED = frozenset({"Tensor", "int", "bool"})  # what may be None is no Tensor that is seen

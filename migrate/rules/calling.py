@@ -13,7 +13,7 @@ from dataclasses import replace
 from migrate.analysis.types.kinds import Kind, is_all
 from migrate.codegen import layout
 from migrate.codegen.substitution import Renderer, Rendering, shown, without_parentheses
-from migrate.mapping.calls import BoundCall, numbers, truths
+from migrate.mapping.calls import BoundCall, numbers, taken_as
 from migrate.mapping.choice import (
     COMPLEX,
     MIXED,
@@ -304,7 +304,8 @@ def render(scene: Scene, call: ast.Call, receiver: ast.expr | None, chosen: Chos
     renderer = Renderer(scene.source, scene.spelling, scene.table, chosen.bound, receiver)
     renderer.keyword_names = {id(k.value): k.arg for k in call.keywords if k.arg}
     renderer.numbers = frozenset(map(id, numbers(chosen.bound, scene.kind_names)))
-    renderer.truths = frozenset(map(id, truths(chosen.bound, scene.kind_names)))
+    taken = taken_as(chosen.bound, scene.kind_names)
+    renderer.taken_as = {id(value): kind for value, kind in taken}
     listed = (chosen.bound.values.get(p.name) for p in chosen.bound.signature.params
               if p.type == "int[]" or p.name.startswith("split_size"))  # fmt: skip
     renderer.counted = frozenset(id(v) for v in listed if _holds_tensors(scene, v))

@@ -153,7 +153,9 @@ def _bounds(scene: Scene, item: ast.expr) -> Parts:
 @rewrites()
 def masks_of_bytes(scene: Scene) -> Iterator[Edit]:
     """Yield ``x[mask.bool()]`` for a mask of uint8, which MindSpore refuses as an index."""
-    for node in scene.file.of(ast.Subscript):
+    data = scene.source.data
+    made = b"byte" in data or b"uint8" in data or b"ByteTensor" in data
+    for node in scene.file.of(ast.Subscript) if made else ():
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if not is_all(scene.kind(node.value), "Tensor"):
             continue

@@ -7,6 +7,7 @@ gets torch's shape, code that fills it as a whole gets the Parameter, any other 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from enum import Enum
 
 from migrate.analysis.program import Function
@@ -14,7 +15,7 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Wrap
 from migrate.rules.alias_walk import summary
-from migrate.rules.registry import decides
+from migrate.rules.registry import decides, rewrites
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.late_writes import as_call
 from migrate.sites.module_members import ENTRY, RENAMED, SETTINGS
@@ -354,3 +355,20 @@ def over_modules(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
 
 def _reads_underscore(scene: Scene) -> bool:
     return "_" in scene.file.loads
+
+
+@rewrites()
+def inputs(scene: Scene) -> Iterator[Edit]:
+    """Yield ``fc(x)`` for ``fc(input=x)`` and ``loss(x, y)`` for ``loss(input=x, target=y)``: Cells
+    call these otherwise."""
+    for call in scene.file.of(ast.Call) if b"input=" in scene.source.data else ():
+        named = not call.args and call.keywords and call.keywords[0].arg == "input"
+        atoms = scene.kind(call.func) if named else frozenset()
+        layers = [a for a in atoms if a.kind == "Module" and a.name.startswith("torch.nn.")]
+        if not layers or len(layers) < len(atoms):
+            continue
+        for keyword, name in zip(call.keywords, ("input", "target"), strict=False):
+            if keyword.arg != name:
+                break
+            site = scene.site("torch.nn.Module.__call__", keyword)
+            yield Edit(site, Outcome.CONVERTED, (piece(scene.source, keyword.value),))
