@@ -28,6 +28,8 @@ _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
 _SIZING = _OF_LISTS | {"pop", "remove", "clear"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_CONTAINERS = {"list", "dict", "set"}
+_HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.BoolOp, ast.Starred, ast.NamedExpr)
 _ITERATORS = ("zip", "map", "filter", "enumerate", "reversed", "iter")
 _APART = frozenset(("data", "grad", "requires_grad", "training"))  # they have rules of their own
 _MAKERS = frozenset("list dict set defaultdict OrderedDict deque Counter".split())
@@ -311,7 +313,9 @@ def _aliased(scene: Scene, places: list[ast.AST], change: ast.AST) -> set[str]:
     waiting, seen = list(places), set(map(id, places))
     while waiting:
         for source in _sources(scene, waiting.pop()):
-            made = {id(b.place): b.place for b in scene.facts.reach(source).bindings}
+            stored = isinstance(source.ctx, ast.Store)
+            bound = [source] if stored else [b.place for b in scene.facts.reach(source).bindings]
+            made = {id(place): place for place in bound}
             now = scene.facts.reach_before(source.id, change).bindings
             if any(id(b.place) in made for b in now):
                 found.add(source.id)
@@ -321,16 +325,42 @@ def _aliased(scene: Scene, places: list[ast.AST], change: ast.AST) -> set[str]:
 
 
 def _sources(scene: Scene, bound: ast.AST) -> Iterator[ast.Name]:
-    """The variables that a binding takes the container from: ``b = a``, ``for r in rows``."""
+    """The variables that a binding shares the container with: ``b = a``, ``a = b = []``, a loop's."""
     around = scene.parent(bound)
     while isinstance(around, (ast.Tuple, ast.List, ast.Starred)):
         around = scene.parent(around)
     values: list[ast.expr] = []
     if isinstance(around, ast.Assign):
-        values = [around.value]
+        values = [around.value, *(t for t in around.targets if t is not bound)]
     elif isinstance(around, (ast.For, ast.comprehension)) and isinstance(bound, ast.Name):
         values = _gone_through(around, bound)
-    yield from (root for value in values if (root := _root(value)) is not None)
+    looped = isinstance(around, (ast.For, ast.comprehension))
+    yield from (root for value in values for root in _taken(scene, value, looped))
+
+
+def _taken(scene: Scene, value: ast.expr, items: bool) -> Iterator[ast.Name]:
+    """The variables whose container an expression may be, or hold.
+
+    ``items``: what a display holds is asked for whatever it is, else where it is a container.
+    """
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.Name):
+        yield value
+    elif isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        parts = [e for e in value.elts if items or scene.kind_names(e) & _CONTAINERS]
+    elif isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        parts = [v for k, v in pairs if k and (items or scene.kind_names(v) & _CONTAINERS)]
+    elif isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+    elif isinstance(value, ast.BoolOp):
+        parts = value.values
+    elif isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
+        parts = [value.value]
+    elif isinstance(value, (ast.Starred, ast.NamedExpr)):
+        parts = [value.value]
+    for part in parts:
+        yield from _taken(scene, part, items)
 
 
 def _gone_through(loop: ast.For | ast.comprehension, bound: ast.Name) -> list[ast.expr]:
@@ -358,10 +388,17 @@ def _holders(scene: Scene, own: list[ast.AST], node: ast.AST, name: ast.Name) ->
 
 
 def _holder(scene: Scene, read: ast.Name) -> str:
-    """``M`` of ``M = name``, ``M = [name]``, ``M["k"] = name`` and ``M.append(name)``."""
+    """``M`` of ``M = name``, ``M = [name]``, ``M["k"] = name``, ``M.append(name)``, and of what
+    goes over it later, which graph mode does at once: ``M = map(f, name)``."""
+    child: ast.AST = read
     around = scene.parent(read)
-    while isinstance(around, (ast.List, ast.Tuple, ast.Dict)):
-        around = scene.parent(around)
+    while (
+        isinstance(around, (*_HOLDING, ast.GeneratorExp))
+        or (isinstance(around, ast.IfExp) and child is not around.test)
+        or (isinstance(around, ast.comprehension) and child is around.iter)
+        or _goes_over(scene, around, child)
+    ):
+        child, around = around, scene.parent(around)
     if isinstance(around, ast.Assign) and not isinstance(read.ctx, ast.Store):
         root = _root(around.targets[0])
         return root.id if root is not None and root is not read else ""
@@ -369,6 +406,15 @@ def _holder(scene: Scene, read: ast.Name) -> str:
         root = _root(around.func.value) if around.func.attr in _OF_LISTS else None
         return root.id if root is not None and root is not read else ""
     return ""
+
+
+def _goes_over(scene: Scene, around: ast.AST | None, child: ast.AST) -> bool:
+    """Return whether a call makes an iterator over an argument: ``zip(names, child)``."""
+    return (
+        isinstance(around, ast.Call)
+        and child in around.args
+        and any(scope.builtin(scene, around.func, name) for name in _ITERATORS)
+    )
 
 
 def _caller(scene: Scene, function: Function, name: str, adds: bool, seen: frozenset[str]) -> str:
