@@ -193,7 +193,7 @@ class Run:
                 check = self.model if kind.startswith("model") else self.call
                 key = f"{number}:{body.strip()}"
                 try:
-                    check(key, body.strip(), "nograd" not in kind)
+                    check(key, body.strip(), kind)
                 except Exception as error:
                     recover()
                     self.answers[f"{key} setup"] = ("error", f"{type(error).__name__}: {error}")
@@ -239,25 +239,25 @@ class Run:
         found = eval(f"(lambda *a, **k: (a, k))({text})", dict(MAKERS))
         return found
 
-    def model(self, key: str, body: str, gradients: bool) -> None:
+    def model(self, key: str, body: str, kind: str) -> None:
         build, _, text = body.partition("<-")
         args, named = self.arguments(text)
         net = eval(build, {**vars(self.module), "np": np})
-        names, weights = self.weights(key, net)
+        names, weights = self.weights(key, net, "init" in kind)
         mode = net.train if SIDE == "torch" else net.set_train
 
         def forward() -> list[tuple[str, Any]]:
             return values(net(*tensors(list(args)), **tensors(named)))
 
-        mode(True)
+        mode("eval" not in kind)
         ran = self.note(f"{key} train1", forward) and self.note(f"{key} train2", forward)
-        if gradients and ran:
+        if "nograd" not in kind and ran:
             self.note(f"{key} grad", lambda: self.gradients(key, net, list(args), names, weights))
         self.note(f"{key} buffers", lambda: self.buffers(net))
         mode(False)
         self.note(f"{key} eval", forward)
 
-    def call(self, key: str, body: str, gradients: bool) -> None:
+    def call(self, key: str, body: str, kind: str) -> None:
         matched = re.match(r"([\w.]+)\((.*)\)$", body, re.S)
         assert matched, body
         function = eval(matched[1], vars(self.module))
@@ -266,17 +266,21 @@ class Run:
         ran = self.note(
             f"{key} forward", lambda: values(called(*tensors(list(args)), **tensors(named)))
         )
-        if gradients and ran and not named:
+        if "nograd" not in kind and ran and not named:
             self.note(f"{key} grad", lambda: self.gradients(key, function, list(args), [], []))
 
     # -- weights, buffers, gradients --------------------------------------------------------------
 
-    def weights(self, key: str, net: Any) -> tuple[list[str], list[Any]]:
-        """Set all weights by name; return those that are trained, in torch's order."""
+    def weights(self, key: str, net: Any, initial: bool) -> tuple[list[str], list[Any]]:
+        """Set all weights by name; return those that are trained, in torch's order.
+
+        ``initial``: they stay near what torch drew, so that deep nets keep their scale.
+        """
         if SIDE == "torch":
             kept = {}
             for name, weight in net.named_parameters():
                 made = torch.from_numpy(drawn(name, tuple(weight.shape))).to(weight.dtype)
+                made = weight.detach() + 0.02 * made if initial else made
                 with torch.no_grad():
                     weight.copy_(made + 0.3j if weight.is_complex() else made)
                 kept[name] = array(weight)
