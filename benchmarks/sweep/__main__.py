@@ -28,14 +28,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-_silent = importlib.util.spec_from_file_location("silent_board", HERE.parent / "silent" / "__main__.py")
+_silent = importlib.util.spec_from_file_location(
+    "silent_board", HERE.parent / "silent" / "__main__.py"
+)
 assert _silent is not None and _silent.loader is not None
 board = importlib.util.module_from_spec(_silent)
 sys.modules["silent_board"] = board
 _silent.loader.exec_module(board)
 
 FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
-FOREIGN = re.compile(r"No module named|partially initialized module 'torch|import of torch")
+FOREIGN = re.compile(r"No module named|each cell must be subclass of Cell|to be a Cell")
 
 
 def folder_of(package: str) -> Path:
@@ -54,14 +56,17 @@ def found(package: str, out: Path, most: int, seed: int) -> list[dict[str, str]]
         before = path.read_text(encoding="utf-8")
         command = [sys.executable, str(HERE / "find.py"), package, str(path), str(most), str(seed)]
         try:
-            status = subprocess.run(command, timeout=900, capture_output=True).returncode
+            ran = subprocess.run(command, timeout=900, capture_output=True, text=True)
         except subprocess.TimeoutExpired:
             break
-        if status == 0:
+        if ran.returncode == 0:
             break
         lines = path.read_text(encoding="utf-8")
         if lines == before:
-            path.write_text(lines + json.dumps({"why": f"died: {status}"}) + "\n")
+            why = {"why": f"died: {ran.returncode} {ran.stderr[-300:]}"}
+            path.write_text(lines + json.dumps(why) + "\n", encoding="utf-8")
+            if not lines:  # it cannot be imported
+                break
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -118,7 +123,9 @@ def swept(package: str, out: Path, given: argparse.Namespace) -> list[tuple[str,
     os.environ["PYTHONPATH"] = f"{out / 'dst'}:{paths}"
     mine = board.answers(given.mode, todo, work, given.seconds)
     os.environ["PYTHONPATH"] = paths
-    rows = [board.judged(p, expected.get(p.name, {}), {given.mode: mine.get(p.name, {})}) for p in todo]
+    rows = [
+        board.judged(p, expected.get(p.name, {}), {given.mode: mine.get(p.name, {})}) for p in todo
+    ]
     return [(verdict(row), row) for row in rows]
 
 
@@ -151,7 +158,8 @@ def main() -> int:
     everything = Counter(v for rows in table.values() for v, _ in rows)
     print("| package | Modules | right | flagged | loud | foreign | silent |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for package, rows in [*table.items(), ("all", [r for rows in table.values() for r in rows])]:
+    total = [row for rows in table.values() for row in rows]
+    for package, rows in [*table.items(), ("all", total)]:
         counts = Counter(v for v, _ in rows)
         cells = [counts[c] for c in ("RIGHT", "FLAGGED", "LOUD", "FOREIGN", "SILENT")]
         print(f"| {package} | {len(rows)} | " + " | ".join(map(str, cells)) + " |")

@@ -1,4 +1,4 @@
-"""Find the Modules of an installed package that can be built and run: ``find.py PACKAGE FILE N SEED``.
+"""Find Modules of an installed package that can be run: ``find.py PACKAGE FILE N SEED``.
 
 Runs beside torch alone. Up to N classes, drawn by SEED, are built with what their signatures ask
 for (small numbers by the names of parameters) and called with tensors of the usual shapes, until
@@ -56,7 +56,9 @@ def _classes(package: str) -> Iterator[type[nn.Module]]:
     top = importlib.import_module(package)
     names = [package]
     if hasattr(top, "__path__"):
-        names += [m.name for m in pkgutil.walk_packages(top.__path__, package + ".", lambda _: None)]
+        names += [
+            m.name for m in pkgutil.walk_packages(top.__path__, package + ".", lambda _: None)
+        ]
     seen: set[type] = set()
     for name in names:
         if any(part.startswith(("test", "conftest", "__main__")) for part in name.split(".")):
@@ -85,7 +87,9 @@ def _guess(name: str, annotation: Any) -> Any:
         raise LookupError(name)
     if any(word in text for word in ("List", "list", "Sequence", "Tuple", "tuple")):
         return (8, 8)
-    if any(w in name for w in ("fn", "func", "net", "model", "loss", "cfg", "config", "layer_type")):
+    if any(
+        w in name for w in ("fn", "func", "net", "model", "loss", "cfg", "config", "layer_type")
+    ):
         raise LookupError(name)
     return 8
 
@@ -113,7 +117,10 @@ def _inputs(net: nn.Module) -> Iterator[tuple[str, list[np.ndarray]]]:
         return
     for shape in SHAPES:
         text = ", ".join(f"A{shape} * {1 - 0.25 * i}" if i else f"A{shape}" for i in range(count))
-        yield text.replace(",)", ")"), [normal(shape) * np.float32(1 - 0.25 * i) for i in range(count)]
+        yield (
+            text.replace(",)", ")"),
+            [normal(shape) * np.float32(1 - 0.25 * i) for i in range(count)],
+        )
     for shape in ((2, 16), (2, 8), (4,)):
         yield f"I(8, {', '.join(map(str, shape))})", [whole(8, shape)]
 
@@ -140,6 +147,25 @@ def _run(net: nn.Module, arrays: list[np.ndarray], seed: int) -> list[torch.Tens
     random.seed(seed)
     np.random.seed(seed)
     return _leaves(copy.deepcopy(net)(*(torch.from_numpy(a.copy()) for a in arrays)))
+
+
+def _is_steady(net: nn.Module, arrays: list[np.ndarray]) -> bool:
+    """Return whether inputs that differ in the last bit give nearly the same gradients."""
+    found = []
+    for factor in (1.0, 1.0 + 2.0**-23):
+        given = [torch.from_numpy(a * np.float32(factor)) if a.dtype == np.float32
+                 else torch.from_numpy(a) for a in arrays]  # fmt: skip
+        asked = [x.requires_grad_() for x in given if x.is_floating_point()]
+        asked += [p for p in net.parameters() if p.requires_grad]
+        outs = [o for o in _leaves(net(*given)) if o.requires_grad]
+        if not outs or not asked:
+            return True
+        total = sum((o.float() * torch.arange(o.numel()).cos().view_as(o)).sum() for o in outs)
+        found.append(torch.autograd.grad(total, asked, allow_unused=True))
+    return all(
+        a is None or bool((a - b).abs().max() <= 1e-6 + 1e-5 * a.abs().max())
+        for a, b in zip(*found, strict=True) if b is not None and (a is None or a.numel())
+    )  # fmt: skip
 
 
 def _same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:
@@ -170,7 +196,9 @@ def _tried(cls: type[nn.Module]) -> dict[str, str]:
         except Exception as error:
             first = first or error
             continue
-        if not outs or not all(o.numel() and torch.isfinite(o).all() for o in outs if o.is_floating_point()):
+        if not outs or not all(
+            o.numel() and torch.isfinite(o).all() for o in outs if o.is_floating_point()
+        ):
             continue
         if not _same(outs, _run(net, arrays, 1)):
             raise ValueError("random output")
@@ -183,6 +211,13 @@ def _tried(cls: type[nn.Module]) -> dict[str, str]:
             raise
         except Exception:
             kind = "model[init,eval]"
+        try:
+            steady = _is_steady(copy.deepcopy(net), arrays)
+        except Late:
+            raise
+        except Exception:
+            steady = False
+        kind = kind if steady else kind.replace("[", "[nograd,")
         given = ", ".join(f"{k}={v!r}" for k, v in asked.items())
         return {"build": f"{cls.__name__}({given})", "inputs": text, "kind": kind}
     raise ValueError(f"no input fits: {type(first).__name__}: {str(first)[:100]}")
@@ -204,7 +239,6 @@ def main() -> None:
         before = len(path.read_text(encoding="utf-8").splitlines())
         for cls in itertools.islice(found, before, None):
             line = {"module": cls.__module__, "name": cls.__name__}
-            out.write("")
             signal.alarm(SECONDS)
             try:
                 line |= _tried(cls)

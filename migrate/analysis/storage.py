@@ -8,7 +8,7 @@ written under another name. ``docs/inplace.md`` has the proof that rests on this
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -454,6 +454,44 @@ class State:
                     todo += [ref[0] for ref in new]
                     found |= new
         return frozenset(found)
+
+    def reaching(self, starts: Set[Region]) -> dict[Region, frozenset[str]]:
+        """Return the parameters of which each of some regions reaches a part.
+
+        What holds what is gone through once, and then backwards from what lies in a parameter:
+        asking `reach` for each region would visit what they share again and again.
+        """
+        holders: dict[Region, list[Region]] = {}
+        seen, todo = set(starts), list(starts)
+        ends: dict[str, list[Region]] = {}
+        while todo:
+            region = todo.pop()
+            if region[0] == "around":  # it stands between a rest and those whose rest it is
+                held = [r[0] for r in self.inside.get((region[1], ELEMENTS), ())]  # type: ignore[arg-type]
+            else:
+                top = root(region)
+                if top[0] == "param":
+                    ends.setdefault(str(top[1]), []).append(region)
+                places = [(region, name) for name in self.entries.get(region, ())]
+                held = [ref[0] for place in places for ref in self.inside.get(place, ())]
+                held += [("around", rest) for rest in self._rests_around(region)]
+            self._step(1 + len(held) // 8)
+            for one in held:
+                holders.setdefault(one, []).append(region)
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
+        found: dict[Region, set[str]] = {}
+        for name, regions in ends.items():
+            passed, todo = set(regions), regions
+            while todo:
+                for one in holders.get(todo.pop(), ()):
+                    if one not in passed:
+                        passed.add(one)
+                        todo.append(one)
+            for one in starts & passed:
+                found.setdefault(one, set()).add(name)
+        return {one: frozenset(names) for one, names in found.items()}
 
     def escaping(self, own: frozenset[Region]) -> Refs:
         """What is held by objects that outlive the function; ``own``: parameters that do not."""

@@ -44,9 +44,14 @@ def full_precision(device_type, enabled=True):
         raise NotImplementedError("torch2ms LOP105 torch.autocast computes in bfloat16 here")
 
 
-def without_autocast(device_type, enabled=True):
+def without_autocast(device_type, dtype=None, enabled=True, cache_enabled=None):
     """torch.autocast as a value, where it would change nothing on a CPU."""
     full_precision(device_type, enabled)
+    return contextlib.nullcontext()
+
+
+def without_cuda_autocast(enabled=True, dtype=None, cache_enabled=True):
+    """torch.cuda.amp.autocast as a value: it changes nothing on a CPU."""
     return contextlib.nullcontext()
 
 

@@ -15,7 +15,6 @@ from migrate.analysis.storage import (
     REST,
     SAME,
     VIEW,
-    Ref,
     Refs,
     Region,
     State,
@@ -139,7 +138,7 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
     places: dict[Region, list[tuple[str, Refs]]] = {}
     for (region, name), refs in state.inside.items():
         places.setdefault(region, []).append((name, refs))
-    reached: dict[Region, frozenset[str]] = {}
+    reached = state.reaching({r for r in places if root(r) == r and r[0] != "param"})
     known: dict[Refs, frozenset[tuple[str, int]]] = {}
     entries: dict[Region, frozenset[tuple[str, str, int]]] = {}
 
@@ -149,10 +148,7 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
             if first[0] == "param":
                 whole = one == first or (one[0] == "field" and one[1] in own and one[2] == ELEMENTS)
                 yield str(first[1]), how if whole else VIEW
-            elif first == one and one in places:
-                if one not in reached:
-                    held = (root(r.region) for r in state.reach(frozenset((Ref(one),))))
-                    reached[one] = frozenset(str(r[1]) for r in held if r[0] == "param")
+            elif first == one and one in reached:
                 yield from ((name, VIEW) for name in reached[one])
 
     def given(refs: Refs) -> frozenset[tuple[str, int]]:

@@ -146,9 +146,10 @@ def autocast(
     name = "full_precision" if isinstance(parent, ast.Expr) else "without_autocast"
     text, root = scene.spelling.local(f"helpers.{name}")
     assert device is not None
+    asked = ", " if name == "full_precision" else ", enabled="
     given = [
         piece(scene.source, device),
-        *((", ", piece(scene.source, enabled)) if enabled else ()),
+        *((asked, piece(scene.source, enabled)) if enabled else ()),
     ]
     place = site.at(scene.source.span(call))
     return Edit(place, Outcome.HELPER, (f"{text}(", *given, ")"), chosen.row.key,

@@ -325,7 +325,7 @@ def _aliased(scene: Scene, places: list[ast.AST], change: ast.AST) -> set[str]:
 
 
 def _sources(scene: Scene, bound: ast.AST) -> Iterator[ast.Name]:
-    """The variables that a binding shares the container with: ``b = a``, ``a = b = []``, a loop's."""
+    """The variables that a binding shares the container with: ``b = a``, ``a = b = []``, loops."""
     around = scene.parent(bound)
     while isinstance(around, (ast.Tuple, ast.List, ast.Starred)):
         around = scene.parent(around)
@@ -355,10 +355,9 @@ def _taken(scene: Scene, value: ast.expr, items: bool) -> Iterator[ast.Name]:
         parts = [value.body, value.orelse]
     elif isinstance(value, ast.BoolOp):
         parts = value.values
-    elif isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
-        parts = [value.value]
-    elif isinstance(value, (ast.Starred, ast.NamedExpr)):
-        parts = [value.value]
+    elif isinstance(value, (ast.Starred, ast.NamedExpr, ast.Subscript)):
+        copied = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
+        parts = [] if copied else [value.value]
     for part in parts:
         yield from _taken(scene, part, items)
 
@@ -390,9 +389,9 @@ def _holders(scene: Scene, own: list[ast.AST], node: ast.AST, name: ast.Name) ->
 def _holder(scene: Scene, read: ast.Name) -> str:
     """``M`` of ``M = name``, ``M = [name]``, ``M["k"] = name``, ``M.append(name)``, and of what
     goes over it later, which graph mode does at once: ``M = map(f, name)``."""
-    child: ast.AST = read
+    child: ast.AST | None = read
     around = scene.parent(read)
-    while (
+    while around is not None and (
         isinstance(around, (*_HOLDING, ast.GeneratorExp))
         or (isinstance(around, ast.IfExp) and child is not around.test)
         or (isinstance(around, ast.comprehension) and child is around.iter)
@@ -408,7 +407,7 @@ def _holder(scene: Scene, read: ast.Name) -> str:
     return ""
 
 
-def _goes_over(scene: Scene, around: ast.AST | None, child: ast.AST) -> bool:
+def _goes_over(scene: Scene, around: ast.AST, child: ast.AST | None) -> bool:
     """Return whether a call makes an iterator over an argument: ``zip(names, child)``."""
     return (
         isinstance(around, ast.Call)
