@@ -84,7 +84,10 @@ def arguments(
     """
     node = function.node.args
     positional = [a.arg for a in (*node.posonlyargs, *node.args)]
-    if bound and function.owner is not None and not function.decorated("staticmethod"):
+    applied = getattr(call.func, "attr", "") == "apply" and function.name == "forward"
+    if applied:
+        positional = positional[function.context + 1 :]  # ctx comes from torch
+    elif bound and function.owner is not None and not function.decorated("staticmethod"):
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if positional:
             yield positional[0], receiver

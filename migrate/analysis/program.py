@@ -25,6 +25,7 @@ from migrate.vendoring.follow import Followed
 Node = TypeVar("Node", bound=ast.AST)
 
 
+_WITH_CONTEXT = ("forward", "backward", "setup_context", "jvp", "vjp")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -112,6 +113,15 @@ class Function:
         while function is not None:
             yield function
             function = function.parent
+
+    @property
+    def context(self) -> int:
+        """Return where ctx stands among its parameters in a torch.autograd.Function, or -1."""
+        if self.owner is None or self.name not in _WITH_CONTEXT:
+            return -1
+        if self.name == "forward" and "setup_context" in self.owner.methods:
+            return -1
+        return int(self.decorated("classmethod"))
 
     @cached_property
     def parameters(self) -> list[ast.arg]:

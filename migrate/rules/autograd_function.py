@@ -1,4 +1,9 @@
-"""In: a class derived from torch.autograd.Function, and ``apply``. Out: a Cell with ``bprop``."""
+"""In: a class derived from torch.autograd.Function, and ``apply``. Out: a Cell with ``bprop``.
+
+Where bprop has no counterpart for what the methods do (class methods, what inherits from another
+Function, a ctx that is handed on), MindSpore's own ``_Function`` takes them as they stand: it has
+torch's ctx and ``apply``, in PyNative alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.program import Class
+from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import added, inside, piece
 from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Removal, Site, Span, Wrap
@@ -43,7 +49,7 @@ def _applies(scene: Scene, node: ast.AST, name: str) -> bool:
     holder = scene.parent(parent) if isinstance(parent, ast.Call) else parent
     owner = scene.owner(node)
     is_decorator = name in _ONCE and isinstance(holder, ast.FunctionDef)
-    return is_decorator and owner is not None and _is_function(scene, owner)
+    return is_decorator and owner is not None and scene.inference.is_function(owner.key)
 
 
 @decides(
@@ -58,23 +64,35 @@ def decide(scene: Scene, node: ast.Name | ast.Attribute, name: str) -> Edit | Re
     owner = _meant(scene, node) if name == APPLY else scene.owner(node)
     if isinstance(parent := scene.parent(node), ast.ClassDef):
         owner = scene.file.classes[id(parent)]
-    found = blueprint(owner) if owner is not None else "nothing tells which Function it is"
-    if isinstance(found, str):
-        next_step = "write a Cell with construct and bprop"
-        return Refusal(site, "LOP302", found, next_step)
+    if owner is None:
+        why = "nothing tells which Function it is"
+        return Refusal(site, "LOP302", why, "write a Cell with construct and bprop")
+    found = planned(scene.inference, owner)
     if name == APPLY:
         assert isinstance(node, ast.Attribute)
+        if isinstance(found, str):
+            return Edit(site, Outcome.KEPT, None, FUNCTION[0])
         return _apply(scene, site, node, found)
     if name in FUNCTION:
-        text, root = scene.spelling.local("mindspore.nn.Cell")
+        kept = "mindspore.common._grad_function._Function"
+        target = kept if isinstance(found, str) else "mindspore.nn.Cell"
+        text, root = scene.spelling.local(target)
         return Edit(site, Outcome.CONVERTED, (text,), name, frozenset((root,)))
     statement = scene.parent(node)
     whole = statement if isinstance(statement, ast.Call) else node
     return Edit(site.at(scene.source.span(whole)), Outcome.CONVERTED, ())
 
 
-def _is_function(scene: Scene, owner: Class) -> bool:
-    return any(base in FUNCTION for base in scene.inference.torch_bases(owner.key))
+def planned(inference: Inference, owner: Class) -> Blueprint | str:
+    """Return how a Function becomes a Cell, or why it stays a Function.
+
+    Those that derive from each other are all one or all the other.
+    """
+    graph = inference.summaries.graph
+    near = [c for c in graph.family(owner) if inference.is_function(c.key)]
+    kin = {c.key: c for one in near for c in (one, *graph.derived(one))}
+    plans = [blueprint(c) for c in kin.values()]
+    return next((p for p in plans if isinstance(p, str)), blueprint(owner))
 
 
 def _meant(scene: Scene, node: ast.AST) -> Class | None:
@@ -109,8 +127,8 @@ def _apply(scene: Scene, site: Site, node: ast.Attribute, plan: Blueprint) -> Ed
 def bodies(scene: Scene) -> Iterator[Edit]:
     """Rewrite forward and backward of a Function as construct and bprop of a Cell."""
     for owner in scene.file.classes.values():
-        if _is_function(scene, owner):
-            plan = blueprint(owner)
+        if scene.inference.is_function(owner.key):
+            plan = planned(scene.inference, owner)
             if isinstance(plan, Blueprint):
                 for node in (plan.forward, plan.backward):
                     yield from _static(scene, node)

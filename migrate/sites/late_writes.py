@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis.types.kinds import Atom, Kind, without_none
+from migrate.analysis.types.kinds import CONTEXT, Atom, Kind, without_none
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal
 from migrate.sites.buffer_gradients import BUFFER, registered, stores_buffer
@@ -35,18 +35,9 @@ def late_child(scene: Scene, node: ast.Attribute | ast.Call) -> str:
         if not name or node.keywords:
             return ""
         owner, value = node.args[0], node.args[2] if name == CHILD else None
-    if isinstance(owner, ast.Name) and (owner.id == "self" or _is_context(scene, owner)):
+    if isinstance(owner, ast.Name) and (owner.id == "self" or scene.kind(owner) == CONTEXT):
         return ""
     return name if _concerns(scene, owner, value, name, node) else ""
-
-
-def _is_context(scene: Scene, node: ast.Name) -> bool:
-    """Return whether a name is the first parameter of a method of an autograd Function."""
-    function = scene.function(node)
-    if function is None or function.owner is None or not function.parameters:
-        return False
-    own = scene.inference.is_function(function.owner.key)
-    return own and function.parameters[0].arg == node.id
 
 
 def registered_child(scene: Scene, node: ast.Attribute) -> str:

@@ -63,6 +63,7 @@ PACKED: Kind = kind("torch", "torch.nn.utils.rnn.PackedSequence")
 SCALAR: Kind = kind("instance", "numpy.float64")  # a number of numpy's
 MODULE_STATE = "torch.nn.Module.state_dict"  # the name of a dict that is the state of a Module
 KEYED = "keyed"  # a dict whose keys may be other than texts
+CONTEXT: Kind = kind("instance", "torch.autograd.function.FunctionCtx")  # holds what it likes
 GIVEN: Kind = kind("instance")  # what a call of something foreign or unknown gave
 # methods that only Modules have: a receiver of one is a Module
 MODULE_ONLY = ("parameters", "named_parameters", "modules", "named_modules", "named_buffers",

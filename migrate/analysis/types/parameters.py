@@ -14,6 +14,7 @@ from migrate.analysis.callgraph import CONSTRUCTORS, own_nodes
 from migrate.analysis.program import Function
 from migrate.analysis.types import contents, parametric, values
 from migrate.analysis.types.kinds import (
+    CONTEXT,
     MODULE,
     NOTHING,
     TENSOR,
@@ -78,7 +79,9 @@ class Parameters:
         passed: Passed = self.world._ask(("passed", function), dict)
         found: dict[str, Kind] = {}
         for index, arg in enumerate((*positional, *arguments.kwonlyargs)):
-            if index == 0 and function.owner is not None and not function.decorated("staticmethod"):
+            if index == self._context(function):
+                found[arg.arg] = CONTEXT
+            elif index == 0 and function.owner and not function.decorated("staticmethod"):
                 found[arg.arg] = self._self(function)
             else:
                 default = defaults.get(arg.arg)
@@ -154,8 +157,6 @@ class Parameters:
         assert owner is not None
         if function.decorated("classmethod") or function.name == "__new__":
             return kind("class", owner.key)
-        if self._is_autograd(function) and function.name in ("forward", "backward"):
-            return UNKNOWN
         return values.instance_of(Atom("class", owner.key), (), self.world)
 
     def _parameter(
@@ -197,8 +198,12 @@ class Parameters:
 
     def _is_gradient(self, function: Function, index: int) -> bool:
         """Whether the backward of a torch.autograd.Function gets it."""
-        owner = function.owner if function.name == "backward" and index else None
-        return owner is not None and self.world.is_function(owner.key)
+        return function.name == "backward" and -1 < self._context(function) < index
+
+    def _context(self, function: Function) -> int:
+        """Return which parameter of a method of a torch.autograd.Function is its ctx, or -1."""
+        owner = function.owner
+        return function.context if owner and self.world.is_function(owner.key) else -1
 
     def _is_forward(self, function: Function) -> bool:
         return (
@@ -226,10 +231,6 @@ class Parameters:
         around = self.world.program.files[function.path].parents.get(id(function.node))
         targets = around.targets if isinstance(around, ast.Assign) else ()
         return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
-
-    def _is_autograd(self, function: Function) -> bool:
-        """Whether it is the forward of a torch.autograd.Function, which ``apply`` calls."""
-        return function.owner is not None and self.world.is_function(function.owner.key)
 
     # -- what a unit passes ---------------------------------------------------------------------
 
@@ -343,8 +344,8 @@ class Parameters:
             shift = int(function.owner is not None and not function.decorated("staticmethod"))
             if of_class and shift and not function.decorated("classmethod"):
                 shift = 0
-            if function.name == "forward" and self._is_autograd(function):
-                shift = 1
+            if getattr(call.func, "attr", "") == "apply" and self._context(function) >= 0:
+                shift = self._context(function) + 1
             if function.owner is None and any(a.kind in ("Module", "Object") for a in receiver):
                 shift = 1  # Net.forward = f
             exact = of_class or any(a.kind == "super" for a in receiver)

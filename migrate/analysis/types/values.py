@@ -8,6 +8,7 @@ from migrate.analysis.types import options
 from migrate.analysis.types.kinds import (
     BOOL,
     BY_NAME,
+    CONTEXT,
     FLOAT,
     INT,
     MODULE,
@@ -85,6 +86,9 @@ def attribute(value: Kind, name: str, world: World) -> Kind:
         return STR
     if name == "saved_tensors" and value == UNKNOWN:
         return sequence("tuple", TENSOR)  # of the ctx of a torch.autograd.Function
+    if value == CONTEXT:  # it holds what the forward puts there
+        return {"saved_tensors": sequence("tuple", TENSOR),
+                "needs_input_grad": sequence("tuple", BOOL)}.get(name, UNKNOWN)  # fmt: skip
     found = [_attribute(a, name, world) for a in ordered(value) if may_have(a, name)]
     return join(*found) if found or not value else UNKNOWN
 

@@ -77,6 +77,8 @@ def stays(scene: Scene, node: ast.Call) -> Found | None:
         function = scene.inference.program.functions.get(atom.name)
         if function is None or atom.kind not in ("method", "function"):
             continue
+        if scope.stays_function(scene.inference, function, node):
+            continue  # it stops there anyway
         mark = marked(function)
         known = scene if function.path == scene.file.path else None
         if mark is not None and (known is None or not _static(known, function, mark)):

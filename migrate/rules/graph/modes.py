@@ -17,7 +17,7 @@ from migrate.analysis.program import File, Function
 from migrate.analysis.types import contents
 from migrate.analysis.types.contents import Sites
 from migrate.analysis.types.inference import Inference
-from migrate.analysis.types.kinds import ARRAY, Site
+from migrate.analysis.types.kinds import ARRAY, CONTEXT, Site
 from migrate.codegen.substitution import piece
 from migrate.records.outcomes import Edit, Part
 from migrate.rules.called_from import passed, sites_of
@@ -381,6 +381,8 @@ def _scope(function: Function, name: str) -> str:
 def _changes_constant(scene: Scene, node: ast.expr, reads: Reads) -> bool:
     """Return whether a node of host code changes what a graph has for a constant."""
     if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        if scene.kind(node.value) == CONTEXT:
+            return False  # each call has a ctx of its own
         return _is_read(scene, node, reads) and called_before(scene, node, node.value)
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         return _global_bound(scene, node, reads)

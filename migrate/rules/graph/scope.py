@@ -14,6 +14,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.codegen.substitution import added, joined, piece
 from migrate.records.outcomes import Edit, Lines, Outcome, Part, Piece, Span, Wrap
 from migrate.rules import dead_branches, decorators
+from migrate.rules.autograd_function import planned
 from migrate.rules.dead_branches import dead_spans
 from migrate.sites.forward_names import line
 from migrate.sites.scene import Scene, once, once_a_file
@@ -158,6 +159,14 @@ def compiled_here(scene: Scene) -> tuple[Function, ...]:
     return tuple(_compiled_by_file(scene.inference).get(scene.file.path, ()))
 
 
+def stays_function(inference: Inference, function: Function, call: ast.Call) -> bool:
+    """Return whether a call applies an autograd Function that does not become a Cell."""
+    owner, applies = function.owner, getattr(call.func, "attr", "") == "apply"
+    if not applies or owner is None or not inference.is_function(owner.key):
+        return False
+    return isinstance(planned(inference, owner), str)
+
+
 def _called(inference: Inference, function: Function, guess: bool) -> list[Function]:
     program = inference.program
     called: list[Function] = []
@@ -167,6 +176,8 @@ def _called(inference: Inference, function: Function, guess: bool) -> list[Funct
             for atom in kind:
                 if atom.kind in ("function", "method"):
                     target = program.functions.get(atom.name)
+                    if target is not None and stays_function(inference, target, node):
+                        continue
                     owner = target.owner if target is not None else None
                     called += [target] if target is not None else []
                     if owner is not None and target is not None:

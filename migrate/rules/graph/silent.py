@@ -28,7 +28,7 @@ from migrate.syntax.trees import all_names, all_parameters
 
 CODES = frozenset(
     "GRF605 GRF608 GRF609 GRF610 GRF611 GRF612 GRF613 GRF614 GRF616 GRF617 GRF618 GRF619"
-    " GRF620 GRF621 GRF622".split()
+    " GRF620 GRF621 GRF622 GRF623".split()
 )
 _OF_LISTS = frozenset(("append", "appendleft", "extend", "insert"))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -51,9 +51,21 @@ def flags(scene: Scene) -> Iterator[Silent]:
     yield from items.masked(scene, own)
     yield from scope.found(scene, FINDINGS)
     yield from single.flags(scene)
+    yield from _applied(scene)
     for _, inside in containers.own_nodes(scene):
         yield from _late(scene, inside)
     yield from containers.flags(scene)
+
+
+def _applied(scene: Scene) -> Iterator[Silent]:
+    """Yield calls of an autograd Function that stays one."""
+    for call in scope.nodes(scene, ast.Call):
+        assert isinstance(call, ast.Call)
+        targets = (scene.inference.function_of(a.name) for a in scene.kind(call.func))
+        if any(t and scope.stays_function(scene.inference, t, call) for t in targets):
+            why = "graph mode has no Function with a ctx: it is PyNative's alone"
+            step = "write a Cell with construct and bprop"
+            yield Silent(call, ("GRF623", ast.unparse(call.func), why, step))
 
 
 def _lent(scene: Scene) -> Iterator[Silent]:
