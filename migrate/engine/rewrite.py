@@ -276,7 +276,9 @@ def _changes(
     needed = import_edits.helpers_at(scene, bindings)
     stops = [e for e in raising if isinstance(e, flags.Stop)]
     imports = _imports(scene, references, needing, texts, options, needed)
-    return [*_without_raised(scene, imports, stops), *changes]
+    added = [e for e in imports if e.site.span.start == e.site.span.end]  # between statements
+    others = [e for e in imports if e.site.span.start < e.site.span.end]
+    return [*added, *_without_raised(scene, others, stops), *changes]
 
 
 def _plain(edit: Edit) -> str:

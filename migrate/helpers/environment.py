@@ -50,7 +50,7 @@ def without_autocast(device_type, dtype=None, enabled=True, cache_enabled=None):
     return contextlib.nullcontext()
 
 
-def without_cuda_autocast(enabled=True, dtype=None, cache_enabled=True):
+def without_cuda_autocast(enabled=True, dtype=ms.float16, cache_enabled=True):
     """torch.cuda.amp.autocast as a value: it changes nothing on a CPU."""
     return contextlib.nullcontext()
 

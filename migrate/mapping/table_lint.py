@@ -367,7 +367,8 @@ def _name(table: Table, row: Row) -> Iterator[Finding]:
     written = "signature" in table.raw[row.key]
     # the facts do not list what objects hold, such as torch.backends.cuda.matmul and Modules
     owner, _, last = row.name.rpartition(".")
-    held = table.kind(owner) == "constant" or (owner == "torch.nn.Module" and last[0] == "_")
+    private = last[0] == "_" and table.kind(owner) == "class"
+    held = table.kind(owner) == "constant" or private
     if root == "torch" and not table.kind(row.name) and not (written or held):
         near = table.suggest(row.name)
         hint = f"did you mean {near}?" if near else "give its signature = ..."
