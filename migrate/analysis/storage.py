@@ -475,7 +475,7 @@ class State:
                 places = [(region, name) for name in self.entries.get(region, ())]
                 held = [ref[0] for place in places for ref in self.inside.get(place, ())]
                 held += [("around", rest) for rest in self._rests_around(region)]
-            self._step(1 + len(held) // 8)
+            self._step(1)
             for one in held:
                 holders.setdefault(one, []).append(region)
                 if one not in seen:

@@ -138,7 +138,8 @@ def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, i
     places: dict[Region, list[tuple[str, Refs]]] = {}
     for (region, name), refs in state.inside.items():
         places.setdefault(region, []).append((name, refs))
-    reached = state.reaching({r for r in places if root(r) == r and r[0] != "param"})
+    asked = {one[0] for refs in state.inside.values() for one in refs} & places.keys()
+    reached = state.reaching({r for r in asked if root(r) == r and r[0] != "param"})
     known: dict[Refs, frozenset[tuple[str, int]]] = {}
     entries: dict[Region, frozenset[tuple[str, str, int]]] = {}
 
