@@ -105,6 +105,7 @@ def weights(scene: Scene) -> frozenset[str]:
     kinds = set(map(scene.inference.kinds.get, map(id, nodes), itertools.repeat(NOTHING)))
     atoms = frozenset().union(*kinds)
     names = {a.name for a in atoms if a.kind in ("ref", "Module") and "::" not in a.name}
+    names |= {held for name in names for row in scene.table.rows(name) for held in row.holds}
     return frozenset(
         row.key for name in names for row in scene.table.rows(name) if row.weights or row.layout
     )

@@ -54,6 +54,7 @@ class Row:
     ref: str = ""
     weights: Mapping[str, str] = field(default_factory=dict)
     layout: Mapping[str, str] = field(default_factory=dict)
+    holds: tuple[str, ...] = ()
     attrs: Mapping[str, str] = field(default_factory=dict)
     forward: str = ""
     result: str = ""
@@ -87,7 +88,8 @@ class Case:
 
 ROW_TEXTS = ("to", "mint", "ref", "forward", "result", "rule", "flag", "reason", "note")
 ROW_MAPS = ("weights", "layout", "attrs", "when")
-ROW_KEYS = frozenset({*ROW_TEXTS, *ROW_MAPS, "only", "drop", "returns", "next", "signature"})
+ROW_LISTS = ("drop", "returns", "holds")
+ROW_KEYS = frozenset({*ROW_TEXTS, *ROW_MAPS, *ROW_LISTS, "only", "next", "signature"})
 CASE_KEYS = frozenset(
     {"calls", "inputs", "forward", "random", "gradient", "modes", "source", "why", "differs"}
 )
@@ -107,9 +109,7 @@ def make_row(
     _expect(dict, only, path, key, "only")
     texts = {part: _expect(str, values.get(part, ""), path, key, part) for part in ROW_TEXTS}
     maps = {part: _expect(dict, values.get(part, {}), path, key, part) for part in ROW_MAPS}
-    lists = {
-        part: _expect(list, values.get(part, []), path, key, part) for part in ("drop", "returns")
-    }
+    lists = {part: _expect(list, values.get(part, []), path, key, part) for part in ROW_LISTS}
     signatures = _signatures(known, labels, key, values, path)
     fields = next((one.fields for one in signatures if one.fields), ())
     return Row(
@@ -121,6 +121,7 @@ def make_row(
         only={arg: (v,) if isinstance(v, str) else tuple(v) for arg, v in only.items()},
         drop=frozenset(lists["drop"]),
         returns=tuple(lists["returns"]) or fields,
+        holds=tuple(lists["holds"]),
         next_step=_expect(str, values.get("next", ""), path, key, "next"),
         signatures=signatures,
         file=str(path),

@@ -352,7 +352,7 @@ def _decision(table: Table, row: Row) -> Iterator[Finding]:
         )
     if row.flag and not row.reason:
         yield Finding("flags without a reason", "a refusal says why", 'add reason = "..."')
-    for part in ("weights", "layout", "attrs", "forward"):
+    for part in ("weights", "layout", "holds", "attrs", "forward"):
         if getattr(row, part) and row.kind not in ("class", "function"):
             yield Finding(f"{part} on a {row.kind}", "only classes have it", "remove it")
 

@@ -19,7 +19,7 @@ from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Lines, Outcome, Piece, Refusal, Site, Span
 from migrate.rules.registry import by_row
 from migrate.rules.repeated import acts, differentiates, is_repeatable, stores
-from migrate.rules.torch_sharing import METADATA
+from migrate.rules.torch_sharing import METADATA, shares
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import is_none, loaded_names, within
@@ -194,7 +194,7 @@ def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
     """Return the statement from which on a block may compute with an input."""
     only, moved = _binding(scene, name)
     if only is None:
-        raise _Unclear(f"{name.id} may be one of several values")
+        return _marked(scene, before, name) + 1
     if isinstance(only.place, ast.arg):
         function = scene.function(name)
         body = function.node.body if function is not None else ()
@@ -211,6 +211,54 @@ def _start(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
         if others := _operands(scene, item) & same:  # torch's gradient goes through both names
             raise _Unclear(f"{name.id} may be {min(others)}, which line {item.lineno} reads")
     return max(places) + 1
+
+
+def _marked(scene: Scene, before: Sequence[ast.stmt], name: ast.Name) -> int:
+    """Return the place of ``x.requires_grad_()``, from which on a block may compute with x.
+
+    Whatever x was bound to is a tensor that nothing has computed with: all that reads it in front
+    of that only makes it.
+    """
+    reach, wanted = scene.facts.reach(name), name.id
+    places = [i for i, s in enumerate(before) if _marked_by(s) == wanted]
+    if not places or reach.outside:
+        raise _Unclear(f"{wanted} may be one of several values")
+    start = places[-1]
+    bound = [scene.statement(b.place) for b in reach.bindings if not isinstance(b.place, ast.arg)]
+    same: set[str] = set()
+    for item in bound:
+        if not isinstance(item, ast.Assign) or [type(n) for n in item.targets] != [ast.Name]:
+            raise _Unclear(f"{wanted} may be one of several values")
+        same |= set() if _is_made(item.value, scene) else _operands(scene, item.value) - {wanted}
+    making = {id(n) for s in (*bound, *before[: start + 1]) for n in within(s)}
+    function, line = scene.function(name), before[start].lineno
+    for node in function.nodes if function is not None else scene.file.nodes:
+        if isinstance(node, ast.Name) and node.id == wanted and isinstance(node.ctx, ast.Load):
+            marks = _marked_by(scene.statement(node)) == wanted
+            if node.lineno < line and id(node) not in making and not marks:
+                raise _Unclear(f"line {node.lineno} reads {wanted} in front of that")
+    for item in (*before[:start], *before[start + 1 :]):
+        early = item in before[:start] and _marked_by(item) != wanted
+        if early and wanted in loaded_names(item):
+            raise _Unclear(f"line {item.lineno} reads {wanted} in front of that")
+        if not early and (others := _operands(scene, item) & same):
+            raise _Unclear(f"{wanted} may be {min(others)}, which line {item.lineno} reads")
+    return start
+
+
+def _marked_by(item: ast.stmt) -> str:
+    """Return the variable of ``x.requires_grad_()`` or ``x.requires_grad = True``."""
+    if isinstance(item, ast.Assign) and len(item.targets) == 1:
+        target, value = item.targets[0], item.value
+        marks = isinstance(target, ast.Attribute) and target.attr == "requires_grad"
+        if marks and isinstance(value, ast.Constant) and value.value is True:
+            return getattr(target.value, "id", "")  # type: ignore[attr-defined]
+    call = item.value if isinstance(item, ast.Expr) else None
+    func = call.func if isinstance(call, ast.Call) and not call.keywords else None
+    if not isinstance(func, ast.Attribute) or func.attr != "requires_grad_":
+        return ""
+    plain = all(isinstance(a, ast.Constant) and a.value is True for a in call.args)  # type: ignore[union-attr]
+    return getattr(func.value, "id", "") if plain else ""
 
 
 def _binding(scene: Scene, name: ast.Name) -> tuple[Binding | None, set[int]]:
@@ -244,11 +292,17 @@ def _is_place(scene: Scene, node: ast.expr) -> bool:
     return bool(atoms) and all(a.kind == "str" or a.name == "torch.device" for a in atoms)
 
 
-def _is_made(node: ast.expr) -> bool:
-    """Return whether an expression surely makes a tensor: ``(a * b).requires_grad_()``."""
+def _is_made(node: ast.expr, scene: Scene | None = None) -> bool:
+    """Return whether an expression surely makes a tensor: ``(a * b).requires_grad_()``.
+
+    With a ``scene`` functions of torch count as well.
+    """
     func = node.func if isinstance(node, ast.Call) else None
-    if isinstance(func, ast.Attribute) and func.attr in _MARKING:
-        return _is_made(func.value)
+    if isinstance(func, ast.Attribute) and func.attr in (*_MARKING, "detach"):
+        return _is_made(func.value, scene)
+    name = direct_name(scene, func) if scene is not None and func is not None else None
+    if name is not None and not shares(name) and not name.endswith("_"):
+        return True
     return isinstance(node, ast.BinOp) or (isinstance(func, ast.Attribute) and func.attr == "clone")
 
 
@@ -279,7 +333,7 @@ class _Flow:
             if touched:
                 self.steps.append((item, bound))
             self.tainted = self.tainted | bound if touched else self.tainted - bound
-        elif touched and not self._marks(item):
+        elif touched and not self._marks(item) and not _marked_by(item):
             raise _Unclear(f"line {item.lineno} uses what is computed from it in another way")
         elif bound & self.tainted:
             raise _Unclear(f"line {item.lineno} may bind {min(bound & self.tainted)} anew")

@@ -136,6 +136,11 @@ def written(
             values = f"tuple({spelled}.values())"
             spelled = values if dicts[result] else f"(tuple({spelled}.keys()), {values})"
         returned.append(spelled)
+    if _are_numbers(view, region, results[1:]):
+        results, returned = (
+            (*results, "_"),
+            [*returned, f"{base.removesuffix(_MODULE)}.tensor(0.0)"],
+        )
     text = (
         *_header(name, base, members, inputs),
         *body,
@@ -144,6 +149,18 @@ def written(
     build = f"{name}({', '.join(names.held)})"
     given = tuple((_given(view, region, n, own),) for n in names.given)
     return LossCell(text, build, given, results, renames, tuple(dicts.items()))
+
+
+_NO_TENSOR = frozenset("int float bool str None".split())
+_MODULE = ".nn.Module"
+
+
+def _are_numbers(view: View, region: Region, names: Sequence[str]) -> bool:
+    """Return whether no result but the loss is a Tensor: MindSpore takes that for one result."""
+    stored = [u for s in region.inside for u in uses(s, "-") if u.stored and u.name in names]
+    kinds = [{a.kind for a in view.kind(u.node)} for u in stored]
+    known = {u.name for u in stored} == {*names} and all(kinds)
+    return bool(names) and known and all(k <= _NO_TENSOR for k in kinds)
 
 
 def _keys(view: View, region: Region, name: str) -> tuple[str, ...]:

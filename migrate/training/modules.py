@@ -237,7 +237,35 @@ def quiet(view: View, item: ast.stmt) -> bool:
     """Whether no gradient goes through what a statement computes."""
     if differentiates(view, item):
         return True  # its graph is used up
+    if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call):
+        return _gives_constants(view, item.value)
     return isinstance(item, ast.With) and _is_call_of(view, item.items[0].context_expr, QUIET)
+
+
+def _gives_constants(view: View, call: ast.Call) -> bool:
+    """Return whether a function of the program gives nothing but what it has detached."""
+    atoms = [a for a in without_none(view.kind(call.func)) if a.kind in ("function", "method")]
+    functions = [view.inference.function_of(a.name) for a in atoms if "::" in a.name]
+    if not functions or len(functions) < len(view.kind(call.func)):
+        return False
+    for function in functions:
+        if function is None or not isinstance(function.node.body, list):
+            return False
+        own = [n for n in function.nodes if id(n) in function.own]
+        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own):
+            return False
+        values = [n.value for n in own if isinstance(n, ast.Return)]
+        if not values or not all(v is not None and _is_detached(v) for v in values):
+            return False
+    return True
+
+
+def _is_detached(value: ast.expr) -> bool:
+    """Return whether an expression is ``x.detach()``, or a tuple of such."""
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_detached, value.elts))
+    func = value.func if isinstance(value, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr == "detach"
 
 
 def builds_optimizer(view: View, item: ast.stmt) -> bool:

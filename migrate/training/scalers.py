@@ -31,6 +31,7 @@ from migrate.syntax.trees import all_names, dotted, last_name
 from migrate.training.effects import free
 from migrate.training.lines import edit, separated
 from migrate.training.marks import Act, View, marks
+from migrate.training.recorded import opened
 from migrate.training.staged import Staged
 
 _CAST_NAMES = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast")
@@ -74,6 +75,7 @@ def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
         source = first.source if first is not None else before
         steps = b".backward(" in source.data and any(w in source.data for w in _WORDS)
         changes = list(_edits(source)) if steps else []
+        changes += [] if changes else opened(source)
         if changes:
             emitted = emit(source, changes)
             new = read(path, source.encode(emitted.data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.parity.weights import Held, Names, cell_path, pair_all, partner, public_names
+from migrate.workspace.project import Request, convert
 
 NAMES = Names(
     weights={
@@ -90,3 +91,25 @@ def test_a_shared_module_has_its_class_at_each_of_its_paths():
     assert [pair.layout for pair in pairs] == ["unsqueeze(2)", "unsqueeze(2)"]
     other = {"a.conv.weight": "", "b.0.head": "a.conv.weight"}  # tied under another name: no alias
     assert pair_all(other, classes, [*cell, Held("b.0.head", "", 5)], NAMES).pairs[1].layout == ""
+
+
+INNER = """import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1)
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+def test_what_a_layer_holds_inside_has_its_names_in_the_record(tmp_path) -> None:
+    (tmp_path / "net.py").write_text(INNER, encoding="utf-8")
+    record = convert(Request(tmp_path / "net.py", tmp_path / "out.py", jobs=1)).record
+    assert record.weights["torch.nn.LayerNorm"] == {"weight": "gamma", "bias": "beta"}
+    other = INNER[: INNER.index("nn.TransformerEncoder(")] + "nn.Linear(8, 8)\n"
+    (tmp_path / "net.py").write_text(other, encoding="utf-8")
+    record = convert(Request(tmp_path / "net.py", tmp_path / "out.py", jobs=1)).record
+    assert "torch.nn.LayerNorm" not in record.weights
