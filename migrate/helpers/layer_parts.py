@@ -55,6 +55,11 @@ def shaped_weight(cell):
     return weight.squeeze(2) if longer else weight
 
 
+def beside_axis(value):
+    """What the weight of a convolution over one axis is computed with: it has an axis more here."""
+    return value.unsqueeze(-2) if isinstance(value, ms.Tensor) and value.ndim > 1 else value
+
+
 def give_part(cell, name, value):
     """``cell.weight = value`` as in torch, of any layer: it computes with that from then on."""
     if name == "bias" and hasattr(cell, "has_bias"):

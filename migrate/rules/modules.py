@@ -58,13 +58,26 @@ def laid_out(scene: Scene, node: ast.Attribute, name: str, found: frozenset[str]
     given = _given_whole(scene, node) if how is Use.OTHER and len(found) == 1 else None
     if given is not None and not _is_named(scene, node) and layout.startswith("unsqueeze("):
         return _given(scene, node, name, given, layout)
+    added = _added_whole(scene, node) if how is Use.OTHER and len(found) == 1 else None
+    if added is not None and not _is_named(scene, node) and layout == "unsqueeze(2)":
+        text, root = scene.spelling.local("helpers.beside_axis")
+        parts: tuple[str | Piece, ...] = (f"{text}(", piece(scene.source, added), ")")
+        needs = frozenset((root,))
+        return Wrap(scene.site(name, added), Outcome.HELPER, parts, needs=needs)
     if how is Use.OTHER or not layout.startswith("unsqueeze("):
         why = f"the Cell keeps {node.attr} in another shape ({layout})"
         return Refusal(site, "API110", why, "compute with its values where the Cell is")
     if len(found) > 1:
         return by_helper(scene, node, name)
-    parts = (piece(scene.source, node), "." + layout.removeprefix("un"))
-    return Edit(site, Outcome.CONVERTED, parts, name.rpartition(".")[0])
+    squeezed = (piece(scene.source, node), "." + layout.removeprefix("un"))
+    return Edit(site, Outcome.CONVERTED, squeezed, name.rpartition(".")[0])
+
+
+def _added_whole(scene: Scene, node: ast.Attribute) -> ast.expr | None:
+    """Return what ``conv.weight.data /= scale`` computes the whole weight with."""
+    data = scene.parent(node)
+    item = scene.parent(data) if isinstance(data, ast.Attribute) and data.attr == "data" else None
+    return item.value if isinstance(item, ast.AugAssign) and item.target is data else None
 
 
 def _given_whole(scene: Scene, node: ast.Attribute) -> ast.expr | None:
