@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 
 from migrate.analysis.program import Function
@@ -15,6 +16,8 @@ from migrate.analysis.types.kinds import is_all
 from migrate.codegen.substitution import Renderer, piece
 from migrate.records.outcomes import Edit, Outcome, Piece, Refusal, Wrap
 from migrate.rules.alias_walk import summary
+from migrate.rules.called_from import functions_of
+from migrate.rules.calling import removed
 from migrate.rules.registry import decides, rewrites
 from migrate.rules.torch_sharing import is_written, shares
 from migrate.sites.late_writes import as_call
@@ -22,7 +25,7 @@ from migrate.sites.module_members import ENTRY, RENAMED, SETTINGS
 from migrate.sites.references import Form, direct_name
 from migrate.sites.scene import Scene
 from migrate.sites.unknown_receivers import FORWARD, SOME_FORWARD
-from migrate.syntax.trees import last_name
+from migrate.syntax.trees import is_none, last_name
 
 # what is the same for the Parameter and for its values in another shape
 _OF_ANY_SHAPE = frozenset(
@@ -385,3 +388,41 @@ def inputs(scene: Scene) -> Iterator[Edit]:
                 break
             site = scene.site("torch.nn.Module.__call__", keyword)
             yield Edit(site, Outcome.CONVERTED, (piece(scene.source, keyword.value),))
+
+
+_BACKWARD = tuple(
+    f"torch.nn.Module.register_{kind}"
+    for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook")
+)
+
+
+@decides(Form.MEMBER, names=_BACKWARD, before=("members", "modules.decide"))
+def idle_hook(scene: Scene, node: ast.Attribute, name: str) -> Edit | None:
+    """Leave out a hook of the backward pass that computes local values and gives none back."""
+    call = scene.parent(node)
+    statement = scene.parent(call) if isinstance(call, ast.Call) and call.func is node else None
+    if not isinstance(call, ast.Call) or not isinstance(statement, ast.Expr):
+        return None
+    atoms = scene.kind(call.args[0]) if len(call.args) == 1 else frozenset()
+    hooks = [f for atom in atoms for f in functions_of(scene.inference, atom)]
+    if not hooks or not all(map(_is_idle, hooks)):
+        return None
+    row = scene.table.rows(name)[0]
+    edit = removed(scene, scene.site(name, node), statement, row)
+    return replace(edit, note="the hook has no effect")
+
+
+def _is_idle(function: Function) -> bool:
+    """Return whether a function binds names of its own alone, by nothing that acts."""
+    body = function.node.body if isinstance(function.node.body, list) else []
+    for item in body:
+        value = getattr(item, "value", None)
+        named = isinstance(item, ast.Assign) and all(isinstance(t, ast.Name) for t in item.targets)
+        told = isinstance(item, (ast.Pass, ast.Return)) or isinstance(value, ast.Constant)
+        gives = isinstance(item, ast.Return) and value is not None and not is_none(value)
+        if gives or not (named or told):
+            return False
+        calls = (n for n in ast.walk(item) if isinstance(n, ast.Call))
+        if any(getattr(c.func, "id", "") not in ("range", "len", "tuple", "list") for c in calls):
+            return False
+    return bool(body) and not function.globals

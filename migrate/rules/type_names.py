@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrate.analysis.program import Function
 from migrate.analysis.types.kinds import having, is_all
 from migrate.codegen.substitution import piece
 from migrate.mapping.choice import Chosen
 from migrate.records.outcomes import Edit, Outcome, Refusal, Site, Wrap
+from migrate.rules.called_from import call_sites, functions_of, passed, scene_of
 from migrate.rules.registry import by_row, rewrites
 from migrate.sites.references import direct_name
 from migrate.sites.scene import Scene
@@ -39,10 +41,10 @@ def type_name(
     held = piece(scene.source, receiver)
     if call.args or call.keywords:
         wanted = call.args[0] if len(call.args) == 1 and not call.keywords else None
-        if wanted is not None and _asks(scene, wanted):
+        if wanted is not None and _is_type_name(scene, wanted, frozenset()):
             parts = (held, ".astype(", piece(scene.source, wanted), ")")
             return Edit(whole, Outcome.CONVERTED, parts, row.key)
-    elif isinstance(around, ast.Call) and _takes(scene, around, call):
+    elif _is_for_type(scene, around, call):
         return Edit(whole, Outcome.CONVERTED, (held, ".dtype"), row.key)
     elif isinstance(around, ast.Compare) and (other := _other_side(around, call)) is not None:
         if _asks(scene, other):
@@ -68,6 +70,61 @@ def _asks(scene: Scene, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return False
     return _is_type(scene, node.func)
+
+
+def _is_for_type(scene: Scene, around: ast.AST | None, call: ast.Call) -> bool:
+    """Whether the name of a type is what another Tensor is cast to, now or under a name."""
+    if isinstance(around, ast.Call):
+        return _takes(scene, around, call)
+    return isinstance(around, ast.Assign) and _names_types(scene, around)
+
+
+def _is_type_name(scene: Scene, node: ast.expr, seen: frozenset[str]) -> bool:
+    """Whether an expression surely is what ``x.type()`` gave, also in the caller."""
+    if not isinstance(node, ast.Name):
+        return _asks(scene, node)
+    values = scene.facts.values(node)
+    if values and None not in values:
+        return all(v is not None and _is_type_name(scene, v, seen) for v in values)
+    function = scene.function(node)
+    if function is None or function.stores.get(node.id) or function.key in seen:
+        return False
+    given = [
+        (scene_of(scene, file), passed(function, call, node.id))
+        for file, call, _ in call_sites(scene, function)
+    ]
+    inner = seen | {function.key}
+    return bool(given) and all(v is not None and _is_type_name(s, v, inner) for s, v in given)
+
+
+def _names_types(scene: Scene, item: ast.Assign) -> bool:
+    """Whether a variable takes a name of a type, and is used for nothing but types."""
+    target, function = item.targets[0], scene.function(item)
+    if len(item.targets) != 1 or not isinstance(target, ast.Name) or function is None:
+        return False
+    alone = len(function.stores.get(target.id, ())) == 1
+    return alone and _is_for_types(scene, function, target.id, frozenset())
+
+
+def _is_for_types(scene: Scene, function: Function, name: str, seen: frozenset[str]) -> bool:
+    """Whether all that reads a variable are ``y.type(name)``, in functions it is passed to, too."""
+    if function.key in seen:
+        return True
+    there = scene_of(scene, scene.inference.program.files[function.path])
+    names = (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name)
+    for use in [n for n in names if isinstance(n.ctx, ast.Load)]:
+        call = there.parent(use)
+        if not isinstance(call, ast.Call) or use not in call.args:
+            return False
+        if call.args == [use] and not call.keywords and _is_type(there, call.func):
+            continue
+        callees = [f for a in there.kind(call.func) for f in functions_of(scene.inference, a)]
+        inner = [(f, p.arg) for f in callees for p in f.parameters if passed(f, call, p.arg) is use]
+        if not inner or len(inner) < len(callees) or any(f.stores.get(p) for f, p in inner):
+            return False
+        if not all(_is_for_types(scene, f, p, seen | {function.key}) for f, p in inner):
+            return False
+    return True
 
 
 def _takes(scene: Scene, around: ast.Call, name: ast.Call) -> bool:
