@@ -1,5 +1,7 @@
 """In: sizes, numbers, lists and arrays. Out: tensors of the shapes and dtypes torch gives."""
 
+from collections import deque
+
 import mindspore as ms
 import numpy as np
 from mindspore import ops
@@ -18,6 +20,7 @@ def plain_numbers(data):
 
 def tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """torch.tensor: a new tensor of numbers, nested lists, an array or a tensor."""
+    data = list(data) if isinstance(data, deque) else data
     made = ms.tensor(plain_numbers(data) if isinstance(data, (list, tuple)) else data, dtype=dtype)
     if dtype is None and made.dtype == ms.complex128 and isinstance(data, (complex, list, tuple)):
         return made.astype(ms.complex64)  # Python's numbers have no precision of their own

@@ -240,11 +240,17 @@ def _cycled(scene: Scene, name: str, chosen: list[Chosen]) -> list[Chosen]:
 
 
 def _of_tensors(scene: Scene, name: str, chosen: list[Chosen], call: ast.Call) -> list[Chosen]:
-    """Where a list may hold Tensors: torch takes each for its one number, whatever its shape."""
+    """Where a list may hold Tensors: torch takes each for its one number, whatever its shape.
+
+    It takes any sequence for a list, also a deque.
+    """
     rows = {row.key: row for row in scene.table.rows(name)}
     other = rows.get("torch.tensor:complex")
     given = call.args[0] if call.args else None
-    if other is None or given is None or not _may_hold_tensors(scene.kind(given)):
+    if other is None or given is None:
+        return chosen
+    sequence = any(atom.name == "collections.deque" for atom in scene.kind(given))
+    if not sequence and not _may_hold_tensors(scene.kind(given)):
         return chosen
     return [replace(one, row=other) if one.row.key == name else one for one in chosen]
 

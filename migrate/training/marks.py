@@ -17,6 +17,7 @@ from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import UNKNOWN, Kind, without_none
 from migrate.syntax.trees import dotted
 from migrate.training.effects import blocks
+from migrate.training.foreign_scaling import stops
 
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.GradScaler")
 CLIP_NORM = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
@@ -202,6 +203,8 @@ def marks(view: View, body: list[ast.stmt]) -> list[Mark]:
 def _walk(view: View, body: list[ast.stmt], on: tuple[ast.stmt, ...]) -> Iterator[Mark]:
     for item in body:
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(item, (ast.With, ast.Expr)) and stops([item]):  # apex, which is flagged
             continue
         found = _mark(view, item, on)
         several = [found] if found is not None else _compound(view, item, on)

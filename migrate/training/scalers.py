@@ -29,6 +29,7 @@ from migrate.syntax.lines import (
 from migrate.syntax.source import Source, read
 from migrate.syntax.trees import all_names, dotted, last_name
 from migrate.training.effects import free
+from migrate.training.foreign_scaling import behind_apex
 from migrate.training.lines import edit, separated
 from migrate.training.marks import Act, View, marks
 from migrate.training.recorded import opened
@@ -76,6 +77,7 @@ def prepared(sources: Mapping[str, Source]) -> dict[str, Staged]:
         steps = b".backward(" in source.data and any(w in source.data for w in _WORDS)
         changes = list(_edits(source)) if steps else []
         changes += [] if changes else opened(source)
+        changes += behind_apex(source, (e.site.span for e in changes))
         if changes:
             emitted = emit(source, changes)
             new = read(path, source.encode(emitted.data))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from migrate.analysis.program import Function
 from migrate.sites.references import draws
-from migrate.syntax.trees import all_parameters, dotted
+from migrate.syntax.trees import all_parameters, dotted, last_name
 from migrate.training import freezing
 from migrate.training.between import Between, at_weights
 from migrate.training.detached import constant_items, is_constant, is_cut, on_host
@@ -393,9 +393,18 @@ def _displays(item: ast.stmt) -> set[str]:
             inner = (*target.elts, *value.elts)
             if not any(isinstance(e, ast.Starred) for e in inner):
                 pairs += zip(target.elts, value.elts, strict=False)
-        elif isinstance(value, ast.List | ast.Dict | ast.Set):
+        elif isinstance(value, ast.List | ast.Dict | ast.Set) or _is_empty(value):
             found.add(dotted(target))
     return found - {""}
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """Return whether an expression makes a container of nothing: ``deque(maxlen=3)``."""
+    plain = isinstance(value, ast.Call) and not value.args
+    return plain and last_name(value.func) in _CONTAINERS  # type: ignore[attr-defined]
+
+
+_CONTAINERS = frozenset("list dict set deque OrderedDict".split())
 
 
 def left_halfway(items: Iterable[ast.stmt]) -> int:
