@@ -100,7 +100,9 @@ def passed(function: Function, call: ast.Call, name: str) -> ast.expr | None:
         if keyword.arg == name:
             return keyword.value
     places = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
-    if function.owner is not None and not function.decorated("staticmethod"):
+    if getattr(call.func, "attr", "") == "apply" and function.name == "forward":
+        places = places[function.context + 1 :]
+    elif function.owner is not None and not function.decorated("staticmethod"):
         places = places[1:]
     at = places.index(name) if name in places else len(call.args)
     before = call.args[: at + 1]

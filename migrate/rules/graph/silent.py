@@ -12,17 +12,20 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from migrate.analysis.program import Function
+from migrate.analysis.types.inference import Inference
 from migrate.analysis.types.kinds import is_all, ordered
 from migrate.records.outcomes import Edit, Outcome, Part
 from migrate.rules import items
 from migrate.rules.alias_walk import findings
+from migrate.rules.called_from import callers, sites_of
 from migrate.rules.callers import can_change_object, fate
 from migrate.rules.graph import containers, control, late, methods, scope, single
 from migrate.rules.graph.scope import Findings, Found, Silent
 from migrate.rules.kept_memory import receives_buffer
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.written import is_chain
-from migrate.sites.scene import Scene
+from migrate.sites.scene import Scene, once
 from migrate.syntax.lines import begins_line
 from migrate.syntax.trees import all_names, all_parameters
 
@@ -92,9 +95,8 @@ def _lent(scene: Scene) -> Iterator[Silent]:
 
 def _kept_results(scene: Scene) -> Iterator[Silent]:
     """Yield writes into what a function with ``lru_cache`` gave: a graph makes it anew."""
-    functions = scene.inference.program.functions
-    keys = {k for k, f in functions.items() if any(map(f.decorated, ("lru_cache", "cache")))}
-    for function in (None, *scene.file.functions.values()) if keys else ():
+    keys = _remembering(scene.inference)
+    for function in (f for f in _asking(scene.inference).get(scene.file.path, ()) if keys):
         found = findings(scene, function)
         writes = [by for path, some in found.outside.items() if path[0] in keys for by in some]
         for node in scene.file.nodes if writes else ():
@@ -102,6 +104,28 @@ def _kept_results(scene: Scene) -> Iterator[Silent]:
                 why = "a graph calls the function anew, and what it gave stays as it was"
                 step = "change a clone() of it"
                 yield Silent(node, ("GRF622", ast.unparse(node), why, step))
+
+
+@once
+def _remembering(inference: Inference) -> frozenset[str]:
+    """Return the keys of the functions with ``lru_cache``."""
+    functions = inference.program.functions
+    return frozenset(
+        k for k, f in functions.items() if any(map(f.decorated, ("lru_cache", "cache")))
+    )
+
+
+@once
+def _asking(inference: Inference) -> dict[str, list[Function | None]]:
+    """Return by file who may hold what such functions gave: those that lead to a call of one."""
+    found: dict[str, list[Function | None]] = {}
+    functions = inference.program.functions
+    for function in map(functions.__getitem__, sorted(callers(inference, _remembering(inference)))):
+        found.setdefault(function.path, []).append(function)
+        for file, _, caller in sites_of(inference, function):
+            if caller is None and None not in found.setdefault(file.path, []):
+                found[file.path].append(None)
+    return found
 
 
 def stop(scene: Scene, node: ast.AST, found: Found, before: ast.stmt | None) -> Iterator[Edit]:
