@@ -40,6 +40,16 @@ def dtype_size(dtype):
     return 4 if dtype in (ms.float32, ms.int32, ms.uint32) else 8
 
 
+def plain_number(value):
+    """A number of numpy's as one of Python's: on the left of a Tensor numpy would compute.
+
+    Raises TypeError for an array, as torch does.
+    """
+    if isinstance(value, np.ndarray):
+        raise TypeError("unsupported operand type(s): 'numpy.ndarray' and 'Tensor'")
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def as_beside(value, other):
     """A Tensor as torch takes it beside another: without dimensions, in the dtype of that."""
     alike = kind_of_numbers(value.dtype) == kind_of_numbers(other.dtype)

@@ -1,6 +1,7 @@
 """In: a tensor and a slice with a step. Out: the same elements, with a gradient on every device."""
 
 import mindspore as ms
+import numpy as np
 from mindspore import ops
 
 
@@ -36,3 +37,10 @@ def set_where(input, index, value):
     place = ops.cumsum(index.reshape((-1,)).astype(ms.int32), 0) - 1
     place = ops.maximum(ops.minimum(place, rows.shape[0] - 2), 0)
     return ops.where(chosen, ops.gather(rows, place, 0).reshape(input.shape), input)
+
+
+def as_index(value):
+    """What indexes a Tensor: arrays of numpy's are Tensors there, in a tuple as well."""
+    if isinstance(value, tuple):
+        return tuple(as_index(item) for item in value)
+    return ms.Tensor(value) if isinstance(value, np.ndarray) else value

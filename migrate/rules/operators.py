@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.analysis.types.kinds import is_all, may_be_numpys
+from migrate.analysis.types.kinds import ARRAY, is_all, may_be_numpys
 from migrate.analysis.types.python_results import is_of_elements
 from migrate.codegen.substitution import Renderer, piece
 from migrate.mapping.calls import BoundCall
@@ -126,15 +126,19 @@ def _by_row(scene: Scene, site: Site, name: str, values: dict[str, ast.expr]) ->
 def _left_of_tensor(scene: Scene, site: Site, node: ast.BinOp) -> Edit | Refusal:
     """``np.sqrt(d) * x``: numpy would compute it, and give an array."""
     left = node.left
-    if not _gives_number(scene, left):
+    number = piece(scene.source, left)
+    if _gives_number(scene, left):
+        return Edit(site.at(number.span), Outcome.CONVERTED, ("float(", number, ")"))
+    if scene.kind(left) == ARRAY and not isinstance(left, ast.Subscript):
         return Refusal(
             site,
             "DTY110",
             "an array stands on the left of a Tensor: numpy would compute it, without gradient",
             "make a Tensor of it",
         )
-    number = piece(scene.source, left)
-    return Edit(site.at(number.span), Outcome.CONVERTED, ("float(", number, ")"))
+    text, root = scene.spelling.local("helpers.plain_number")
+    parts = (f"{text}(", number, ")")
+    return Edit(site.at(number.span), Outcome.HELPER, parts, needs=frozenset((root,)))
 
 
 def _gives_number(scene: Scene, node: ast.expr) -> bool:
@@ -191,10 +195,16 @@ def _from_start(scene: Scene, site: Site, node: ast.Subscript) -> Edit:
 
 def _index(scene: Scene, site: Site, node: ast.expr) -> Edit:
     """``x[range(2)]`` is ``x[list(range(2))]``; an array becomes a Tensor."""
-    array = any(a.kind == "instance" for a in scene.kind(node))
-    text, root = scene.spelling.local("mindspore.Tensor") if array else ("list", "")
+    atoms = scene.kind(node)
+    target = "helpers.as_index"
+    if atoms == ARRAY:
+        target = "mindspore.Tensor"
+    elif not any(a.kind in ("instance", "tuple") for a in atoms):
+        target = "list"
+    text, root = scene.spelling.local(target) if target != "list" else (target, "")
     parts = (f"{text}(", Piece(site.span), ")")
-    return Edit(site, Outcome.CONVERTED, parts, needs=frozenset((root,) if root else ()))
+    outcome = Outcome.HELPER if target.startswith("helpers.") else Outcome.CONVERTED
+    return Edit(site, outcome, parts, needs=frozenset((root,) if root else ()))
 
 
 @rewrites()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from string import Formatter
 
-from migrate.analysis.types.kinds import holds_no_tensor, is_all, without_none
+from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all, without_none
 from migrate.sites.origins import is_complex, is_negative, may_be_complex
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, last_name, values_of, within
@@ -39,7 +39,8 @@ def find(scene: Scene, node: ast.AST) -> list[tuple[ast.expr, str]]:
         places = values_of(node.slice)
         odd = [one for one in places if _tensor(scene, node.value) and _is_odd_index(scene, one)]
         if not isinstance(node.ctx, ast.Load):  # it takes arrays there
-            odd = [one for one in odd if _is_range(scene, one)]
+            alone = len(places) == 1 and not _is_of_arrays(scene, node.slice)
+            odd = [one for one in odd if not alone or _is_range(scene, one)]
         found += [(one, "__getitem__:place") for one in odd]
         read = isinstance(node.ctx, ast.Load) and (_tensor(scene, node.value) or unknown)
         if read and not odd and _may_count_from_the_end(scene, node):
@@ -319,11 +320,19 @@ def _is_range(scene: Scene, index: ast.expr) -> bool:
 
 
 def _is_odd_index(scene: Scene, index: ast.expr) -> bool:
-    """A range, or an array of numpy's."""
-    if _is_range(scene, index):
+    """A range, an array of numpy's, or a tuple of arrays."""
+    if _is_range(scene, index) or _is_of_arrays(scene, index):
         return True
     atoms = scene.kind(index)
     return bool(atoms) and all(a.kind == "instance" and a.name.startswith("numpy.") for a in atoms)
+
+
+def _is_of_arrays(scene: Scene, index: ast.expr) -> bool:
+    """``np.triu_indices(n)``"""
+    atoms = scene.kind(index)
+    items = [item for a in atoms for item in a.items]
+    named = not isinstance(index, ast.Tuple) and is_all(atoms, "tuple")
+    return named and bool(items) and all(item == ARRAY for item in items)
 
 
 def _formatted(node: ast.FormattedValue | ast.Call) -> list[ast.expr]:

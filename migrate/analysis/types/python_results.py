@@ -54,6 +54,11 @@ _ARRAYS = frozenset(
     "array asarray ascontiguousarray zeros ones full eye arange linspace stack concatenate vstack "
     "hstack rand randn randint random random_sample uniform normal standard_normal".split()
 )
+# functions of numpy that give a tuple of arrays for any arguments
+_TUPLES = frozenset(
+    "nonzero triu_indices tril_indices diag_indices triu_indices_from tril_indices_from "
+    "diag_indices_from ix_".split()
+)
 # builtins whose result may be an argument, or the result of a function among the arguments
 _HANDING_ON = ("functools.reduce", "operator.", "heapq.", "itertools.", "random.choice",
                "random.sample", "contextlib.nullcontext")  # fmt: skip
@@ -184,15 +189,25 @@ def foreign(name: str, args: tuple[Kind, ...]) -> Kind:
         return frozenset((Atom("callable", name, items=(UNKNOWN,)),))
     if name.startswith(_HANDING_ON):
         return UNKNOWN
+    if is_of_elements(name) and args and all(_is_number(value) for value in args):
+        return SCALAR
     if is_of_elements(name) and any(a.kind == "Tensor" for value in args for a in value):
         return TENSOR if any(is_all(value, "Tensor") for value in args) else UNKNOWN
     last = name.rpartition(".")[2]
+    if name.startswith("numpy.") and last in _TUPLES:
+        return sequence("tuple", ARRAY)
+    if name == "numpy.where" and len(args) == 1:
+        return sequence("tuple", ARRAY)
     if name.startswith("numpy.") and (last in _ARRAYS or _draws_several(name, args)):
         return ARRAY
     handed = hands_on(name) or name.startswith("numpy.")
     if handed and any(map(may_be_torchs, args)):
         return kind("instance", name) if last[:1].isupper() else UNKNOWN
     return kind("instance", name)
+
+
+def _is_number(value: Kind) -> bool:
+    return is_all(value, "int", "float", "bool") or value == SCALAR
 
 
 def hands_on(name: str) -> bool:

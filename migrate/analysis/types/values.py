@@ -77,6 +77,7 @@ _DTYPES = frozenset(
 ) | {"mindspore.bool_"}
 
 
+_CONSTANTS = frozenset(f"{m}.{n}" for m in ("math", "numpy") for n in ("pi", "e", "inf", "nan"))
 _NAMESPACE = "argparse.Namespace"  # one that a program makes holds what it likes
 
 
@@ -113,6 +114,8 @@ def _attribute(atom: Atom, name: str, world: World) -> Kind:
         return found or (kind("project", path) if path else UNKNOWN)
     if what == "foreign" and atom.name.startswith("."):
         return UNKNOWN  # of the package itself, which may well give Tensors
+    if what == "foreign" and f"{atom.name}.{name}" in _CONSTANTS:
+        return FLOAT
     if what == "foreign":
         return followed_kind(full := f"{atom.name}.{name}", world) or kind("foreign", full)
     if what == "torch" and world.table.keys(full := world.table.member(atom.name, name)):
