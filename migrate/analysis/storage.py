@@ -97,6 +97,11 @@ def lender(region: Region) -> str:
     return str(region[1]) if region[0] == "param" else ""
 
 
+def node_of(region: Region) -> Hashable:
+    """Return the id of the syntax node that made a region, or what stands in its place."""
+    return region[1][0] if isinstance(region[1], tuple) else region[1]
+
+
 def is_held(region: Region) -> bool:
     """Whether an object or a container that is not of this function's making holds the tensor."""
     return region[0] in ("field", "outer")
@@ -164,7 +169,8 @@ class State:
     out in it: ``['lr']``; ``roots`` remembers the outermost regions of sets of references,
     ``fields`` the attributes that were there before the walk, ``rests`` those of which something
     was put into the rest, ``entries`` the names under which regions hold anything in any state,
-    ``same`` maps names that the program computes as well to the one that stands for them.
+    ``same`` maps names that the program computes as well to the one that stands for them;
+    ``laps`` says for which items of what is written out an expression is evaluated, each by itself.
     """
 
     names: dict[str, Refs] = field(default_factory=dict)
@@ -182,6 +188,7 @@ class State:
     same: Mapping[str, str] = field(default_factory=dict, compare=False)
     views: dict[str, ast.expr] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
+    laps: list[int] = field(default_factory=list, compare=False)
 
     def copy(self) -> State:
         return self.with_names(
@@ -198,7 +205,7 @@ class State:
         """Return a state of the same walk that holds something else."""
         shared = self.unsure, self.steps, self.made, self.leaves, self.keys, self.roots
         held = self.fields, self.rests, self.entries, self.same, views, self.written
-        return State(names, inside, cut, *shared, *held)
+        return State(names, inside, cut, *shared, *held, self.laps)
 
     def bound(self, name: str) -> None:
         """Forget the views of a name, and through it, that is bound to another value."""
@@ -209,6 +216,8 @@ class State:
 
     def make(self, place: Hashable) -> Ref:
         """A new tensor or container; what was made at this place before is now an old one."""
+        if self.laps:
+            place = (*(place if isinstance(place, tuple) else (place,)), "lap", *self.laps)
         region: Region = ("new", place)
         if region in self.made:
             self._age(region)
@@ -221,8 +230,7 @@ class State:
         Two branches of one round make new tensors; what they made in the round before is neither.
         """
         for region in sorted(self.made & self._held_regions(), key=str):
-            place = region[1][0] if isinstance(region[1], tuple) else region[1]
-            if place in inside:
+            if node_of(region) in inside:
                 self._age(region)
 
     def _held_regions(self) -> set[Region]:
@@ -284,7 +292,8 @@ class State:
 
     def is_object(self, region: Region) -> bool:
         """Return whether a write changes the object itself: it is aliased, or is a Parameter."""
-        return is_held(region) or (region[0] in ("new", "old") and region[1] in self.leaves)
+        made = region[0] in ("new", "old") and node_of(region) in self.leaves
+        return is_held(region) or made
 
     def is_known(self, ref: Ref) -> bool:
         """Return whether anything but the expression that made it holds it."""

@@ -19,6 +19,7 @@ from migrate.analysis.storage import (
     Refs,
     made_as,
     method_owners,
+    node_of,
     regions,
     root,
 )
@@ -200,13 +201,10 @@ class Calls(Writes):
     # -- what changes an argument ---------------------------------------------------------------
 
     def _writing(self, node: ast.Call, expr: ast.expr, mark: int) -> Refs:
-        if is_chain(self.scene, expr):
-            refs = self.value(expr)
-        else:
-            refs = self.target_refs(target_of(self.scene, expr))
-        if follows_another(self.scene, node, expr):
-            refs = frozenset(r for r in refs if root(r.region)[1:2] == (id(node),))
         chain = is_chain(self.scene, expr)
+        refs = self.value(expr) if chain else self.target_refs(target_of(self.scene, expr))
+        if follows_another(self.scene, node, expr):
+            refs = frozenset(r for r in refs if node_of(root(r.region)) == id(node))
         for part in (*node.args, *(k.value for k in node.keywords)):
             if part is not expr:
                 given = self._argument(part)

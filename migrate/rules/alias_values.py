@@ -18,6 +18,7 @@ from migrate.analysis.storage import (
     State,
     joined,
     made_as,
+    node_of,
     path_of,
     regions,
     root,
@@ -28,11 +29,11 @@ from migrate.analysis.types.kinds import ARRAY, holds_no_tensor, is_all
 from migrate.rules.alias_findings import Findings, Summary
 from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
-from migrate.rules.torch_sharing import METADATA, is_view_name
+from migrate.rules.torch_sharing import DIVIDING, METADATA, is_view_name
 from migrate.rules.views import bound
 from migrate.rules.written import entry_of, key_of
 from migrate.sites.scene import Scene
-from migrate.syntax.trees import all_names, children
+from migrate.syntax.trees import all_names, children, last_name
 
 MODULE_ONLY = frozenset("parameters named_parameters buffers named_buffers state_dict modules "
                         "named_modules children named_children".split())  # fmt: skip
@@ -295,8 +296,11 @@ class Values:
 
     def is_divided(self, node: ast.Call, refs: Refs) -> bool:
         """Return whether a statement divides new tensors that nothing reads behind it."""
+        user: ast.AST = node
         item = self.scene.parent(node)
-        if not isinstance(item, (ast.Assign, ast.Return)) or item.value is not node:
+        while item is not None and _goes_over(item, user):
+            user, item = item, self.scene.parent(item)
+        if not isinstance(item, (ast.Assign, ast.Return)) or item.value is not user:
             return False
         own = regions(refs)
         inside = any(not own.isdisjoint(regions(held)) for held in self.state.inside.values())
@@ -335,7 +339,7 @@ class Values:
             ref.how == SAME
             and not ref.stale
             and ref.region[0] == "new"
-            and (ref.region[1] in places)
+            and (node_of(ref.region) in places)
         )
 
     # -- displays, operators ----------------------------------------------------------------------
@@ -464,9 +468,41 @@ class Values:
                 self.state.names[name] = before[name]
         made = self.made(node)
         own = {id(n) for n in ast.walk(node)}  # each round makes another of these
-        same = (frozenset(r for r in refs if root(r.region)[1] not in own) for refs in rounds)
+        same = (frozenset(r for r in refs if node_of(root(r.region)) not in own) for refs in rounds)
         self.state.put(made, ELEMENTS, NO_REFS.union(*rounds, twice(same)))
         return made
+
+    def one_by_one(self, value: ast.expr, count: int) -> list[tuple[str, Refs]] | None:
+        """Return the names and values that so many targets get one by one, where that is seen:
+        what is written out, or made of it by a comprehension or by ``map``."""
+        if isinstance(value, (ast.Tuple, ast.List)):
+            plain = len(value.elts) == count and not any(map(_is_starred, value.elts))
+            return [(ast.unparse(v), self.value(v)) for v in value.elts] if plain else None
+        over, target, made = _mapped(self.scene, value)
+        given = self.one_by_one(over, count) if over is not None else None
+        if given is None and over is not None and self._divides(over):
+            refs = self.value(over)
+            if refs and all(self._is_new(r, self.divisions) for r in refs):
+                given = [(ast.unparse(over), self._part(refs, place)) for place in range(count)]
+        if given is None or target is None or made is None:
+            return None
+        before, found = dict(self.state.names), []
+        for lap, (name, refs) in enumerate(given):
+            self.state.laps.append(lap)
+            self.bind(target, refs)
+            found.append((name, self.value(made)))
+            self.state.laps.pop()
+        for name in all_names(target):
+            self.state.names.pop(name, None)
+            if name in before:
+                self.state.names[name] = before[name]
+        return found
+
+    def _divides(self, node: ast.expr) -> bool:
+        """Return whether an expression may be the parts of a tensor, and can be asked twice."""
+        if isinstance(node, ast.Call):
+            return last_name(node.func) in DIVIDING
+        return isinstance(node, ast.Name)
 
     _ListComp = _SetComp = _DictComp = _comprehension
 
@@ -508,5 +544,39 @@ class Values:
         self.found.places = None
         return NO_REFS
 
+    def _part(self, refs: Refs, index: int) -> Refs:
+        raise NotImplementedError  # in alias_writes
+
     def bind(self, target: ast.expr, refs: Refs) -> None:
         raise NotImplementedError  # in alias_writes
+
+
+def _goes_over(around: ast.AST, node: ast.AST) -> bool:
+    """Return whether a comprehension, or ``map``, goes over a node, or is itself given on."""
+    if isinstance(around, ast.comprehension):
+        return around.iter is node
+    if isinstance(around, ast.Call) and getattr(around.func, "id", "") == "map":
+        return around.args[1:] == [node]
+    return isinstance(around, (ast.ListComp, ast.GeneratorExp))
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
+
+
+def _mapped(
+    scene: Scene, value: ast.expr
+) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:
+    """Return what is gone through, what each item is bound to, and what is made of it:
+    ``(f(t) for t in (q, k))``, ``map(lambda t: f(t), (q, k))``."""
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        first, *more = value.generators
+        if not more and not first.ifs and not first.is_async:
+            return first.iter, first.target, value.elt
+    if isinstance(value, ast.Call) and len(value.args) == 2 and not value.keywords:
+        called, over = value.args
+        is_map = getattr(value.func, "id", "") == "map" and isinstance(called, ast.Lambda)
+        builtin = is_map and any(a.kind == "builtin" for a in scene.kind(value.func))
+        if builtin and isinstance(called, ast.Lambda) and len(called.args.args) == 1:
+            return over, ast.Name(called.args.args[0].arg, ast.Store()), called.body
+    return None, None, None

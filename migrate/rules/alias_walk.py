@@ -391,18 +391,16 @@ class _Walk(Calls, Forward[State]):
     # -- assignments ----------------------------------------------------------------------------
 
     def _Assign(self, item: ast.Assign) -> None:
-        one = item.targets[0] if len(item.targets) == 1 else None
-        value = item.value
-        if (
-            isinstance(one, ast.Tuple) and isinstance(value, ast.Tuple)
-            and len(one.elts) == len(value.elts)
-            and not any(isinstance(e, ast.Starred) for e in (*one.elts, *value.elts))
-        ):  # fmt: skip
-            values = [(ast.unparse(v), self.value(v)) for v in value.elts]
-            for index, target in enumerate(one.elts):
+        one, value = item.targets[0], item.value
+        if len(item.targets) == 1 and isinstance(one, ast.Tuple):
+            starred = any(isinstance(e, ast.Starred) for e in one.elts)
+            values = None if starred else self.one_by_one(value, len(one.elts))
+            for index, target in enumerate(one.elts if values else ()):
+                assert values is not None
                 self.waiting = values[index + 1 :]  # views of what is written here
                 self._store(target, values[index][1])
-            return
+            if values:
+                return
         refs = self.value(value)
         for target in item.targets:
             whole = isinstance(target, (ast.Tuple, ast.List)) and self._tensor(value)

@@ -21,6 +21,7 @@ from migrate.analysis.storage import (
     is_held,
     lender,
     made_as,
+    node_of,
     outer_path,
     path_of,
     regions,
@@ -330,8 +331,8 @@ class Writes(Values):
         """Note the augmented assignments to a tensor of which an element is set now."""
         for ref in refs:
             top = root(ref.region)
-            if top[0] in ("new", "old") and top[1] in self.found.added:
-                self.found.unfolded.add(top[1])
+            if top[0] in ("new", "old") and node_of(top) in self.found.added:
+                self.found.unfolded.add(node_of(top))  # type: ignore[arg-type]
             elif top[0] == "param" and ref.how < MAYBE:
                 self.found.items.add(str(top[1]))
 
@@ -356,7 +357,7 @@ class Writes(Values):
             name, before = lender(ref.region), root(ref.region)
             found = {name: ref.how} if name else {}
             if before[0] in ("new", "old"):  # what an earlier write made of it
-                found |= self.found.given.get(before[1], {})  # type: ignore[call-overload]
+                found |= self.found.given.get(node_of(before), {})  # type: ignore[call-overload]
             given = self.found.given.setdefault(id(by), {}) if found else {}
             for lent, how in found.items():
                 given[lent] = max(how, given.get(lent, SAME))
