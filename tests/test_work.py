@@ -118,7 +118,7 @@ def net_{n}(pretrained: bool = False, **kwargs) -> Net_{n}:
 # and 100 for entries of dicts by their keys, numbers that are read of weights and kept rates,
 # and 150 for exact types of layers, who sees names in a state dict, and losses of several steps,
 # and 60 for deciding every write that callers may see, and what an iteration takes of a Tensor.
-MOST = 7905
+MOST = 7950
 
 
 @cache
