@@ -396,7 +396,8 @@ def _chosen(
         chained = any(isinstance(n, ast.Call) for c in calls for n in ast.walk(c.func))
         if chained or isinstance(statement, ast.If) or not earliest(scene, node.value):
             return None  # a chain may take such a statement itself
-        assert function is not None
+        if function is None:
+            return None  # of a module every name may be read by others
         once = scope.free_local(scene, function, "held")
         above = (scope.part(scene, statement, Part.BEFORE, f"{once} = ", given),)
         question = (once,)

@@ -21,7 +21,7 @@ from migrate.syntax.trees import FUNCTIONS, children, dotted, last_name, targets
 from migrate.training.detached import is_cut, is_own
 from migrate.training.effects import filling, uses
 from migrate.training.groups import Group, models_of
-from migrate.training.marks import View
+from migrate.training.marks import PARAMETERS, View
 from migrate.training.modules import models, quiet, run_by_calls
 
 # attributes, methods and functions that give a value without a gradient
@@ -159,6 +159,8 @@ class Search:
         self, view: View, call: ast.Call, found: set[_Origin]
     ) -> Iterator[tuple[File, ast.expr]]:
         func, program = call.func, self.inference.program
+        if view.torch_names(func) & PARAMETERS:
+            return  # a weight: no gradient goes on to what its numbers were made of
         functions = [
             f
             for a in without_none(view.kind(func))
@@ -167,6 +169,8 @@ class Search:
         ]  # fmt: skip
         named = func if isinstance(func, ast.Name) or _is_part(func) else None
         unknown = not view.atoms(func) and bool(call.args)  # a Module that the program is given
+        if unknown and isinstance(func, ast.Name) and self._transforms(view, func):
+            return  # of images, which have no gradient
         if not functions and named is not None and (models(view, [named], "self") or unknown):
             found.add((view.file.function_at(call), dotted(named)))
             return
@@ -183,6 +187,28 @@ class Search:
             passed = [*call.args, *(k.value for k in call.keywords)]
             receiver = [func.value] if isinstance(func, ast.Attribute) else []
             yield from ((view.file, v) for v in (*passed, *receiver))
+
+    def _transforms(self, view: View, name: ast.Name) -> bool:
+        """Return whether all that a variable may be is made by torchvision's transforms."""
+        todo, seen, made = list(self._bound(view, name)), set(), False
+        while todo:
+            file, value = todo.pop()
+            there = self._view(file)
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, ast.Name):
+                more = list(self._bound(there, value))
+                if not more:
+                    return False
+                todo += more
+            elif isinstance(value, ast.Call) and (names := there.kind(value.func)):
+                if not all(a.name.startswith("torchvision.transforms.") for a in names):
+                    return False
+                made = True
+            elif not (isinstance(value, ast.Constant) and value.value is None):
+                return False
+        return made
 
     def _bound(self, view: View, name: ast.Name) -> Iterator[tuple[File, ast.expr]]:
         """Yield what a variable was bound to, wherever that was."""
