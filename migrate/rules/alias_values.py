@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable
 
+from migrate.analysis.cfg import Graph, Unit, graph_of
+from migrate.analysis.program import Function
 from migrate.analysis.storage import (
     ELEMENTS,
     MAYBE,
@@ -31,7 +33,7 @@ from migrate.rules.buffers import is_snapshot
 from migrate.rules.stopped import is_stopped
 from migrate.rules.torch_sharing import DIVIDING, METADATA, is_view_name
 from migrate.rules.views import bound
-from migrate.rules.written import entry_of, key_of
+from migrate.rules.written import entry_of, key_of, sure_rounds
 from migrate.sites.scene import Scene
 from migrate.syntax.trees import all_names, children, last_name
 
@@ -51,6 +53,12 @@ class Values:
         self.linked: dict[Region, Refs] = {}  # what a copy was taken from by an index
         self.whole: set[Hashable] = set()  # places that make a tensor with memory of its own
         self.divisions: set[Hashable] = set()  # places that divide one
+
+    def graph(self, unit: Unit, function: Function | None, entered: frozenset[int]) -> Graph:
+        """Return the control flow of a function whose loops over layers, and some others, by id, go
+        round once at least."""
+        entered |= sure_rounds(self.scene, function)
+        return graph_of(unit, entered=entered) if entered else self.scene.inference.graph(unit)
 
     def value(self, node: ast.expr) -> Refs:
         method = getattr(self, "_" + type(node).__name__, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from migrate.analysis.cfg import Graph, Node, Role, graph_of
+from migrate.analysis.cfg import Graph, Node, Role
 from migrate.analysis.dataflow import Forward, NoFixpoint, solve
 from migrate.analysis.program import File, Function, method_of
 from migrate.analysis.storage import (
@@ -257,8 +257,7 @@ class _Walk(Calls, Forward[State]):
     def all(self, entered: frozenset[int] = frozenset()) -> Findings:
         one_more_walk(self.steps)
         unit = self.function.node if self.function is not None else self.scene.source.tree
-        graph = self.scene.inference.graph(unit)
-        solve(self, graph_of(unit, entered=entered) if entered else graph)
+        solve(self, self.graph(unit, self.function, entered))
         return self.found
 
     def _unit(self) -> ast.AST | None:

@@ -188,6 +188,9 @@ class Writes(Values):
         self.note_given(by, refs)
         if mode == "item" or target.holder is Holder.ITEM or isinstance(expr, ast.Subscript):
             self.set_items(refs)
+        tops = (root(r.region) for r in refs)
+        if any(top[0] in ("new", "old") and top[1] in self.divisions for top in tops):
+            self.found.unfolded.add(key)  # a graph adds into the parts of a tensor, or fails
         hit = regions(refs)
         for name, seen in self.flight:
             if hit & regions(self.state.reach(seen)):

@@ -56,7 +56,8 @@ def _is_taken(scene: Scene, node: ast.expr) -> bool:
     is cut along several axes, and an array is none of a network."""
     function = scene.function(node)
     owner = function.owner if function is not None and function.name == "forward" else None
-    unknown = scene.kind_names(node) <= {"unknown", "Tensor", "list", "tuple", "None"}
+    others = {"unknown", "Tensor", "list", "tuple", "dict", "None"}  # an array is an instance
+    unknown = scene.kind_names(node) <= others
     return unknown and owner is not None and scene.is_module_class(owner)
 
 

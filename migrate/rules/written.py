@@ -8,7 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from itertools import islice
 
-from migrate.analysis.program import File, Program
+from migrate.analysis.program import File, Function, Program
 from migrate.analysis.storage import REGISTRIES
 from migrate.analysis.types.calling import bound_to
 from migrate.analysis.types.kinds import ARRAY, Atom, is_all
@@ -307,11 +307,40 @@ def unsure_target(scene: Scene, target: ast.expr) -> bool:
 def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     """Return what comes first in a Sequential or list that ``self`` has as attribute, where it is
     stored once."""
-    if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+    first = _first_of(scene, called)
+    return scene.kind(first) if first is not None else frozenset()
+
+
+def sure_rounds(scene: Scene, function: Function | None) -> frozenset[int]:
+    """Return the loops of a function that go round once at least, by id: over lists of layers that
+    are built with some."""
+    loops = function.of(ast.For) if function is not None else ()
+    if not loops:
         return frozenset()
+    known: dict[int, bool] = scene.inference.program.notes.setdefault("loops that go round", {})
+    for loop in [n for n in loops if id(n) not in known and isinstance(n, ast.For)]:
+        known[id(loop)] = _goes_round(scene, loop.iter)
+    return frozenset(id(n) for n in loops if known.get(id(n)))
+
+
+def _goes_round(scene: Scene, node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return _first_of(scene, node) is not None
+    for name in ("zip", "enumerate", "reversed"):
+        if given := _arguments(node, name):
+            return all(_goes_round(scene, one) for one in (given if name == "zip" else given[:1]))
+    bounds = _arguments(node, "range")
+    if len(bounds) == 1 and (counted := _arguments(bounds[0], "len")):
+        return _goes_round(scene, counted[0])
+    return False
+
+
+def _first_of(scene: Scene, called: ast.expr) -> ast.expr | None:
+    if not isinstance(called, ast.Attribute) or getattr(called.value, "id", "") != "self":
+        return None
     inference, owner = scene.inference, scene.owner(called)
     if owner is None:
-        return frozenset()
+        return None
     objects = [owner, *inference.summaries.graph.derived(owner)]
     kin = {key for one in objects for key in line(inference, one.key)}
     owners = [o for o in inference.program.holders.get(called.attr, ()) if o.key in kin]
@@ -319,13 +348,13 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     found = (t for m in methods for t in inference.index.stores(m) if t.attr == called.attr)
     stored = list(islice(found, 2))
     if len(stored) != 1 or methods[0].path != scene.file.path:
-        return frozenset()
+        return None
     value = scene.statement(stored[0])
     made = value.value if isinstance(value, ast.Assign) else None
     listed = isinstance(made, ast.Call) and _is_list(scene, made)
     shown = made.args[0] if listed and isinstance(made, ast.Call) and made.args else made
     if not _only_grows(inference.program, called.attr):
-        return frozenset()
+        return None
     if listed and isinstance(made, ast.Call) and not (made.args or made.keywords):
         layers = _first_appended(scene, stored[0])
     elif isinstance(shown, (ast.List, ast.Tuple)):
@@ -333,10 +362,10 @@ def first_layer(scene: Scene, called: ast.expr) -> frozenset[Atom]:
     elif isinstance(made, ast.Call) and all(a.name == SEQUENCE for a in scene.kind(made.func)):
         layers = made.args
     else:
-        return frozenset()
+        return None
     if not layers or isinstance(layers[0], ast.Starred):
-        return frozenset()
-    return scene.kind(layers[0])
+        return None
+    return layers[0]
 
 
 def _first_appended(scene: Scene, stored: ast.Attribute) -> list[ast.expr]:
@@ -470,6 +499,12 @@ def _only_grows(program: Program, attribute: str) -> bool:
     return known[attribute]
 
 
+# what a list of layers has that leaves the first one where it is
+_ASKED_OF_LISTS = frozenset("append extend parameters named_parameters modules named_modules "
+                            "children named_children apply train eval to cuda cpu state_dict "
+                            "requires_grad_".split())  # fmt: skip
+
+
 def _is_harmless(file: File, node: ast.Attribute) -> bool:
     """Return whether a container is bound, called, iterated, measured or appended to."""
     around = file.parents.get(id(node))
@@ -480,7 +515,7 @@ def _is_harmless(file: File, node: ast.Attribute) -> bool:
     if isinstance(around, ast.Subscript):
         return isinstance(around.ctx, ast.Load)
     if isinstance(around, ast.Attribute):
-        return around.attr in ("append", "extend", "parameters", "modules", "children")
+        return around.attr in _ASKED_OF_LISTS
     if not isinstance(around, ast.Call):
         return False
     return around.func is node or getattr(around.func, "id", "") in _LOOKING
