@@ -62,7 +62,7 @@ def sites(value: Kind) -> Sites:
     return found
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def all_sites(value: Kind) -> Sites:
     """Return the sites of the containers that a value may be or hold."""
     found = sites(value)
@@ -275,6 +275,7 @@ def bare(value: Kind) -> Kind:
     return join(frozenset(found))
 
 
+@lru_cache(maxsize=1 << 15)
 def grown(value: Kind, at: Sites, added: Kind, key: str = "") -> Kind:
     """Return a value after something was put into every container that was made at some sites.
 
