@@ -562,7 +562,7 @@ class Calls(Writes):
                 without(self._at(p, {**passed, **whole}, {}), apart if p[0] in loose else ())
                 for p in sorted(paths)
             ]
-            self.change_given(node, given, others, summary.assigns)
+            self.change_given(node, given, others, summary.assigns, name in summary.sets)
 
     def _outside(self, function: Function, name: str) -> Refs:
         """Return what a variable around a function holds."""

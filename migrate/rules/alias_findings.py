@@ -79,6 +79,7 @@ class Findings:
     unseen: set[int] = field(default_factory=set)
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole
+    by_item: set[int] = field(default_factory=set)  # writes that set elements in the very object
     intricate: bool = False  # given up
 
 
@@ -106,6 +107,7 @@ class Summary:
     in `Findings`.
 
     ``writes`` maps a parameter to how the change gets at it; ``assigns``: the object changes.
+    ``sets``: the parameters that change by elements set in the very object alone, in PyNative.
     ``lost``, ``rebound``, ``added_to``, ``changed``, ``outside``, ``asked``, ``items``, ``kept``
     and ``behind`` are those of `Findings`.
     """
@@ -126,6 +128,7 @@ class Summary:
     behind: frozenset[tuple[str, Path]] = frozenset()
     whole: bool = False
     divided: bool = False
+    sets: frozenset[str] = frozenset()
 
 
 def kept_by(state: State, own: frozenset[Region]) -> set[tuple[Path, str, str, int]]:

@@ -169,6 +169,8 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.outside),
         frozenset(found.behind),
         *(bool(found.whole), found.divided),
+        sets=frozenset(writes)
+        - {n for by in found.given.keys() - found.by_item for n in found.given[by]},
     )
 
 

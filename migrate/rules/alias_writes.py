@@ -213,6 +213,8 @@ class Writes(Values):
             return refs
         if mode == "item":
             self._note_changed(key, frozenset(known))
+            if same:
+                self.found.by_item.add(key)
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
         part = VIEW if mode == "item" else SAME  # an item is set in the very object
@@ -440,11 +442,15 @@ class Writes(Values):
         if summary.back.added:
             self.found.added.add(id(node))
 
-    def change_given(self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool) -> None:
+    def change_given(
+        self, node: ast.Call, refs: Refs, others: list[Refs], assigns: bool, sets: bool = False
+    ) -> None:
         """Note that a callee changes an argument; not what an unknown function may hand on.
 
-        ``others`` are the arguments that it reads behind that.
+        ``others`` are the arguments that it reads behind that; ``sets``: it sets elements of it.
         """
+        sets = sets and bool(refs) and not any(r.how for r in refs)
+        (self.found.by_item.add if sets else self.found.by_item.discard)(id(node))
         refs = frozenset(r for r in refs if r.how < MAYBE)
         hit = regions(refs)
         if any(hit & regions(other) for other in others):
@@ -455,7 +461,7 @@ class Writes(Values):
         for name, seen in self.flight:
             if hit & regions(self.state.reach(seen)):
                 self.found.seen.setdefault(id(node), name)
-        self.state.write(refs, id(node), assigns)
+        self.state.write(refs, id(node), assigns or sets)
 
     def change_first(self, node: ast.Call, refs: Refs) -> Refs:
         """Note that the first layer of a Sequential changes what that is called with; return it."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from migrate.analysis.program import Function
 from migrate.analysis.storage import SAME, root
 from migrate.analysis.types.kinds import is_all
+from migrate.rules import data_attribute
 from migrate.rules.alias_findings import Findings
 from migrate.rules.alias_walk import (
     changes_object,
@@ -18,6 +18,7 @@ from migrate.rules.alias_walk import (
     findings_entered,
     owner_parameter,
 )
+from migrate.rules.alias_writes import through_data
 from migrate.rules.called_from import (
     CallSite,
     call_sites,
@@ -30,6 +31,8 @@ from migrate.rules.called_from import (
     scene_of,
 )
 from migrate.rules.kept_memory import passes_buffer
+from migrate.rules.stopped import is_stopped
+from migrate.rules.stopped_calls import Missed, calls_stopped, stop
 from migrate.rules.torch_sharing import METADATA, is_written
 from migrate.rules.written import Holder, first_argument, is_chain, target_of, unsure_item
 from migrate.sites.scene import Scene, once
@@ -39,14 +42,6 @@ from migrate.syntax.trees import all_names, all_parameters, is_none
 UNSEEN = "the caller's tensor, and nothing shows who calls it"
 _NO_HOLDERS = frozenset("int float bool str None complex".split())  # nor do they hold a tensor
 _ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)
-
-
-@dataclass(frozen=True)
-class Missed:
-    """The alias that would miss a write: a name, or a caller."""
-
-    code: str
-    by: str
 
 
 @dataclass(frozen=True)
@@ -262,7 +257,7 @@ def effect(
     seen.add(by)
     for file, call, caller in _all_sites(scene, function):
         if findings(scene_of(scene, file), caller).intricate:
-            if not _stopped(scene, file.path, call, INTRICATE):
+            if not stop(scene, file.path, call, INTRICATE):
                 return f"some name at {file.path}:{call.lineno}, which is too intricate"
             continue
         there = effect(scene_of(scene, file), caller, id(call), kind, seen)
@@ -285,7 +280,7 @@ def _added_to(scene: Scene, function: Function | None, by: int, seen: set[int]) 
         one = findings(there, caller)
         name = one.seen.get(key) or _added_to(there, caller, key, seen)
         if one.intricate:
-            if not _stopped(scene, file.path, call, INTRICATE):
+            if not stop(scene, file.path, call, INTRICATE):
                 return f"some name at {file.path}:{call.lineno}, which is too intricate"
             continue
         given = dict(one.given.get(key, {}))
@@ -366,7 +361,7 @@ def lent(
             bad[id(site[1])] = site, missed
     others = any(id(call) not in bad for _, call, _ in sites)
     for (file, call, _), missed in bad.values():
-        if not others or not _stopped(scene, file.path, call, missed):
+        if not others or not stop(scene, file.path, call, missed):
             return missed
     unseen = any(missed for call, missed in good.items() if call not in bad)
     if not unseen and (sites or nothing or assigned):
@@ -393,7 +388,7 @@ def _missed_by(
     found = findings(there, caller)
     line = f"{file.path}:{call.lineno}"
     if found.intricate or id(call) in found.lent:
-        if _stopped(scene, file.path, call, INTRICATE if found.intricate else PART):
+        if stop(scene, file.path, call, INTRICATE if found.intricate else PART):
             return None
         why = ", which is too intricate" * found.intricate
         return Missed("INP206", f"the caller's tensor, at {line}{why}")
@@ -448,28 +443,6 @@ def can_change_object(scene: Scene, node: ast.AST) -> bool:
     return isinstance(target, ast.Name) and begins_line(scene.source, scene.statement(node))
 
 
-@dataclass
-class _Stopped:
-    """The calls that are flagged instead of a write in what they call, by file: what is missed."""
-
-    calls: defaultdict[str, dict[int, Missed]] = field(default_factory=lambda: defaultdict(dict))
-    complete: bool = False  # somebody asked for them: none is added any more
-
-
-def _stopped_calls(scene: Scene) -> _Stopped:
-    found = scene.inference.program.notes.setdefault("stopped calls", _Stopped())
-    assert isinstance(found, _Stopped)
-    return found
-
-
-def _stopped(scene: Scene, path: str, call: ast.AST, missed: Missed) -> bool:
-    """Flag a call instead of what it calls, and return whether that is possible."""
-    found = _stopped_calls(scene)
-    if isinstance(call, ast.Call) and not found.complete:
-        found.calls[path].setdefault(id(call), missed)
-    return id(call) in found.calls[path]
-
-
 def stopped_calls(scene: Scene) -> dict[ast.Call, Missed]:
     """Return the calls of a file that are flagged instead of the write in the function they call.
 
@@ -478,7 +451,7 @@ def stopped_calls(scene: Scene) -> dict[ast.Call, Missed]:
     write to a parameter in the program is decided for that, as the calls may stand in any file.
     """
     _decide_writes(scene)
-    found = _stopped_calls(scene).calls[scene.file.path]
+    found = calls_stopped(scene).calls[scene.file.path]
     some = scene.file.of(ast.Call) if found else []
     return {call: found[id(call)] for call in some if id(call) in found}
 
@@ -491,7 +464,13 @@ def _decide_writes(scene: Scene) -> None:
         for function in file.functions.values():
             for node in _writes_outside(function):
                 fate(there, node)
-    _stopped_calls(scene).complete = True
+                written = getattr(node, "func", node)
+                place = getattr(written, "value", written)
+                if not isinstance(place, ast.expr):
+                    continue
+                if is_stopped(there, file, node) or through_data(there, place):
+                    data_attribute.keeps_gradient(there, place)
+    calls_stopped(scene).complete = True
 
 
 def _writes_outside(function: Function) -> list[ast.AST]:

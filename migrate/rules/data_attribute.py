@@ -32,6 +32,7 @@ from migrate.rules.kept_memory import (
     stores_data,
 )
 from migrate.rules.stopped import is_stopped
+from migrate.rules.stopped_calls import Missed, stop
 from migrate.rules.torch_sharing import METADATA, shares
 from migrate.rules.written import Holder, is_chain, target_of, written_by
 from migrate.sites.buffer_gradients import carries, is_buffer, is_data, is_fresh, is_parameter
@@ -302,16 +303,26 @@ def _name_computes(
 
 
 def _is_passed_computed(scene: Scene, function: Function, name: str, seen: frozenset[str]) -> bool:
-    """Return whether some call passes what was computed for a parameter."""
-    for file, call, caller in call_sites(scene, function):
+    """Return whether calls pass what was computed for a parameter.
+
+    Where others do not, these calls are flagged instead of the function.
+    """
+    wrong, sites = [], call_sites(scene, function)
+    for file, call, caller in sites:
         given, there = passed(function, call, name), scene_of(scene, file)
         owner = _owner(there, given) if given is not None else None
         if isinstance(owner, ast.Name):
-            if _name_computes(there, owner, caller, seen):
-                return True
-        elif owner is not None and _is_intermediate(there, owner, caller):
-            return True
-    return False
+            computed = _name_computes(there, owner, caller, seen)
+        else:
+            computed = owner is not None and _is_intermediate(there, owner, caller)
+        if computed:
+            text = ast.unparse(owner or call)
+            why = f"{text} gets another value, and torch keeps the gradient of the old one"
+            wrong.append((file.path, call, Missed("INP204", why)))
+    if not wrong or len(wrong) == len(sites):
+        return bool(wrong)
+    stopped = [stop(scene, *one) for one in wrong]  # each of them
+    return not all(stopped)
 
 
 def _loops(scene: Scene, function: Function | None) -> Iterator[tuple[ast.expr, ast.expr]]:

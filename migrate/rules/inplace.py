@@ -17,10 +17,11 @@ from migrate.records.outcomes import Edit, Outcome, Part, Piece, Refusal, Site
 from migrate.rules import data_attribute, views
 from migrate.rules.alias_walk import findings
 from migrate.rules.buffers import loses_gradient
-from migrate.rules.callers import Fate, Missed, can_repeat, fate
+from migrate.rules.callers import Fate, can_repeat, fate
 from migrate.rules.calling import decide_other, edit_of
 from migrate.rules.items import set_anew
 from migrate.rules.stopped import is_stopped
+from migrate.rules.stopped_calls import Missed
 from migrate.rules.torch_sharing import is_written
 from migrate.rules.views import is_basic
 from migrate.rules.written import (

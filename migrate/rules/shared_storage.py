@@ -24,7 +24,6 @@ from migrate.rules.called_from import may_be_compiled
 from migrate.rules.callers import (
     INTRICATE,
     PART,
-    Missed,
     effect,
     fate,
     is_unfolded,
@@ -37,6 +36,7 @@ from migrate.rules.inplace import is_closed_over, missed
 from migrate.rules.items import set_anew
 from migrate.rules.registry import decides, rewrites
 from migrate.rules.stopped import is_stopped
+from migrate.rules.stopped_calls import Missed
 from migrate.rules.written import (
     Holder,
     Target,
@@ -269,6 +269,8 @@ def decide(
                  PART: "pass a copy, and assign it to the part"}  # fmt: skip
         if why in steps:
             return Refusal(site, why.code, why.by, steps[why])
+        if why.code == "INP204":
+            return Refusal(site, why.code, why.by, "pass x.detach(), and write what it becomes")
         lent = f"what is passed is changed in place: {why.by}"
         return Refusal(site, why.code, lent, "pass a copy, and bind the name to what comes back")
     expr = _changed(scene, node)

@@ -416,6 +416,13 @@ def _goes_over(scene: Scene, around: ast.AST, child: ast.AST | None) -> bool:
     )
 
 
+def read_by_caller(scene: Scene, function: Function, name: str) -> str:
+    """Return which variable of a caller is read behind a call that changes it, or ""."""
+    if name not in [a.arg for a in all_parameters(function.node.args)]:
+        return ""
+    return _caller(scene, function, name, False, frozenset())
+
+
 def _caller(scene: Scene, function: Function, name: str, adds: bool, seen: frozenset[str]) -> str:
     """Whether a caller reads the container that it has passed; who does."""
     if function.key in seen:

@@ -87,7 +87,12 @@ def _lent(scene: Scene) -> Iterator[Silent]:
             continue
         if function is None or held.id in function.stores:
             continue
-        if receives_buffer(scene, function, held.id):
+        tensor = "Tensor" in scene.kind_names(held)
+        if by := containers.read_by_caller(scene, function, held.id) if tensor else "":
+            why = f"a graph sets the part in a value of its own, and {by} stays as it was"
+            step = "return the tensor and bind it where the function is called"
+            yield Silent(place, ("GRF622", ast.unparse(place), why, step))
+        elif receives_buffer(scene, function, held.id):
             why = "a graph sets the part in a value of its own, and the buffer stays as it was"
             step = "set the part in the module that holds the buffer"
             yield Silent(place, ("GRF622", ast.unparse(place), why, step))
