@@ -51,8 +51,9 @@ def folder_of(package: str) -> Path:
 def found(package: str, out: Path, most: int, seed: int) -> list[dict[str, str]]:
     """Return the Modules of a package that torch can run; a crash costs the class it was in."""
     path = out / "found.jsonl"
+    known = path.exists()  # of an earlier run into the same folder
     path.touch()
-    for _ in range(20):
+    for _ in range(0 if known else 20):
         before = path.read_text(encoding="utf-8")
         command = [sys.executable, str(HERE / "find.py"), package, str(path), str(most), str(seed)]
         try:

@@ -30,8 +30,13 @@ class Plan:
 
 
 def _changing(scene: Scene, node: ast.AST) -> str:
-    name = in_place(scene, node) if isinstance(node, ast.Call) else ""
-    return name or "torch.Tensor.__iadd__"
+    """Return the name of a write; a call that stops instead of one has that of what it calls."""
+    if isinstance(node, ast.Call):
+        return in_place(scene, node) or ast.unparse(node.func).partition("(")[0]
+    return "torch.Tensor.__setitem__" if isinstance(node, ast.Subscript) else _ADDED
+
+
+_ADDED = "torch.Tensor.__iadd__"
 
 
 def everything(scene: Scene) -> list[Reference]:
