@@ -21,7 +21,7 @@ def set_where(input, index, value):
 
     Graph mode cannot set as many elements as only the mask tells: what is set is chosen instead.
     """
-    if index.dtype != ms.bool_:
+    if not isinstance(index, ms.Tensor) or index.dtype != ms.bool_:
         made = ops.deepcopy(input)
         made[index] = value
         return made
