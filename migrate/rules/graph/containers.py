@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from migrate.analysis.program import Function
-from migrate.analysis.types.kinds import ARRAY
+from migrate.analysis.types.kinds import ARRAY, CONTEXT
 from migrate.rules.called_from import call_sites, passed, scene_of
 from migrate.rules.graph import scope, state
 from migrate.rules.graph.scope import Findings, Found, Silent, compiled_here, nodes
@@ -87,6 +87,8 @@ def members(scene: Scene, node: ast.Attribute) -> Silent | None:
     if isinstance(node.ctx, ast.Load) or node.attr in _APART:
         return None
     function, kinds = scene.function(node), scene.kind(node.value)
+    if kinds == CONTEXT:
+        return None  # a Cell has it as a variable, and a Function that stays is in no graph
     if not kinds or not all(a.kind in ("Object", "Module", "class", "instance") for a in kinds):
         return None
     first = function.parameters[0].arg if function is not None and function.parameters else ""
