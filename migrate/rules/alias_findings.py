@@ -79,7 +79,7 @@ class Findings:
     unseen: set[int] = field(default_factory=set)
     repairs: dict[int, tuple[ast.AST, tuple[Repair, ...]]] = field(default_factory=dict)
     lent: set[int] = field(default_factory=set)  # calls that pass a part to what sets the whole
-    by_item: set[int] = field(default_factory=set)  # writes that set elements in the very object
+    otherwise: set[int] = field(default_factory=set)  # writes that do more than set elements
     intricate: bool = False  # given up
 
 

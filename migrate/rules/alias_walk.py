@@ -170,7 +170,7 @@ def _summarised(scene: Scene, function: Function, found: Findings) -> Summary:
         frozenset(found.behind),
         *(bool(found.whole), found.divided),
         sets=frozenset(writes)
-        - {n for by in found.given.keys() - found.by_item for n in found.given[by]},
+        - {n for by in found.given.keys() & found.otherwise for n in found.given[by]},
     )
 
 

@@ -185,11 +185,11 @@ class Writes(Values):
         """
         target, key = target_of(self.scene, expr), id(by)
         self.found.repairs.pop(key, None)
-        self.note_given(by, refs)
+        self.note_given(by, refs, mode == "item")
         if mode == "item" or target.holder is Holder.ITEM or isinstance(expr, ast.Subscript):
             self.set_items(refs)
         tops = (root(r.region) for r in refs)
-        if any(top[0] in ("new", "old") and top[1] in self.divisions for top in tops):
+        if any(top[0] in ("new", "old") and node_of(top) in self.divisions for top in tops):
             self.found.unfolded.add(key)  # a graph adds into the parts of a tensor, or fails
         hit = regions(refs)
         for name, seen in self.flight:
@@ -213,8 +213,6 @@ class Writes(Values):
             return refs
         if mode == "item":
             self._note_changed(key, frozenset(known))
-            if same:
-                self.found.by_item.add(key)
         if target.holder is Holder.PLACE:
             self._taken(by, expr, refs)
         part = VIEW if mode == "item" else SAME  # an item is set in the very object
@@ -352,8 +350,13 @@ class Writes(Values):
             whole and is_stopped(self.scene, self.scene.file, by) and not compiled(self.scene, by)
         )
 
-    def note_given(self, by: ast.AST, refs: Refs) -> None:
-        """The parameters whose storage a write changes, and whether it may change a part only."""
+    def note_given(self, by: ast.AST, refs: Refs, item: bool = False) -> None:
+        """The parameters whose storage a write changes, and whether it may change a part only.
+
+        ``item``: it sets elements, which the very object shows in PyNative.
+        """
+        if not item or any(ref.how for ref in refs):
+            self.found.otherwise.add(id(by))
         if any(ref.how == VIEW for ref in refs):
             self.found.parts.add(id(by))
         for ref in refs:
@@ -450,12 +453,11 @@ class Writes(Values):
         ``others`` are the arguments that it reads behind that; ``sets``: it sets elements of it.
         """
         sets = sets and bool(refs) and not any(r.how for r in refs)
-        (self.found.by_item.add if sets else self.found.by_item.discard)(id(node))
         refs = frozenset(r for r in refs if r.how < MAYBE)
         hit = regions(refs)
         if any(hit & regions(other) for other in others):
             self.found.seen.setdefault(id(node), "another argument")
-        self.note_given(node, refs)
+        self.note_given(node, refs, sets)
         if assigns and any(r.how == VIEW for r in refs):  # MindSpore cannot assign to a view
             self.found.lent.add(id(node))
         for name, seen in self.flight:

@@ -89,3 +89,46 @@ class Views(nn.Module):
         row = bins[1]
         total = set_whole(bins)
         return bins * total + row
+
+
+def both(bins, other):
+    other *= 2
+    bins[0] = 4
+    return bins.sum()
+
+
+def handed(bins, other):
+    return both(bins, other)
+
+
+#: model Both() <- A(3, 4)
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        bins = x * self.w
+        other = x * 3
+        total = handed(bins, other)
+        return bins * total + other
+
+
+def looped(bins):
+    part = bins
+    for _ in range(2):
+        part[0] = 5
+        part = part[:2]
+    return bins.sum()
+
+
+#: model Looped() <- A(3, 4)
+class Looped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        bins = x * self.w
+        total = looped(bins)
+        return bins * total
