@@ -333,7 +333,8 @@ def _sources(scene: Scene, bound: ast.AST) -> Iterator[ast.Name]:
         around = scene.parent(around)
     values: list[ast.expr] = []
     if isinstance(around, ast.Assign):
-        values = [around.value, *(t for t in around.targets if t is not bound)]
+        plain = bound in around.targets  # ``a = b = []``; of ``a, b = ...`` each has its own
+        values = [around.value, *(t for t in around.targets if plain and t is not bound)]
     elif isinstance(around, (ast.For, ast.comprehension)) and isinstance(bound, ast.Name):
         values = _gone_through(around, bound)
     looped = isinstance(around, (ast.For, ast.comprehension))
