@@ -268,7 +268,9 @@ def _gradient(view: View, node: ast.Attribute, own: str) -> Iterator[Edit]:
         yield _edit(view, around, (f"{own}.{name}(", weight, ", ", given, ")"))
     elif written is not None:
         yield _edit(view, written, _value(view, written, weight, read, own))
-    else:
+    elif isinstance(around, ast.Delete) and around.targets == [node]:  # torch has None then
+        yield _edit(view, around, (f"{own}.keep_gradient(", weight, ", None)"))
+    elif isinstance(node.ctx, ast.Load):
         yield _edit(view, node, read)
 
 
