@@ -37,7 +37,7 @@ sys.modules["silent_board"] = board
 _silent.loader.exec_module(board)
 
 FLAG = re.compile(r"torch2ms [A-Z]{3}\d{3}")
-FOREIGN = re.compile(r"No module named|each cell must be subclass of Cell|to be a Cell")
+FOREIGN = re.compile(r"No module named")
 
 
 def folder_of(package: str) -> Path:
@@ -117,6 +117,10 @@ def swept(package: str, out: Path, given: argparse.Namespace) -> list[tuple[str,
     todo = programs(package, modules, out)
     print(f"{package}: {len(todo)} Modules of {len(modules)} tried run in torch; {files} files in"
           f" {seconds:.0f} s, {flagged} with a flag", flush=True)  # fmt: skip
+    if not files:  # torch's own package would be imported in its place
+        return [
+            ("LOUD", board.Row(p.name, "LOUD", 0, ["no output: see convert.log"])) for p in todo
+        ]
     work = out / "answers"
     work.mkdir(exist_ok=True)
     paths = os.environ.get("PYTHONPATH", "")

@@ -7,6 +7,7 @@ MindSpore's reductions of no elements give whatever lies in memory; rows with th
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from migrate.sites.dtypes import KEEPING
 from migrate.sites.references import direct_name
@@ -129,15 +130,20 @@ def may_choose(scene: Scene, index: ast.expr) -> bool:
     return _counts_unknown(scene, index)
 
 
+def _combined(scene: Scene, node: ast.expr, seen: frozenset[str]) -> Sequence[ast.expr] | None:
+    """Return what a combination of masks is made of, or a variable bound to; None for others."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return [node.operand]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return [node.left, node.right]
+    return _all_bound(scene, node) if isinstance(node, ast.Name) and node.id not in seen else None
+
+
 def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether an index is a Tensor of truth values for sure."""
-    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
-        return is_mask(scene, index.operand, seen)
-    if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        return is_mask(scene, index.left, seen) and is_mask(scene, index.right, seen)
-    if isinstance(index, ast.Name) and index.id not in seen:
-        values = _all_bound(scene, index)
-        return bool(values) and all(is_mask(scene, v, seen | {index.id}) for v in values)
+    if (parts := _combined(scene, index, seen)) is not None:
+        seen |= {index.id} if isinstance(index, ast.Name) else set()
+        return bool(parts) and all(is_mask(scene, part, seen) for part in parts)
     if "Tensor" not in scene.kind_names(index):
         return False
     compares = isinstance(index, ast.Compare)
@@ -146,13 +152,9 @@ def is_mask(scene: Scene, index: ast.expr, seen: frozenset[str] = frozenset()) -
 
 def is_bytes(scene: Scene, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether an expression is a Tensor of uint8 for sure: torch takes such an index for a mask."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return is_bytes(scene, node.operand, seen)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        return is_bytes(scene, node.left, seen) and is_bytes(scene, node.right, seen)
-    if isinstance(node, ast.Name) and node.id not in seen:
-        values = _all_bound(scene, node)
-        return bool(values) and all(is_bytes(scene, v, seen | {node.id}) for v in values)
+    if (parts := _combined(scene, node, seen)) is not None:
+        seen |= {node.id} if isinstance(node, ast.Name) else set()
+        return bool(parts) and all(is_bytes(scene, part, seen) for part in parts)
     if not isinstance(node, ast.Call) or "Tensor" not in scene.kind_names(node):
         return False
     last, own = last_name(node.func), getattr(node.func, "value", None)

@@ -538,7 +538,7 @@ def _cast_apart(branch: ast.If) -> ast.Call | None:
 
 
 def _casts_apart(source: Source, taken: Sequence[Span]) -> Iterator[Edit]:
-    """Yield the edits of branches that are alike but for autocast, which is told by their test."""
+    """Yield the edits of branches that differ in autocast alone, which their test decides."""
     for branch in ast.walk(source.tree):
         if not isinstance(branch, ast.If) or source.span(branch).lies_in(taken):
             continue
